@@ -1,0 +1,1 @@
+"""What Apprentice remembers and how it learns; knows neither GitHub nor Celery."""

@@ -1,0 +1,1 @@
+"""The only SQL. Everything learned is derived from what stands here."""

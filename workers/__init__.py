@@ -1,0 +1,1 @@
+"""Does the work: repair, review, feedback. Holds the App key and the model key."""

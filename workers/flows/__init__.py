@@ -1,0 +1,1 @@
+"""What a job does, told in verbs: run(job, context) → follow-up jobs."""

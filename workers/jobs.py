@@ -1,0 +1,133 @@
+"""The messages between the web process and the workers: frozen, versioned, decoded by type.
+
+A job pins what it is about at the moment of its trigger; nothing in it comes from a model or is looked up later by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from memory.model import SignalKind
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """Who triggered a job. The id identifies the account; the login is for reading."""
+
+    id: int
+    login: str
+    is_bot: bool = False
+
+
+class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
+    """One repository and the installation through which it is reached."""
+
+    id: int
+    full_name: str
+    installation_id: int
+
+
+class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
+    """Repair what fails on the default branch, or on a pull request's head when `pull` is set.
+
+    `issue` is the issue or pull request that asked; `comment_id` the asking comment, 0 for the issue's own text.
+    `body` is the text as it stood at the trigger. `commanded` tells a command from a new issue.
+    """
+
+    repository: RepositoryRef
+    actor: Account
+    issue: int
+    pull: bool
+    commanded: bool
+    comment_id: int = 0
+    title: str = ""
+    body: str = ""
+    sha: str = ""
+
+
+class Review(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
+    """Review pull request `number` at `head_sha` (looked up when empty: a command in a comment carries none)."""
+
+    repository: RepositoryRef
+    actor: Account
+    number: int
+    head_sha: str = ""
+    base_sha: str = ""
+    from_fork: bool = False
+    commanded: bool = False
+    comment_id: int = 0
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.1"):
+    """Somebody did something about a thing that we posted.
+
+    `about` names the thing: "comment:<id>" (a review comment), "pull:<number>" (one of our pull requests),
+    "issue-comment:<number>" (the conversation of an issue or pull request).
+    `source` is unique to the event; `undone` takes an earlier one with the same source back.
+    """
+
+    repository: RepositoryRef
+    actor: Account
+    kind: SignalKind
+    about: str
+    source: str
+    undone: bool = False
+    note: str = ""
+    reply_to: int = 0
+
+
+class Track(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
+    """A pull request got new commits or was closed: see which suggestions were applied, and poll its reactions."""
+
+    repository: RepositoryRef
+    actor: Account
+    number: int
+    head_sha: str
+    closed: bool = False
+    merged: bool = False
+
+
+class Poll(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
+    """Read the reactions to what we posted in a repository (GitHub has no webhook for them)."""
+
+    repository: RepositoryRef
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
+    """Reply to a command that needs no work: why, help, or one that was not understood.
+
+    `number` is the issue or pull request, `review_comment` whether `comment_id` is a review comment's.
+    `problem` is empty, or says what was not understood; `suggestion` the command that was probably meant.
+    """
+
+    repository: RepositoryRef
+    actor: Account
+    number: int
+    comment_id: int
+    command: str
+    argument: str = ""
+    problem: str = ""
+    suggestion: str = ""
+    review_comment: bool = False
+
+
+Job = Fix | Review | Feedback | Track | Poll | Answer
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decoder = msgspec.json.Decoder(Job)
+
+
+def encode(job: Job) -> bytes:
+    """Canonical JSON: equal jobs give equal bytes."""
+    return _encoder.encode(job)
+
+
+def decode(payload: bytes) -> Job:
+    """The job in `payload`; raises msgspec.ValidationError when it is of no known kind or version."""
+    return _decoder.decode(payload)
+
+
+def job_id(delivery_id: str, job: Job) -> str:
+    """One id for one job of one delivery: a delivery stored twice implies no new jobs."""
+    return hashlib.sha256(delivery_id.encode() + b"\0" + encode(job)).hexdigest()[:32]

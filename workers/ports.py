@@ -1,0 +1,215 @@
+"""What the flows need from the outside world, as Protocols; the adapters stand in github/, sandbox/, git.py and memory/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from memory.model import Actor, Permission
+
+
+class Ending(StrEnum):
+    """Why a sandboxed command ended."""
+
+    EXITED = "exited"
+    WALL_TIME = "wall_time"
+    CPU_TIME = "cpu_time"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    KILLED = "killed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Caps for one sandboxed command and everything it starts."""
+
+    wall_seconds: float = 120.0
+    cpu_seconds: int = 240
+    memory_mb: int = 2048
+    processes: int = 256
+    disk_mb: int = 512
+    output_kb: int = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """A sandboxed command that ended. `report` is what it wrote to the descriptor in $APPRENTICE_REPORT_FD."""
+
+    exit_code: int
+    ending: Ending
+    stdout: str
+    stderr: str
+    report: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Code to run: `tree` is copied to /workspace, then `overlay` is laid over it (None deletes a file).
+
+    `read_only` are host paths shown inside at the same place (interpreters, virtual environments, tools).
+    `python` is the interpreter that stands for `python` inside. `env` is the whole environment beside PATH, HOME and TMPDIR.
+    """
+
+    command: tuple[str, ...]
+    tree: Path
+    python: Path
+    overlay: Mapping[str, bytes | None] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    read_only: tuple[Path, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+class SandboxSession(Protocol):
+    """A sandboxed process that is spoken with in lines: one JSON request in, one JSON answer out."""
+
+    def send(self, line: bytes) -> None:
+        """Write one line to its standard input; raises SandboxEnded when it is gone."""
+        ...
+
+    def receive(self, timeout: float) -> bytes:
+        """The next line of its report descriptor; raises SandboxEnded when it is gone, TimeoutError after `timeout` seconds."""
+        ...
+
+
+class Sandbox(Protocol):
+    """Runs untrusted code without network, environment, keys, or write access to the host."""
+
+    def run(self, workload: Workload) -> Completed:
+        """Run to the end or to a limit; the whole process tree is dead when this returns."""
+        ...
+
+    def session(self, workload: Workload) -> AbstractContextManager[SandboxSession]:
+        """Start a process to speak with; leaving the context ends its whole process tree."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchHead:
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """A pull request as it stands. `head_repository_id` differs from the repository's own id for a fork."""
+
+    number: int
+    title: str
+    state: str
+    merged: bool
+    draft: bool
+    head_ref: str
+    head_sha: str
+    head_repository_id: int
+    base_ref: str
+    base_sha: str
+    author: Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InlineComment:
+    """A review comment on lines `start_line`..`line` of the new side."""
+
+    path: str
+    start_line: int
+    line: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostedComment:
+    id: int
+    path: str
+    line: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """`content` is GitHub's word for it: +1, -1, laugh, hooray, confused, heart, rocket, eyes."""
+
+    id: int
+    actor: Actor
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    path: str
+    start_line: int
+    end_line: int
+    level: str
+    message: str
+    title: str
+
+
+class GitHub(Protocol):
+    """One repository on GitHub, reached with a token for it alone.
+
+    Writes are not repeated by the adapter. Each `find_…` reads back what an earlier, interrupted write left behind.
+    """
+
+    def token(self) -> str:
+        """The installation token, for git over HTTPS."""
+        ...
+
+    def clone_url(self) -> str: ...
+
+    def default_branch(self) -> BranchHead: ...
+
+    def pull(self, number: int) -> PullRequest: ...
+
+    def permission(self, actor: Actor) -> Permission:
+        """The role of this account id on this repository, now; NONE for an id that the login no longer belongs to."""
+        ...
+
+    def comment(self, number: int, body: str) -> int:
+        """Comment on an issue or pull request; the comment's id."""
+        ...
+
+    def find_comment(self, number: int, marker: str) -> int | None: ...
+
+    def reply(self, number: int, comment_id: int, body: str) -> int:
+        """Answer in a review comment's thread; the reply's id."""
+        ...
+
+    def find_reply(self, number: int, marker: str) -> int | None: ...
+
+    def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
+        """Open a draft pull request; its number."""
+        ...
+
+    def find_pull(self, *, head: str) -> int | None:
+        """The number of the pull request from branch `head`, in any state."""
+        ...
+
+    def create_review(self, number: int, *, sha: str, body: str, comments: Sequence[InlineComment]) -> int:
+        """Post one review with all its comments; the review's id."""
+        ...
+
+    def find_review(self, number: int, marker: str) -> int | None: ...
+
+    def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]: ...
+
+    def create_check(
+        self, *, sha: str, external_id: str, conclusion: str, title: str, summary: str, annotations: Sequence[Annotation]
+    ) -> int:
+        """A completed check run on `sha`; its id. More than 50 annotations are sent in several requests."""
+        ...
+
+    def find_check(self, *, sha: str, external_id: str) -> int | None: ...
+
+    def review_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]: ...
+
+    def issue_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]: ...
+
+    def thread_of(self, number: int, comment_id: int) -> str | None:
+        """The GraphQL node id of the review thread that begins with this comment."""
+        ...
+
+    def resolve_thread(self, thread_id: str) -> None: ...

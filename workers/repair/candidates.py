@@ -1,0 +1,47 @@
+"""The values that pass between localisation, templates, search and validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory.model import EditShape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A line that may be at fault; `score` within [0, 1], higher is likelier."""
+
+    path: str
+    line: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One edit of one module. `source` is the whole module with the edit made.
+
+    `function` is the dotted qualified name of the innermost function around the edit ("Basket.total"), empty at module level.
+    """
+
+    path: str
+    source: str
+    line: int
+    function: str
+    template: str
+    strategy: str
+    shape: EditShape
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the failing and covering tests said of a candidate: a screen, not yet a proof.
+
+    `passed` counts the failing tests that it made pass; `error_type` is what the first failing one became.
+    """
+
+    candidate: Candidate
+    plausible: bool
+    passed: int
+    error_type: str = ""
+    message: str = ""

@@ -1,0 +1,1 @@
+"""Runs code that nobody trusts, and says in a typed report what it did."""

@@ -1,0 +1,104 @@
+"""Every setting, each also an APPRENTICE_* variable; the one door to the environment.
+
+The web process reads `WebSettings` and never sees a key; workers read `WorkerSettings` and never see the webhook secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from workers.errors import BadInput
+
+PREFIX = "APPRENTICE_"
+
+
+def default_home() -> Path:
+    """The platform's directory for a user's data."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "apprentice"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "apprentice"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "apprentice"
+
+
+class Settings(BaseSettings):
+    """What every process reads."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
+    database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
+    broker_url: str = Field("", description="Celery broker (`redis://…`); empty for the embedded one under `home`.")
+    bot_name: str = Field("apprentice", description="The name people call it by in comments: `@NAME fix`.")
+    trigger_label: str = Field("apprentice", description="Issues opened with this label are taken up without a command.")
+    control_share: float = Field(
+        0.1, ge=0.0, le=0.9, description="Share of tasks that use nothing learned, as the yardstick of learning."
+    )
+    log_format: str = Field("text", pattern="^(text|json)$", description="`text` for people, `json` for collectors.")
+
+    def database(self) -> str:
+        """The database URL in force."""
+        return self.database_url or f"sqlite:///{self.home / 'apprentice.db'}"
+
+
+class WebSettings(Settings):
+    """What the web process reads besides."""
+
+    webhook_secret: SecretStr = Field(SecretStr(""), description="The App's webhook secret. Without it nothing starts.")
+    host: str = Field("127.0.0.1", description="Address the web process listens on.")
+    port: int = Field(8321, ge=0, le=65535, description="Port the web process listens on; 0 for a free one.")
+    max_payload_mb: int = Field(25, ge=1, description="Webhook bodies over this size are refused; GitHub sends at most 25 MB.")
+
+
+class WorkerSettings(Settings):
+    """What workers and local commands read besides."""
+
+    github_url: str = Field("https://api.github.com", description="Root of the GitHub REST API.")
+    app_id: int = Field(0, ge=0, description="The GitHub App's id.")
+    private_key_file: Path | None = Field(None, description="The GitHub App's private key, a PEM file.")
+    python: Path | None = Field(
+        None, description="Interpreter of the projects under repair; default: the project's `.venv`, else our own."
+    )
+    budget_seconds: float = Field(120.0, gt=0, description="Time for one repair.")
+    workers: int = Field(2, ge=1, description="Jobs done at the same time by one `apprentice worker`.")
+    lease_seconds: float = Field(60.0, gt=0, description="A job whose worker is silent this long is given to another.")
+    sweep_seconds: float = Field(5.0, gt=0, description="How often what got lost is looked for.")
+    poll_seconds: float = Field(600.0, gt=0, description="How often reactions are polled.")
+    max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
+    review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
+    unsafe_without_sandbox: bool = Field(
+        False, description="Run code without a sandbox where none can be had. Only for repositories you trust fully."
+    )
+    sandbox_memory_mb: int = Field(2048, ge=64, description="Memory of one sandboxed run.")
+    sandbox_wall_seconds: float = Field(300.0, gt=0, description="Wall time of one sandboxed run of a test suite.")
+    seed: int | None = Field(None, description="Seed of every random choice; default: fresh each time.")
+
+
+def known_variables() -> frozenset[str]:
+    """The name of every variable that means something."""
+    fields = {*WebSettings.model_fields, *WorkerSettings.model_fields}
+    return frozenset(PREFIX + name.upper() for name in fields)
+
+
+def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
+    """Raise BadInput for an APPRENTICE_* variable that no setting has, naming the nearest that one has."""
+    known = known_variables()
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "; see docs/settings.md"
+            raise BadInput(f"{name} is not a setting{hint}")
+
+
+def child_environment(*, without: type[Settings], keep: type[Settings]) -> dict[str, str]:
+    """Our environment for a child process, less the settings that only `without` has."""
+    private = set(without.model_fields) - set(keep.model_fields)
+    dropped = {PREFIX + name.upper() for name in private}
+    return {name: value for name, value in os.environ.items() if name not in dropped}
