@@ -115,7 +115,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
 Job = Fix | Review | Feedback | Track | Poll | Answer
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_decoder = msgspec.json.Decoder(Job)
+_decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)
 
 
 def encode(job: Job) -> bytes:

@@ -197,7 +197,14 @@ class GitHub(Protocol):
     def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]: ...
 
     def create_check(
-        self, *, sha: str, external_id: str, conclusion: str, title: str, summary: str, annotations: Sequence[Annotation]
+        self,
+        *,
+        sha: str,
+        external_id: str,
+        conclusion: str,
+        title: str,
+        summary: str,
+        annotations: Sequence[Annotation],
     ) -> int:
         """A completed check run on `sha`; its id. More than 50 annotations are sent in several requests."""
         ...

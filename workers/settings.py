@@ -37,7 +37,9 @@ class Settings(BaseSettings):
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
     broker_url: str = Field("", description="Celery broker (`redis://…`); empty for the embedded one under `home`.")
     bot_name: str = Field("apprentice", description="The name people call it by in comments: `@NAME fix`.")
-    trigger_label: str = Field("apprentice", description="Issues opened with this label are taken up without a command.")
+    trigger_label: str = Field(
+        "apprentice", description="Issues opened with this label are taken up without a command."
+    )
     control_share: float = Field(
         0.1, ge=0.0, le=0.9, description="Share of tasks that use nothing learned, as the yardstick of learning."
     )
@@ -54,7 +56,9 @@ class WebSettings(Settings):
     webhook_secret: SecretStr = Field(SecretStr(""), description="The App's webhook secret. Without it nothing starts.")
     host: str = Field("127.0.0.1", description="Address the web process listens on.")
     port: int = Field(8321, ge=0, le=65535, description="Port the web process listens on; 0 for a free one.")
-    max_payload_mb: int = Field(25, ge=1, description="Webhook bodies over this size are refused; GitHub sends at most 25 MB.")
+    max_payload_mb: int = Field(
+        25, ge=1, description="Webhook bodies over this size are refused; GitHub sends at most 25 MB."
+    )
 
 
 class WorkerSettings(Settings):
