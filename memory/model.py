@@ -327,6 +327,45 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A finding as it was decided upon in one pull request: what keeps a later round from saying it again."""
+
+    repository: str
+    number: int
+    sha: str
+    decision_id: str
+    finding: Finding
+    action: Action
+    created_at: datetime
+
+
+class PostKind(StrEnum):
+    """What we can put on GitHub that people answer to."""
+
+    REVIEW_COMMENT = "review_comment"
+    FIX_PULL = "fix_pull"
+    ISSUE_COMMENT = "issue_comment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """Something that we put on GitHub, and the decisions it stands for.
+
+    `number` is the issue or pull request it stands on; `github_id` the comment's id or the pull request's number.
+    `watched` ends when nothing more is to be learned from it.
+    """
+
+    repository: str
+    kind: PostKind
+    number: int
+    github_id: int
+    decision_ids: tuple[str, ...]
+    fingerprint: str = ""
+    watched: bool = True
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
     """A failure, what was tried, what came of it, and what to remember."""
 
