@@ -1,0 +1,232 @@
+"""Which jobs an event implies. Pure: everything in a job is pinned from the event.
+
+Who may ask is not decided here: the workers look the permission up when they do the job.
+An account that is a bot, ourselves included, gives no commands and no feedback.
+"""
+
+from __future__ import annotations
+
+from bot.asking import Origin, Spoken, jobs_asked, review_of
+from bot.events import (
+    CheckRunEvent,
+    Event,
+    InstallationEvent,
+    IssueCommentEvent,
+    IssueEvent,
+    Label,
+    PingEvent,
+    Pull,
+    PullEvent,
+    PushEvent,
+    RepositoryEvent,
+    ReviewCommentEvent,
+    ReviewEvent,
+    ReviewThreadEvent,
+)
+from memory.model import SignalKind
+from workers.jobs import Account, Feedback, Fix, Job, RepositoryRef, Review, Track
+
+BRANCH_PREFIX = "apprentice/"
+_REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
+
+
+def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str | None = None) -> tuple[Job, ...]:
+    """The jobs that `event` implies, in order, each once.
+
+    `bot_login` is the App's account ("name[bot]") where known; else any bot's pull request from one of our branches
+    counts as ours.
+    """
+    if isinstance(event, PingEvent | InstallationEvent | PushEvent) or event.installation is None:
+        return ()
+    origin = Origin(
+        repository=RepositoryRef(
+            id=event.repository.id, full_name=event.repository.full_name, installation_id=event.installation.id
+        ),
+        actor=Account(id=event.sender.id, login=event.sender.login, is_bot=event.sender.is_bot),
+        bot_name=bot_name,
+        bot_login=bot_login,
+    )
+    return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
+
+
+def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:
+    match event:
+        case PullEvent():
+            return _on_pull(event, origin)
+        case CheckRunEvent():
+            return _on_check(event, origin)
+        case _ if origin.actor.is_bot:
+            return ()
+        case IssueEvent():
+            return _on_issue(event, origin, trigger_label)
+        case IssueCommentEvent():
+            return jobs_asked(_issue_comment(event), origin)
+        case ReviewEvent():
+            return jobs_asked(_review_body(event), origin)
+        case ReviewCommentEvent():
+            return jobs_asked(_review_comment(event), origin)
+        case ReviewThreadEvent():
+            return _on_thread(event, origin)
+        case PushEvent():
+            return ()
+
+
+def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:
+    """A new issue is looked at; one with our label, or that asks in its text, is taken up."""
+    issue = event.issue
+    labelled = any(label.name.casefold() == trigger_label.casefold() for label in _labels(event))
+    fix = Fix(
+        repository=origin.repository,
+        actor=origin.actor,
+        issue=issue.number,
+        pull=False,
+        commanded=labelled,
+        title=issue.title,
+        body=issue.body or "",
+    )
+    if event.action == "labeled":
+        return (fix,) if labelled and not _labelled_at_birth(event) else ()
+    spoken = Spoken(
+        text=issue.body or "", number=issue.number, comment_id=0, title=issue.title, context=issue.body or ""
+    )
+    asked = jobs_asked(spoken, origin)
+    return asked if any(isinstance(job, Fix) for job in asked) else (fix, *asked)
+
+
+def _labels(event: IssueEvent) -> tuple[Label, ...]:
+    return ((event.label,) if event.label else ()) if event.action == "labeled" else event.issue.labels
+
+
+def _labelled_at_birth(event: IssueEvent) -> bool:
+    """GitHub sends `opened` and `labeled` for an issue that is opened with a label; the first has spoken for it."""
+    return bool(event.issue.created_at) and event.issue.created_at == event.issue.updated_at
+
+
+def _issue_comment(event: IssueCommentEvent) -> Spoken:
+    return Spoken(
+        text=event.comment.body or "",
+        number=event.issue.number,
+        comment_id=event.comment.id,
+        title=event.issue.title,
+        context=event.issue.body or "",
+        on_pull=event.issue.pull_request is not None,
+        about=f"issue-comment:{event.issue.number}",
+        source=f"issue-comment:{event.comment.id}",
+    )
+
+
+def _review_body(event: ReviewEvent) -> Spoken:
+    return Spoken(
+        text=event.review.body or "",
+        number=event.pull_request.number,
+        comment_id=event.review.id,
+        title=event.pull_request.title,
+        on_pull=True,
+        pull=event.pull_request,
+        about=f"issue-comment:{event.pull_request.number}",
+        source=f"review:{event.review.id}",
+    )
+
+
+def _review_comment(event: ReviewCommentEvent) -> Spoken:
+    parent = event.comment.in_reply_to_id
+    return Spoken(
+        text=event.comment.body or "",
+        number=event.pull_request.number,
+        comment_id=event.comment.id,
+        title=event.pull_request.title,
+        on_pull=True,
+        pull=event.pull_request,
+        about=f"comment:{parent}" if parent else "",
+        source=f"comment:{event.comment.id}",
+        review_comment=True,
+    )
+
+
+def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+    if event.action == "closed":
+        return (_track(event, origin), *_verdict_on_our_pull(event, origin))
+    asked = _asked_in_description(event, origin)
+    tracked = (_track(event, origin),) if event.action == "synchronize" else ()
+    undone = _verdict_on_our_pull(event, origin) if event.action == "reopened" else ()
+    if any(isinstance(job, Review) for job in asked) or not _is_due(event, origin):
+        return (*tracked, *undone, *asked)
+    return (*tracked, *undone, review_of(event.pull_request, origin), *asked)
+
+
+def _is_due(event: PullEvent, origin: Origin) -> bool:
+    """Whether this pull request is reviewed without being asked."""
+    if _is_ours(event.pull_request, origin):
+        return False
+    return event.action == "ready_for_review" or (event.action in _REVIEWED_ON and not event.pull_request.draft)
+
+
+def _asked_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+    pull = event.pull_request
+    if event.action != "opened" or origin.actor.is_bot:
+        return ()
+    spoken = Spoken(
+        text=pull.body or "",
+        number=pull.number,
+        comment_id=0,
+        title=pull.title,
+        on_pull=True,
+        pull=pull,
+    )
+    return jobs_asked(spoken, origin)
+
+
+def _is_ours(pull: Pull, origin: Origin) -> bool:
+    author = pull.user
+    if author is None or not author.is_bot or pull.from_fork or not pull.head.ref.startswith(BRANCH_PREFIX):
+        return False
+    return origin.bot_login is None or author.login.casefold() == origin.bot_login.casefold()
+
+
+def _track(event: PullEvent, origin: Origin) -> Track:
+    pull = event.pull_request
+    return Track(
+        repository=origin.repository,
+        actor=origin.actor,
+        number=pull.number,
+        head_sha=pull.head.sha,
+        closed=event.action == "closed",
+        merged=event.action == "closed" and pull.merged,
+    )
+
+
+def _verdict_on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+    """Merging or closing a fix of ours judges it; opening it again takes the closing back."""
+    pull = event.pull_request
+    if origin.actor.is_bot or not _is_ours(pull, origin):
+        return ()
+    verdict = Feedback(
+        repository=origin.repository,
+        actor=origin.actor,
+        kind=SignalKind.FIX_MERGED if pull.merged else SignalKind.FIX_CLOSED,
+        about=f"pull:{pull.number}",
+        source=f"pull:{pull.number}",
+        undone=event.action == "reopened",
+    )
+    return (verdict,)
+
+
+def _on_thread(event: ReviewThreadEvent, origin: Origin) -> tuple[Job, ...]:
+    if not event.thread.comments:
+        return ()
+    resolved = Feedback(
+        repository=origin.repository,
+        actor=origin.actor,
+        kind=SignalKind.THREAD_RESOLVED,
+        about=f"comment:{event.thread.comments[0].id}",
+        source=f"thread:{event.thread.node_id}",
+        undone=event.action == "unresolved",
+    )
+    return (resolved,)
+
+
+def _on_check(event: CheckRunEvent, origin: Origin) -> tuple[Job, ...]:
+    """GitHub sends `rerequested` only to the App whose check it is."""
+    head = event.check_run.head_sha
+    pulls = (pull for pull in event.check_run.pull_requests if pull.head.sha == head)
+    return tuple(review_of(pull, origin, commanded=not origin.actor.is_bot) for pull in pulls)
