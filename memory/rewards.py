@@ -1,0 +1,134 @@
+"""What outcomes and signals are worth: one versioned table, and the contributions to the table that follow from it.
+
+Nothing here is stored alone: a reward is recomputed from the ledger whenever it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from memory.model import Contribution, Decision, Factor, Outcome, Signal, SignalKind, TaskKind
+
+WEIGHTS_VERSION = "1"
+"""Names the two tables below; it changes whenever a figure in them does."""
+
+COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "failure_moved": 0.05,
+        "tests_fixed": 0.30,
+        "suite_green": 0.45,
+        "small_patch": 0.08,
+        "few_candidates": 0.12,
+        "step_cost": 0.05,
+    }
+)
+"""How much each part of a repair's reward counts. All but `step_cost`, which is never positive, sum to 1."""
+
+MILLIONTHS = 1_000_000
+
+PATTERN = "finding"
+"""The strategy under which review keeps acceptance: a pattern's worth does not hang on how loudly it was said."""
+
+SMALL_PATCH_LINES = 20
+MANY_CANDIDATES = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What one signal says of acceptance: a mean in [0, 1], and how much of an observation it is."""
+
+    value: float
+    weight: float
+
+
+SIGNAL_WORTH: Mapping[SignalKind, Worth] = MappingProxyType(
+    {
+        SignalKind.SUGGESTION_APPLIED: Worth(value=1.0, weight=1.0),
+        SignalKind.FIX_MERGED: Worth(value=1.0, weight=1.0),
+        SignalKind.ACCEPTED: Worth(value=1.0, weight=1.0),
+        SignalKind.REACTION_UP: Worth(value=0.9, weight=0.6),
+        # People resolve what they fixed, and what they are tired of: hardly evidence, and for neither side.
+        SignalKind.THREAD_RESOLVED: Worth(value=0.5, weight=0.1),
+        SignalKind.REACTION_DOWN: Worth(value=0.0, weight=0.6),
+        # A fix is also closed because it came too late or somebody else made it.
+        SignalKind.FIX_CLOSED: Worth(value=0.0, weight=0.8),
+        SignalKind.REJECTED: Worth(value=0.0, weight=1.0),
+    }
+)
+"""Silence has no entry: it is censored data. Neither has the merge of a human's pull request."""
+
+
+def repair_components(
+    *,
+    failing_before: int,
+    fixed: int,
+    broken: int,
+    moved: bool,
+    proven: bool,
+    patch_lines: int,
+    candidates: int,
+) -> dict[str, float]:
+    """The named parts of one attempt's reward, each within [-1, 1].
+
+    `fixed` of `failing_before` failing tests pass with the best patch, `broken` others no longer do;
+    `moved` tells that the failure became another one. Speed and size count only for a proven patch.
+    An attempt that the environment cut short is no evidence: do not conclude it at all.
+    """
+    return {
+        "failure_moved": 1.0 if moved and not proven else float(proven),
+        "tests_fixed": min(fixed / failing_before, 1.0) if failing_before else 0.0,
+        "suite_green": 1.0 if proven else (-1.0 if broken else 0.0),
+        "small_patch": 1.0 - min(patch_lines / SMALL_PATCH_LINES, 2.0) if proven else 0.0,
+        "few_candidates": 1.0 - min(candidates / MANY_CANDIDATES, 1.0) if proven else 0.0,
+        "step_cost": -min(candidates / MANY_CANDIDATES, 1.0),
+    }
+
+
+def shaped(components: Mapping[str, float]) -> float:
+    """The weighted sum of the components, clipped to [0, 1].
+
+    Raises ValueError for a component that is not in the table or lies outside [-1, 1].
+    """
+    for name, value in components.items():
+        if name not in COMPONENT_WEIGHTS:
+            raise ValueError(f"reward component {name!r} is not in weights version {WEIGHTS_VERSION}")
+        if not -1.0 <= value <= 1.0:
+            raise ValueError(f"reward component {name!r} is {value}, outside [-1, 1]")
+    return clipped(sum(COMPONENT_WEIGHTS[name] * value for name, value in sorted(components.items())))
+
+
+def clipped(value: float) -> float:
+    """`value`, or the end of [0, 1] that it lies beyond."""
+    return min(max(value, 0.0), 1.0)
+
+
+def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Contribution, ...]:
+    """What a repair's outcome adds to the PROOF cells, one for each level of the decision's state.
+
+    A control decision teaches like any other: being uniform, it is the least biased evidence there is.
+    """
+    return _spread(decision, Factor.PROOF, weight=MILLIONTHS, value=round(outcome.target * MILLIONTHS))
+
+
+def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
+    """What a signal adds to the ACCEPTANCE cells; of a retracting one, the exact negative of what it takes back."""
+    worth = SIGNAL_WORTH[signal.kind]
+    weight = round(signal.weight * worth.weight * MILLIONTHS)
+    if weight == 0:
+        return ()
+    sign = -1 if signal.retracts else 1
+    return _spread(decision, Factor.ACCEPTANCE, weight=sign * weight, value=sign * round(weight * worth.value))
+
+
+def taught(decision: Decision) -> str:
+    """The strategy whose cells a decision's evidence goes to."""
+    return PATTERN if decision.state.kind is TaskKind.REVIEW else decision.chosen
+
+
+def _spread(decision: Decision, factor: Factor, *, weight: int, value: int) -> tuple[Contribution, ...]:
+    return tuple(
+        Contribution(level=level, strategy=taught(decision), factor=factor, weight=weight, value=value)
+        for level in decision.state.levels()
+    )
