@@ -1,1 +1,76 @@
-"""The only SQL. Everything learned is derived from what stands here."""
+"""The only SQL. Everything learned is derived from what stands here.
+
+`open_store(url)` gives the store; each of its rooms is one small class over the same database, and each public method
+is one transaction unless it says otherwise. A Store belongs to one process: after a fork the child may go on using it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from memory.store.engine import Database, connect
+from memory.store.errors import StoreError, StoreUnavailable
+from memory.store.inbox import Inbox
+from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
+from memory.store.ledger import Ledger
+from memory.store.schema import migrate
+from memory.store.summary import DecisionSummary
+
+__all__ = [
+    "DecisionSummary",
+    "Delivery",
+    "Effect",
+    "EffectState",
+    "EffectStatus",
+    "Inbox",
+    "JobState",
+    "LeasedJob",
+    "Ledger",
+    "NewJob",
+    "Store",
+    "StoreError",
+    "StoreUnavailable",
+    "StoredJob",
+    "open_store",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Everything that is kept, by room."""
+
+    database: Database
+
+    @property
+    def inbox(self) -> Inbox:
+        """Deliveries, jobs, and effects on GitHub."""
+        return Inbox(self.database)
+
+    @property
+    def ledger(self) -> Ledger:
+        """Decisions, outcomes, signals, and the cells derived from them."""
+        return Ledger(self.database)
+
+    def close(self) -> None:
+        """Close the connections that this process holds."""
+        self.database.engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_store(url: str) -> Store:
+    """The store at `url` (`sqlite:////absolute/path.db` or `postgresql://…`), its schema brought up to date.
+
+    Creates an SQLite file and its directory. Raises StoreError for a URL that cannot work and for a schema newer than
+    this code, StoreUnavailable for a server that does not answer.
+    """
+    database = connect(url)
+    migrate(database)
+    return Store(database)

@@ -1,0 +1,173 @@
+"""One database behind one door: how we connect, and what a transaction is.
+
+SQLite runs in WAL mode with `synchronous=FULL` throughout. FULL because a webhook is answered 202 on the strength of its
+commit, and because an effect on GitHub that a power cut makes us forget would be made twice; both live in the one file
+that everything else shares. Callers that need more commits a second put several values into one call.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    Table,
+    create_engine,
+    event,
+    make_url,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+
+from memory.store.errors import StoreError, StoreUnavailable
+
+BUSY_SECONDS = 30.0
+_WRITE = "apprentice_write"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An engine with two kinds of transaction."""
+
+    engine: Engine
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database and changes nothing."""
+        with _translated(), self.engine.connect() as connection:
+            if connection.dialect.name == "postgresql":  # whose default shows each statement another state
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that commits at the end, or not at all. On SQLite writers queue up for it at its start."""
+        with _translated(), self.engine.connect() as connection:
+            connection.execution_options(**{_WRITE: True})
+            with connection.begin():
+                yield connection
+
+
+def connect(url: str) -> Database:
+    """The database at `url`; raises StoreError with one clear line for a URL that cannot work."""
+    parsed = _parse(url)
+    if parsed.get_backend_name() == "sqlite":
+        return Database(_sqlite(parsed))
+    engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    _refuse_inherited_connections(engine)
+    return Database(engine)
+
+
+def insert_new(connection: Connection, table: Table, row: dict[str, object]) -> bool:
+    """Insert `row` unless a unique key of it is taken; tells whether it was inserted."""
+    statement = dialect_insert(connection, table).on_conflict_do_nothing()
+    return changed(connection, statement.values(row)) == 1
+
+
+def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An INSERT that knows ON CONFLICT; both dialects write it alike."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def changed(connection: Connection, statement: Executable) -> int:
+    """Execute an INSERT, UPDATE or DELETE; returns how many rows it touched."""
+    result = connection.execute(statement)
+    assert isinstance(result, CursorResult)
+    return result.rowcount
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"not a database URL: {url!r}; use sqlite:////absolute/path.db or postgresql://…") from error
+    if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
+        raise StoreError(f"no support for {parsed.drivername}: use sqlite:////absolute/path.db or postgresql://…")
+    return parsed
+
+
+def _sqlite(url: URL) -> Engine:
+    if not url.database or url.database.startswith((":memory:", "file:")):
+        raise StoreError("SQLite needs a plain file that processes can share: sqlite:////absolute/path.db")
+    try:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot create the directory of {url.database}: {error.strerror}") from error
+    engine = create_engine(url.set(drivername="sqlite+pysqlite"), connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    _refuse_inherited_connections(engine)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late and cannot be IMMEDIATE
+    _switch_to_wal(connection)
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA recursive_triggers=ON")  # else REPLACE deletes ledger rows behind the triggers' back
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Ask until granted: SQLite does not wait for the lock that changing the mode takes."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Take the write lock at once: a transaction that reads first and writes later would fail, not wait."""
+    writes = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _refuse_inherited_connections(engine: Engine) -> None:
+    """A connection must not be used on both sides of a fork: a child opens its own."""
+
+    def remember(_connection: object, entry: ConnectionPoolEntry) -> None:
+        entry.info["pid"] = os.getpid()
+
+    def check(_connection: object, entry: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
+        if entry.info["pid"] != os.getpid():
+            # The pool's documented way to forget a connection; its stubs do not know it.
+            entry.dbapi_connection = None  # type: ignore[misc]
+            proxy.dbapi_connection = None  # type: ignore[misc]
+            raise DisconnectionError("this connection belongs to the parent process")
+
+    event.listen(engine, "connect", remember)
+    event.listen(engine, "checkout", check)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Database errors as ours: nobody outside this package knows SQLAlchemy."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, PoolExhausted) as error:
+        raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
+    except DBAPIError as error:
+        raise StoreError(f"the database refused: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return str(cause).strip().partition("\n")[0]

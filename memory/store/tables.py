@@ -1,0 +1,190 @@
+"""The tables. `body` holds a whole noun as JSON; beside it stand the columns that it is found by, or that change."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from memory.store.columns import FreeText, UtcDateTime
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("event", String, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("delivery_id", String, ForeignKey("deliveries.id")),
+    Column("kind", String, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("state", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("run_after", UtcDateTime, nullable=False),
+    Column("sent_at", UtcDateTime),
+    Column("attempts", Integer, nullable=False),
+    Column("abandoned", Integer, nullable=False),
+    Column("token", Integer, nullable=False),
+    Column("worker", String, nullable=False),
+    Column("lease_until", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("reason", FreeText, nullable=False),
+    Column("note", FreeText, nullable=False),
+    Index(None, "state", "run_after"),
+)
+
+effects = Table(
+    "effects",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("job_id", String, nullable=False),
+    Column("begun_at", UtcDateTime, nullable=False),
+    Column("done_at", UtcDateTime),
+    Column("reference", Text, nullable=False),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("task_id", String, nullable=False, index=True),
+    Column("subject", String, nullable=False, index=True),
+    Column("kind", String, nullable=False),
+    Column("repository", String, nullable=False),
+    Column("arm", String, nullable=False),
+    Column("chosen", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("decision_id", String, ForeignKey("decisions.id"), primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+signals = Table(
+    "signals",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("decision_id", String, ForeignKey("decisions.id"), nullable=False),
+    Column("kind", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("retracts", String, nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("decision_id", "kind", "source", "retracts"),
+)
+
+cells = Table(
+    "cells",
+    metadata,
+    Column("scope", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("strategy", String, primary_key=True),
+    Column("factor", String, primary_key=True),
+    Column("weight", BigInteger, nullable=False),
+    Column("value", BigInteger, nullable=False),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("repository", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("status", String, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "repository", "created_at"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("task_id", String, ForeignKey("tasks.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("decision_id", String, nullable=False),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("task_id", "decision_id"),
+)
+
+experiences = Table(
+    "experiences",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("repository", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("text", FreeText, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "repository", "created_at"),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("embedder_id", String, primary_key=True),
+    Column("experience_id", String, ForeignKey("experiences.id", ondelete="CASCADE"), primary_key=True),
+    Column("dimensions", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+posts = Table(
+    "posts",
+    metadata,
+    Column("repository", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("github_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, nullable=False),
+    Column("watched", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "repository", "number"),
+)
+
+sightings = Table(
+    "sightings",
+    metadata,
+    Column("repository", String, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("decision_id", String, primary_key=True),
+    Column("fingerprint", String, nullable=False, index=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+repositories = Table(
+    "repositories",
+    metadata,
+    Column("full_name", String, primary_key=True),
+    Column("id", BigInteger, nullable=False),
+    Column("installation_id", BigInteger, nullable=False),
+)
