@@ -11,11 +11,15 @@ from types import TracebackType
 
 from memory.store.engine import Database, connect
 from memory.store.errors import StoreError, StoreUnavailable
+from memory.store.experiences import Experiences
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
+from memory.store.posts import Posts
+from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
 from memory.store.summary import DecisionSummary
+from memory.store.tasks import StoredTask, Tasks
 
 __all__ = [
     "DecisionSummary",
@@ -23,15 +27,21 @@ __all__ = [
     "Effect",
     "EffectState",
     "EffectStatus",
+    "Experiences",
     "Inbox",
     "JobState",
+    "KnownRepository",
     "LeasedJob",
     "Ledger",
     "NewJob",
+    "Posts",
+    "Repositories",
     "Store",
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
+    "StoredTask",
+    "Tasks",
     "open_store",
 ]
 
@@ -51,6 +61,26 @@ class Store:
     def ledger(self) -> Ledger:
         """Decisions, outcomes, signals, and the cells derived from them."""
         return Ledger(self.database)
+
+    @property
+    def experiences(self) -> Experiences:
+        """What was tried at which failure, with vectors to find it again."""
+        return Experiences(self.database)
+
+    @property
+    def posts(self) -> Posts:
+        """What stands on GitHub, and what was sighted."""
+        return Posts(self.database)
+
+    @property
+    def tasks(self) -> Tasks:
+        """Repairs and reviews, with their attempts."""
+        return Tasks(self.database)
+
+    @property
+    def repositories(self) -> Repositories:
+        """The repositories that jobs spoke of."""
+        return Repositories(self.database)
 
     def close(self) -> None:
         """Close the connections that this process holds."""
