@@ -1,0 +1,192 @@
+"""The web process: signed webhooks in, stored deliveries and jobs out.
+
+It holds the webhook secret and nothing else that is worth stealing.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import ClientDisconnect
+
+from bot.events import Ignored, parse
+from bot.intake import Intake
+from bot.metrics import Metrics
+from bot.routing import jobs_for
+from bot.signature import HEADER, is_genuine
+from memory.store import Delivery, Store, StoreError
+from workers.errors import BadInput
+from workers.handover import rows
+from workers.jobs import Job
+from workers.settings import WebSettings
+
+_TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
+_log = structlog.get_logger()
+
+
+class Refused(Exception):
+    """A request that is not taken. `reason` is for metrics, `text` for whoever sent it."""
+
+    def __init__(self, status: int, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.reason = reason
+        self.text = text
+
+
+class Web:
+    """The endpoints, over one store."""
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        store: Store,
+        send: Callable[[Sequence[str]], None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._secret = required_secret(settings)
+        self._store = store
+        self._clock = clock
+        self._metrics = Metrics()
+        self.intake = Intake(store, send, clock, self._metrics)
+
+    async def webhook(self, request: Request) -> Response:
+        """Verify, parse, route, store, answer; the queue hears of it afterwards."""
+        begun = time.perf_counter()
+        event, delivery_id = _named(request, "X-GitHub-Event"), _named(request, "X-GitHub-Delivery")
+        body = await _body(request, self._settings.max_payload_mb * 1024 * 1024)
+        self._verify(request, body)
+        jobs, ignored = self._implied(event, body)
+        new = await self._record(event, delivery_id, jobs)
+        self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - begun)
+        answer: dict[str, object] = {"jobs": len(jobs) if new else 0, "duplicate": not new}
+        return JSONResponse(answer | ({"ignored": ignored} if ignored else {}), status_code=202)
+
+    def _verify(self, request: Request, body: bytes) -> None:
+        signature = request.headers.get(HEADER)
+        if signature is None:
+            raise Refused(401, "no_signature", f"there is no {HEADER} header; set the webhook's secret on GitHub")
+        if not is_genuine(self._secret, body, signature):
+            raise Refused(401, "bad_signature", "the signature does not match; GitHub and we hold different secrets")
+
+    def _implied(self, event: str, body: bytes) -> tuple[tuple[Job, ...], str]:
+        """The jobs, or why there are none."""
+        try:
+            parsed = parse(event, body)
+        except BadInput as error:
+            raise Refused(400, "not_json", str(error)) from error
+        if isinstance(parsed, Ignored):
+            return (), parsed.reason
+        settings = self._settings
+        return jobs_for(parsed, bot_name=settings.bot_name, trigger_label=settings.trigger_label), ""
+
+    async def _record(self, event: str, delivery_id: str, jobs: Sequence[Job]) -> bool:
+        delivery = Delivery(id=delivery_id, event=event, received_at=self._clock(), jobs=rows(delivery_id, jobs))
+        try:
+            return await self.intake.record(delivery)
+        except StoreError as error:
+            _log.error("delivery not stored", delivery=delivery_id, error=str(error))
+            raise Refused(503, "not_stored", "the delivery could not be stored; redeliver it later") from error
+
+    def health(self) -> Response:
+        """Whether the database answers, and how long work has been waiting."""
+        try:
+            waited = self._oldest_ready_seconds()
+        except StoreError as error:
+            return JSONResponse({"status": "down", "error": str(error)}, status_code=503)
+        return JSONResponse({"status": "ok", "oldest_ready_seconds": waited})
+
+    def metrics(self) -> Response:
+        """Everything counted, for Prometheus."""
+        try:
+            page = self._metrics.page(self._store.inbox.counts(), self._oldest_ready_seconds())
+        except StoreError as error:
+            return PlainTextResponse(f"{error}\n", status_code=503)
+        return Response(page, media_type=CONTENT_TYPE_LATEST)
+
+    def _oldest_ready_seconds(self) -> float:
+        now = self._clock()
+        since = self._store.inbox.oldest_ready(now)
+        return max(0.0, (now - since).total_seconds()) if since else 0.0
+
+    def refuse(self, refused: Refused) -> Response:
+        """The one clear line."""
+        self._metrics.rejected(refused.reason)
+        return JSONResponse({"error": refused.text}, status_code=refused.status)
+
+
+def required_secret(settings: WebSettings) -> bytes:
+    """The webhook secret; raises BadInput without one."""
+    secret = settings.webhook_secret.get_secret_value().encode()
+    if not secret:
+        raise BadInput("there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the one of your GitHub App")
+    return secret
+
+
+def create_app(
+    settings: WebSettings,
+    store: Store,
+    send: Callable[[Sequence[str]], None],
+    clock: Callable[[], datetime],
+) -> FastAPI:
+    """The web application. `send` gives job ids to the queue and raises Retryable when it cannot.
+
+    Raises BadInput when there is no webhook secret.
+    """
+    web = Web(settings, store, send, clock)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await web.intake.drain()
+
+    async def refuse(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return web.refuse(error)
+
+    app = FastAPI(title="Apprentice", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_exception_handler(Refused, refuse)
+    app.add_api_route("/webhook", web.webhook, methods=["POST"], response_model=None)
+    app.add_api_route("/healthz", web.health, methods=["GET"], response_model=None)
+    app.add_api_route("/metrics", web.metrics, methods=["GET"], response_model=None)
+    app.add_api_route("/", _front_page, methods=["GET"], response_model=None)
+    return app
+
+
+async def _front_page() -> Response:
+    return PlainTextResponse(
+        "Apprentice is listening: webhooks at /webhook, health at /healthz, metrics at /metrics.\n"
+    )
+
+
+def _named(request: Request, header: str) -> str:
+    value = request.headers.get(header, "")
+    if not _TOKEN.fullmatch(value):
+        raise Refused(400, "missing_header", f"the {header} header is missing or malformed; only GitHub speaks here")
+    return value
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """The raw body. One that is too large is read to its end, so that the sender hears the answer, but not kept."""
+    kept, size = bytearray(), 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size <= most:
+                kept += chunk
+            elif size > 4 * most:
+                break
+    except ClientDisconnect as error:
+        raise Refused(400, "disconnected", "the connection was closed before the body was complete") from error
+    if size > most:
+        raise Refused(413, "too_large", f"the body is over {most // 1024 // 1024} MB; GitHub sends no more than 25 MB")
+    return bytes(kept)

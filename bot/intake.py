@@ -1,0 +1,102 @@
+"""From the request to the database and on to the queue, off the event loop.
+
+Deliveries that arrive while a commit is under way share the next one: a commit is what a delivery costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import structlog
+from anyio import to_thread
+
+from bot.metrics import Metrics
+from memory.store import Delivery, Store, StoreError
+from workers.errors import Retryable
+
+MOST_TOGETHER = 200
+_log = structlog.get_logger()
+
+
+class Intake:
+    """Stores deliveries and sends their jobs. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        send: Callable[[Sequence[str]], None],
+        clock: Callable[[], datetime],
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._send = send
+        self._clock = clock
+        self._metrics = metrics
+        self._waiting: list[tuple[Delivery, asyncio.Future[bool]]] = []
+        self._unsent: list[str] = []
+        self._storing: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
+
+    async def record(self, delivery: Delivery) -> bool:
+        """Store `delivery` with its jobs and have them sent; False when it is known. Raises StoreError."""
+        stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((delivery, stored))
+        if self._storing is None:
+            self._storing = asyncio.create_task(self._store_waiting())
+        return await stored
+
+    async def drain(self) -> None:
+        """Wait until what was stored has been offered to the queue."""
+        for task in (self._storing, self._sending):
+            if task is not None:
+                await task
+        if self._sending is not None:
+            await self._sending
+
+    async def _store_waiting(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:MOST_TOGETHER], self._waiting[MOST_TOGETHER:]
+                await self._commit(batch)
+        finally:
+            self._storing = None
+
+    async def _commit(self, batch: Sequence[tuple[Delivery, asyncio.Future[bool]]]) -> None:
+        try:
+            news = await to_thread.run_sync(self._store.inbox.record_deliveries, [delivery for delivery, _ in batch])
+            for (delivery, stored), new in zip(batch, news, strict=True):
+                self._settle(delivery, stored, new=new)
+        except StoreError as error:
+            for _, stored in batch:
+                if not stored.done():
+                    stored.set_exception(error)
+        finally:
+            for _, stored in batch:
+                stored.cancel()  # does nothing to one that is settled; nobody may wait for ever
+        if self._unsent and self._sending is None:
+            self._sending = asyncio.create_task(self._send_unsent())
+
+    def _settle(self, delivery: Delivery, stored: asyncio.Future[bool], *, new: bool) -> None:
+        if not stored.done():
+            stored.set_result(new)
+        if new:
+            self._unsent.extend(job.id for job in delivery.jobs)
+
+    async def _send_unsent(self) -> None:
+        try:
+            while self._unsent:
+                ids, self._unsent = self._unsent, []
+                await to_thread.run_sync(self._hand_over, ids)
+        finally:
+            self._sending = None
+
+    def _hand_over(self, ids: list[str]) -> None:
+        """The jobs are safe in the database: a queue that does not take them costs time, not work."""
+        try:
+            self._send(ids)
+            self._store.inbox.mark_sent(ids, self._clock())
+        except (Retryable, StoreError) as error:
+            self._metrics.unsent(len(ids))
+            _log.warning("jobs left to the sweeper", jobs=len(ids), error=str(error))

@@ -1,0 +1,66 @@
+"""What the web process counts, in a registry of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from bot.events import KNOWN
+from memory.store import JobState
+
+OTHER_EVENT = "other"
+
+
+class Metrics:
+    """Counters for one web process. Label values come from closed sets: a stranger cannot make new series."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._deliveries = Counter(
+            "apprentice_deliveries_total", "Deliveries stored, by event.", ["event"], registry=self.registry
+        )
+        self._duplicates = Counter(
+            "apprentice_duplicate_deliveries_total", "Deliveries that were stored before.", registry=self.registry
+        )
+        self._rejected = Counter(
+            "apprentice_rejected_requests_total", "Requests refused, by reason.", ["reason"], registry=self.registry
+        )
+        self._unsent = Counter(
+            "apprentice_unsent_jobs_total",
+            "Jobs left to the sweeper because the queue did not take them.",
+            registry=self.registry,
+        )
+        self._jobs = Gauge("apprentice_jobs", "Jobs in the database, by state.", ["state"], registry=self.registry)
+        self._oldest = Gauge(
+            "apprentice_oldest_ready_seconds", "How long the oldest ready job has waited.", registry=self.registry
+        )
+        self._latency = Histogram(
+            "apprentice_webhook_seconds",
+            "Time to answer a webhook.",
+            registry=self.registry,
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+        )
+
+    def answered(self, event: str, *, duplicate: bool, seconds: float) -> None:
+        """A delivery was accepted, `seconds` after it began to arrive."""
+        self._latency.observe(seconds)
+        if duplicate:
+            self._duplicates.inc()
+        else:
+            self._deliveries.labels(event if event in KNOWN else OTHER_EVENT).inc()
+
+    def rejected(self, reason: str) -> None:
+        """A request was refused; `reason` is one of our own words."""
+        self._rejected.labels(reason).inc()
+
+    def unsent(self, count: int) -> None:
+        """The queue did not take `count` jobs."""
+        self._unsent.inc(count)
+
+    def page(self, counts: Mapping[JobState, int], oldest_ready_seconds: float) -> bytes:
+        """Everything in Prometheus' text format, with the jobs as they stand."""
+        for state, count in counts.items():
+            self._jobs.labels(state).set(count)
+        self._oldest.set(oldest_ready_seconds)
+        return generate_latest(self.registry)
