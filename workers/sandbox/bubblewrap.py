@@ -1,0 +1,221 @@
+"""The sandbox of bubblewrap: namespaces, a system-call filter, limits, and a user without rights on the host.
+
+What is shown inside is in mounts.py, what is refused in seccomp.py, what sets up the inside in launcher.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from workers.errors import CannotRun
+from workers.ports import Completed, SandboxSession, Workload
+from workers.sandbox import mounts, orders, seccomp
+from workers.sandbox.session import conversation
+from workers.sandbox.supervise import Collected, Tree, readable, supervise
+
+FIRST_USER, USERS = 1_500_000_000, 500_000_000
+"""As root every run gets a user id of its own, far from those of accounts: no run counts, or reaches, another's processes."""
+
+SET_UP_SECONDS = 120.0
+MISSING = "bubblewrap is not installed: install it (`apt install bubblewrap`, `dnf install bubblewrap`)"
+
+
+class Bubblewrap:
+    """Runs untrusted code under bubblewrap. Works as root and as an ordinary user.
+
+    `run` and `session` raise CannotRun when the sandbox does not start or the checkout does not fit, BadInput for an
+    interpreter that does not exist and for overlay paths that lead out of the checkout.
+    """
+
+    def __init__(self, program: Path | None = None) -> None:
+        self._program = program
+
+    def run(self, workload: Workload) -> Completed:
+        """Run to the end or to a limit; the whole process tree is dead when this returns.
+
+        Standard output and error keep their first and last halves of `output_kb`; a longer report ends the run.
+        """
+        with self._started(workload, subprocess.DEVNULL) as tree:
+            report = Collected(cap=workload.limits.output_kb << 10)
+            completed = supervise(tree, workload.limits, report.add)
+        return dataclasses.replace(completed, report=bytes(report.content))
+
+    @contextmanager
+    def session(self, workload: Workload) -> Iterator[SandboxSession]:
+        """Start a process to speak with, for `wall_seconds` at most; leaving the context ends its whole process tree."""
+        with (
+            self._started(workload, subprocess.PIPE) as tree,
+            conversation(tree, workload.limits) as spoken,
+        ):
+            yield spoken
+
+    @contextmanager
+    def _started(self, workload: Workload, stdin: int) -> Iterator[Tree]:
+        program = self._program or _find()
+        with ExitStack() as stack:
+            start = _Start(workload, stack)
+            process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
+                [str(program), "--args", str(start.arguments()), "--", *start.launcher()],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={},  # the inside can read the environment of its first process, which is bubblewrap
+                cwd="/",
+                pass_fds=start.inherited,
+                start_new_session=True,
+            )
+            tree = start.tree(process)
+            stack.callback(tree.close)
+            stack.callback(tree.kill)
+            start.await_ready(tree)
+            yield tree
+
+
+class _Start:
+    """The descriptors and arguments of one start; `stack` closes what is open."""
+
+    def __init__(self, workload: Workload, stack: ExitStack) -> None:
+        self.workload, self.stack = workload, stack
+        self.inherited: list[int] = []
+        self.as_root = os.geteuid() == 0
+        self.user = _spare_user() if self.as_root else os.geteuid()
+        self.info, self.info_inside = self._pipe()
+        self.status, self.status_inside = self._pipe()
+        self.report, self.report_inside = self._pipe()
+
+    def arguments(self) -> int:
+        """The descriptor of bubblewrap's arguments: on its command line they would be visible inside."""
+        lines = [
+            *mounts.isolation(as_root=self.as_root),
+            *mounts.file_systems(self.workload),
+            *self._made_files(),
+            *mounts.sealed(),
+            *("--seccomp", str(self._memory(seccomp.program(os.uname().machine)))),
+            *("--info-fd", str(self.info_inside)),
+        ]
+        return self._memory("".join(f"{line}\0" for line in lines).encode())
+
+    def launcher(self) -> list[str]:
+        """The first command inside."""
+        told = orders.Order(
+            workload=self.workload,
+            source=mounts.SOURCE,
+            workspace=mounts.WORKSPACE,
+            home=mounts.HOME,
+            user=self.user if self.as_root else None,
+            environment=mounts.environment(self.workload),
+            report=self.report_inside,
+        )
+        order = self._memory(told.encoded())
+        return [sys.executable, "-I", "-S", str(mounts.LAUNCHER), str(order), str(self.status_inside)]
+
+    def tree(self, process: subprocess.Popen[bytes]) -> Tree:
+        """Who is who, as bubblewrap tells; CannotRun when it refused."""
+        for descriptor in self.inherited:
+            os.close(descriptor)
+        self.inherited.clear()
+        try:
+            leader = _init_of(self.info)
+            leader_handle = os.pidfd_open(leader)
+        except (ValueError, ProcessLookupError):
+            process.kill()
+            _, errors = process.communicate()
+            raise CannotRun(refusal(errors)) from None
+        return Tree(
+            process=process,
+            leader=leader,
+            leader_handle=leader_handle,
+            process_handle=os.pidfd_open(process.pid),
+            report=os.dup(self.report),
+        )
+
+    def await_ready(self, tree: Tree) -> None:
+        """Until the launcher hands over to the command; CannotRun with its reason when it cannot."""
+        said = b""
+        while readable(self.status, SET_UP_SECONDS):
+            piece = os.read(self.status, 4096)
+            said += piece
+            if not piece:
+                break
+        if said == b"ready":
+            return
+        tree.kill()
+        assert tree.process.stderr is not None
+        reason = said or tree.process.stderr.read()
+        raise CannotRun(
+            f"the sandbox could not be set up: {reason.decode(errors='replace').strip() or 'no reason given'}"
+        )
+
+    def _made_files(self) -> Iterator[str]:
+        files = mounts.made_files(self.workload, self.user)
+        yield from mounts.made_directories(files)
+        for path, (mode, text) in files.items():
+            yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(self._memory(text.encode())), str(path))
+
+    def _pipe(self) -> tuple[int, int]:
+        reading, writing = os.pipe()
+        self.stack.callback(os.close, reading)
+        self._inherit(writing)
+        return reading, writing
+
+    def _memory(self, content: bytes) -> int:
+        descriptor = os.memfd_create("apprentice")
+        self._inherit(descriptor)
+        os.write(descriptor, content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
+    def _inherit(self, descriptor: int) -> None:
+        self.inherited.append(descriptor)
+        self.stack.callback(self._close_inherited, descriptor)
+
+    def _close_inherited(self, descriptor: int) -> None:
+        if descriptor in self.inherited:
+            os.close(descriptor)
+
+
+def refusal(errors: bytes) -> str:
+    """Why bubblewrap did not start, and what to do about it."""
+    said = errors.decode(errors="replace").strip().removeprefix("bwrap: ") or "it said nothing"
+    return (
+        f"bubblewrap cannot make a sandbox here ({said}): allow unprivileged user namespaces (sysctl "
+        "kernel.unprivileged_userns_clone=1, user.max_user_namespaces>0; on Ubuntu 24.04 and later an AppArmor profile "
+        "for bwrap or kernel.apparmor_restrict_unprivileged_userns=0), or run the worker as root or with a looser "
+        "container profile"
+    )
+
+
+def _find() -> Path:
+    found = shutil.which("bwrap")
+    if found is None:
+        raise CannotRun(MISSING)
+    return Path(found)
+
+
+def _init_of(info: int) -> int:
+    """The host's id of the namespace's first process; ValueError when bubblewrap ended without telling."""
+    said = b""
+    while b"}" not in said:
+        piece = os.read(info, 4096)
+        if not piece:
+            raise ValueError
+        said += piece
+    return int(json.loads(said)["child-pid"])
+
+
+def _spare_user() -> int:
+    """A user id for one run: where all ids may be used one from a range nobody has, else one from the end of ours."""
+    lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+    end = max(int(first) + int(length) for first, _, length in (line.split() for line in lines))
+    if end >= FIRST_USER + USERS:
+        return FIRST_USER + secrets.randbelow(USERS)
+    return end - 2 - secrets.randbelow(max(end // 4, 1))

@@ -1,0 +1,191 @@
+"""Runs inside the sandbox before the untrusted command: copies the checkout, gives up what power is left, sets limits.
+
+Started by path on our own interpreter with `-I -S`; standard library only, imports nothing of ours.
+It reads one JSON order from the descriptor in argv[1] and writes `ready`, or one line of what went wrong, to that in argv[2].
+"""
+
+# Every run waits for this copy, and pathlib would double its time:
+# ruff: noqa: PTH103, PTH110, PTH115, PTH118, PTH211
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import resource
+import stat
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+COMMAND_NOT_FOUND, SET_UP_FAILED = 127, 125
+NEVER_COPIED = frozenset({".git", "node_modules", ".tox", "__pycache__"})
+ENVIRONMENTS = frozenset({".venv", "venv"})
+OPEN_FILES = 1024
+CPU_GRACE_SECONDS = 2
+"""Between the catchable signal at the CPU limit and the one that is not."""
+
+
+def main() -> None:
+    """Follow the order; ends in the command, or in exit code 125 (set-up failed) or 127 (no such command)."""
+    order_descriptor, status_descriptor = int(sys.argv[1]), int(sys.argv[2])
+    with os.fdopen(order_descriptor, "rb") as stream:
+        order = json.load(stream)
+    try:
+        prepare(order)
+    except OSError as problem:
+        os.write(status_descriptor, explain(problem, order).encode())
+        sys.exit(SET_UP_FAILED)
+    os.write(status_descriptor, b"ready")
+    os.close(status_descriptor)
+    execute(order["command"], order["environment"])
+
+
+def prepare(order: dict[str, Any]) -> None:
+    """Everything up to the command. What needs power comes first; the overlay is written without any."""
+    os.umask(0o022)
+    workspace = order["workspace"]
+    copy_tree(order["source"], workspace, order["uid"])
+    for directory in order["own"]:
+        os.makedirs(directory, exist_ok=True)
+        own(directory, order["uid"])
+    give_up_power(order["uid"])
+    for path, content in order["overlay"].items():
+        lay_over(workspace, path, None if content is None else base64.b64decode(content))
+    set_limits(order["limits"])
+    os.chdir(workspace)
+
+
+def copy_tree(source: str, target: str, owner: int | None) -> None:
+    """Copy directories, files and links (as links). Other kinds of files and what can be made again are left out."""
+    for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
+        destination = os.path.join(target, entry.name)
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), destination)
+        elif entry.is_dir():
+            if skipped(entry):
+                continue
+            os.makedirs(destination, exist_ok=True)
+            copy_tree(entry.path, destination, owner)
+        elif entry.is_file() and entry.name != ".git":
+            copy_file(entry.path, destination)
+        else:
+            continue
+        own(destination, owner)
+
+
+def skipped(entry: os.DirEntry[str]) -> bool:
+    """Whether a directory stays behind. A package may be called `venv`: only real environments are left out."""
+    if entry.name in ENVIRONMENTS:
+        return os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
+    return entry.name in NEVER_COPIED
+
+
+def copy_file(source: str, destination: str) -> None:
+    """Copy content, permission bits and time."""
+    reader = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        seen = os.fstat(reader)
+        mode = (stat.S_IMODE(seen.st_mode) | stat.S_IRUSR | stat.S_IWUSR) & 0o777
+        writer = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        try:
+            while os.sendfile(writer, reader, None, 1 << 24):
+                pass
+            os.utime(writer, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        finally:
+            os.close(writer)
+    finally:
+        os.close(reader)
+
+
+def own(path: str, owner: int | None) -> None:
+    """Give a path to the user that the command will run as, when that is not us."""
+    if owner is not None:
+        os.chown(path, owner, owner, follow_symlinks=False)
+
+
+def give_up_power(user: int | None) -> None:
+    """Become `user` for good: real, effective and saved ids; the capabilities go with them."""
+    if user is not None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+
+
+def lay_over(root: str, path: str, content: bytes | None) -> None:
+    """Write or delete one file, walking by descriptors so that no link in the checkout leads elsewhere."""
+    *parents, name = path.split("/")
+    directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for parent in parents:
+            directory = enter(directory, parent)
+        if content is None:
+            os.unlink(name, dir_fd=directory)
+            return
+        replace(directory, name, content)
+    except FileNotFoundError:
+        if content is not None:
+            raise
+    finally:
+        os.close(directory)
+
+
+def enter(directory: int, name: str) -> int:
+    """The descriptor of a subdirectory, made if it is missing; closes the one it came from."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=directory)
+    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+    os.close(directory)
+    return inner
+
+
+def replace(directory: int, name: str, content: bytes) -> None:
+    """Write a file anew, keeping its permission bits; a link of that name is replaced, not followed."""
+    mode = 0o644
+    try:
+        mode = stat.S_IMODE(os.lstat(name, dir_fd=directory).st_mode) & 0o777 | 0o200
+        os.unlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        pass
+    with os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=directory), "wb") as stream:
+        stream.write(content)
+
+
+def set_limits(limits: dict[str, int]) -> None:
+    """Resource limits of each process. Set here, inside: outside the namespace NPROC would count the host's processes."""
+    for kind, soft, hard in wanted_limits(limits):
+        ceiling = resource.getrlimit(kind)[1]
+        if ceiling != resource.RLIM_INFINITY:
+            soft, hard = min(soft, ceiling), min(hard, ceiling)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def wanted_limits(limits: dict[str, int]) -> Iterator[tuple[int, int, int]]:
+    """Kind, soft and hard limit. DATA, not AS: programs reserve far more addresses than they ever fill."""
+    cpu, memory, disk = limits["cpu_seconds"], limits["memory_mb"] << 20, limits["disk_mb"] << 20
+    yield resource.RLIMIT_CPU, cpu, cpu + CPU_GRACE_SECONDS
+    yield resource.RLIMIT_DATA, memory, memory
+    yield resource.RLIMIT_NPROC, limits["processes"], limits["processes"]
+    yield resource.RLIMIT_FSIZE, disk, disk
+    yield resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES
+    yield resource.RLIMIT_CORE, 0, 0
+
+
+def execute(command: list[str], environment: dict[str, str]) -> None:
+    """Become the command."""
+    try:
+        os.execvpe(command[0], command, environment)  # noqa: S606 - the purpose of it all
+    except OSError as problem:
+        sys.stderr.write(f"sandbox: cannot start {command[0]}: {problem.strerror}\n")
+        sys.exit(COMMAND_NOT_FOUND)
+
+
+def explain(problem: OSError, order: dict[str, Any]) -> str:
+    """One line on why the set-up failed."""
+    where = f": {problem.filename}" if problem.filename else ""
+    return f"{problem.strerror}{where} (disk limit {order['limits']['disk_mb']} MB)"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Watches one sandboxed process tree: reads its pipes, holds it to its limits, and sees it dead."""
+
+from __future__ import annotations
+
+import os
+import select
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workers.ports import Completed, Ending, Limits
+from workers.sandbox.usage import proportional_mb, usage_of
+
+TICK_SECONDS = 0.05
+CHUNK_BYTES = 1 << 16
+FLOOD_FACTOR = 64
+"""Standard output and error are clipped at their cap; what writes this many times as much is ended."""
+
+SIGNAL_BASE = 128
+DEATH_SECONDS = 20.0
+
+OnReport = Callable[[bytes], bool]
+"""Takes a piece of the report; false ends the run with Ending.OUTPUT."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A started process and what stands for its tree.
+
+    `leader` is the process whose death is the death of all: a namespace's init, or with `grouped` a group's leader.
+    The descriptors belong to this value; `close` gives them back.
+    """
+
+    process: subprocess.Popen[bytes]
+    leader: int
+    leader_handle: int
+    process_handle: int
+    report: int
+    grouped: bool = False
+
+    def kill(self) -> None:
+        """Kill every process of the tree and wait until they are gone."""
+        if self.grouped:
+            _kill_group(self.leader)
+        _kill_by_handle(self.leader_handle)
+        readable(self.leader_handle, DEATH_SECONDS)  # an init's death is told after that of its whole namespace
+        _kill_by_handle(self.process_handle)
+        self.process.wait()
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        for descriptor in (self.leader_handle, self.process_handle, self.report):
+            os.close(descriptor)
+
+
+@dataclass(slots=True, kw_only=True)
+class Clipped:
+    """Keeps the beginning and the end of a stream, `cap` bytes together."""
+
+    cap: int
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    seen: int = 0
+
+    def add(self, piece: bytes) -> bool:
+        """Take a piece; false when the stream is a flood."""
+        self.seen += len(piece)
+        room = max(self.cap // 2 - len(self.head), 0)
+        self.head += piece[:room]
+        self.tail += piece[room:]
+        if len(self.tail) > self.cap:
+            del self.tail[: len(self.tail) - self.cap // 2]
+        return self.seen <= self.cap * FLOOD_FACTOR
+
+    def text(self) -> str:
+        """What was kept, with a note where something is missing."""
+        tail = bytes(self.tail[-(self.cap // 2) :])
+        missing = self.seen - len(self.head) - len(tail)
+        note = f"\n[… {missing} bytes left out …]\n".encode() if missing else b""
+        return (bytes(self.head) + note + tail).decode("utf-8", "replace")
+
+
+@dataclass(slots=True, kw_only=True)
+class Collected:
+    """A report kept whole; more than `cap` bytes end the run."""
+
+    cap: int
+    content: bytearray = field(default_factory=bytearray)
+
+    def add(self, piece: bytes) -> bool:
+        """Take a piece; false when it is too much."""
+        self.content += piece[: max(self.cap - len(self.content), 0)]
+        return len(self.content) < self.cap
+
+
+def supervise(tree: Tree, limits: Limits, on_report: OnReport) -> Completed:
+    """Run `tree` to its end or to a limit. Everything is dead and everything written was read when this returns."""
+    return _Watch(tree, limits, on_report).run()
+
+
+class _Watch:
+    def __init__(self, tree: Tree, limits: Limits, on_report: OnReport) -> None:
+        self.tree, self.limits = tree, limits
+        self.started = time.monotonic()
+        self.output, self.errors = Clipped(cap=limits.output_kb << 10), Clipped(cap=limits.output_kb << 10)
+        assert tree.process.stdout is not None
+        assert tree.process.stderr is not None
+        self.takers: dict[int, OnReport] = {
+            tree.process.stdout.fileno(): self.output.add,
+            tree.process.stderr.fileno(): self.errors.add,
+            tree.report: on_report,
+        }
+
+    def run(self) -> Completed:
+        ended: Ending | None = None
+        try:
+            with selectors.DefaultSelector() as selector:
+                for descriptor in (*self.takers, self.tree.process_handle):
+                    os.set_blocking(descriptor, False)
+                    selector.register(descriptor, selectors.EVENT_READ)
+                ended = self._until_over(selector)
+        finally:
+            self.tree.kill()
+        drained = self._drain()
+        return self._completed(ended or (None if drained else Ending.OUTPUT))
+
+    def _until_over(self, selector: selectors.BaseSelector) -> Ending | None:
+        """None when the process ended by itself."""
+        next_look = 0.0
+        while True:
+            for key, _ in selector.select(TICK_SECONDS):
+                if key.fd == self.tree.process_handle:
+                    return None
+                more = self._read(key.fd)
+                if more is None:
+                    selector.unregister(key.fd)
+                elif not more:
+                    return Ending.OUTPUT
+            if time.monotonic() >= next_look:
+                broken = self._broken_limit()
+                if broken is not None:
+                    return broken
+                next_look = time.monotonic() + TICK_SECONDS
+
+    def _read(self, descriptor: int) -> bool | None:
+        """Whether there may be more to take; None at the end of the stream."""
+        try:
+            piece = os.read(descriptor, CHUNK_BYTES)
+        except BlockingIOError:
+            return True
+        return self.takers[descriptor](piece) if piece else None
+
+    def _drain(self) -> bool:
+        """Read what is left in the pipes; false when it is too much. A descriptor that got out cannot hold us up."""
+        for descriptor in self.takers:
+            while readable(descriptor, 0.0):
+                more = self._read(descriptor)
+                if more is None:
+                    break
+                if not more:
+                    return False
+        return True
+
+    def _broken_limit(self) -> Ending | None:
+        if time.monotonic() - self.started > self.limits.wall_seconds:
+            return Ending.WALL_TIME
+        used = usage_of(self.tree.leader)
+        if used.cpu_seconds > self.limits.cpu_seconds:
+            return Ending.CPU_TIME
+        if used.resident_mb > self.limits.memory_mb and proportional_mb(used.pids) > self.limits.memory_mb:
+            return Ending.MEMORY
+        return None
+
+    def _completed(self, ended: Ending | None) -> Completed:
+        code = self.tree.process.returncode
+        exit_code = SIGNAL_BASE - code if code < 0 else code
+        return Completed(
+            exit_code=exit_code,
+            ending=ended or _ending_of(exit_code),
+            stdout=self.output.text(),
+            stderr=self.errors.text(),
+            report=b"",
+            seconds=time.monotonic() - self.started,
+        )
+
+
+def _ending_of(exit_code: int) -> Ending:
+    """What an exit code says when we did not end the run ourselves."""
+    if exit_code == SIGNAL_BASE + signal.SIGXCPU:
+        return Ending.CPU_TIME
+    if exit_code == SIGNAL_BASE + signal.SIGKILL:
+        return Ending.KILLED
+    return Ending.EXITED
+
+
+def _kill_by_handle(handle: int) -> None:
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _kill_group(leader: int) -> None:
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def readable(descriptor: int, seconds: float) -> bool:
+    """Whether there is something to read, or the end, within `seconds`. A process's handle is readable once it ended."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
