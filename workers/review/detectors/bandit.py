@@ -1,0 +1,92 @@
+"""bandit: security holes, graded by what it can tell of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memory.model import Severity
+from workers.ports import Completed, Sandbox
+from workers.review.detectors.detector import Category, Detection, HeadTree, RawFinding, in_parts
+from workers.review.detectors.rules import BANDIT_SKIP, is_wanted
+from workers.review.detectors.tool import complaint, relative, run_tool
+
+_FINISHED = (0, 1)
+_SEVERITIES = {"LOW": Severity.MINOR, "MEDIUM": Severity.MAJOR, "HIGH": Severity.CRITICAL}
+_INI = ".apprentice-bandit.ini"
+"""Named on the command line, so that bandit looks for no `.bandit` of the repository's."""
+
+
+class _Result(msgspec.Struct, frozen=True):
+    filename: str
+    test_id: str
+    issue_severity: str
+    issue_text: str
+    line_number: int
+    line_range: tuple[int, ...]
+    col_offset: int
+
+
+class _Error(msgspec.Struct, frozen=True):
+    filename: str
+    reason: str
+
+
+class _Report(msgspec.Struct, frozen=True):
+    errors: tuple[_Error, ...]
+    results: tuple[_Result, ...]
+
+
+_decoder = msgspec.json.Decoder(_Report)
+
+
+class Bandit:
+    """The `Detector` that runs bandit with our own configuration; `# nosec` comments are respected."""
+
+    name = "bandit"
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        def read(some: Sequence[str]) -> Detection:
+            return findings_in(run_tool(self._sandbox, _arguments(), tree, some, {_INI: b"[bandit]\n"}))
+
+        return in_parts([path for path in paths if path.endswith(".py")], read)
+
+
+def _arguments() -> tuple[str, ...]:
+    return (
+        *("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI, "--exclude", ""),
+        *("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP)),
+    )
+
+
+def findings_in(completed: Completed) -> Detection:
+    """bandit's JSON in our terms; raises DetectorFailed when it is not there."""
+    if completed.exit_code not in _FINISHED:
+        raise complaint(Bandit.name, completed)
+    try:
+        report = _decoder.decode(completed.stdout)
+    except msgspec.DecodeError as error:
+        raise complaint(Bandit.name, completed) from error
+    raw = (_raw(result) for result in report.results)
+    return Detection(
+        findings=tuple(finding for finding in raw if is_wanted(finding.rule, finding.path, finding.category)),
+        unread={relative(error.filename): error.reason for error in report.errors},
+    )
+
+
+def _raw(result: _Result) -> RawFinding:
+    return RawFinding(
+        path=relative(result.filename),
+        line=result.line_number,
+        end_line=max((result.line_number, *result.line_range)),
+        column=result.col_offset + 1,
+        tool=Bandit.name,
+        rule=result.test_id,
+        category=Category.SECURITY,
+        severity=_SEVERITIES.get(result.issue_severity, Severity.MINOR),
+        message=result.issue_text,
+    )

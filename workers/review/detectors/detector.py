@@ -1,0 +1,122 @@
+"""What a detector is: it reads files of one tree and says what it saw, and what it could not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from memory.model import Severity
+from workers.errors import ApprenticeError
+
+
+class Category(StrEnum):
+    """What a finding is about."""
+
+    SECURITY = "security"
+    CORRECTNESS = "correctness"
+    PERFORMANCE = "performance"
+    MAINTAINABILITY = "maintainability"
+    STYLE = "style"
+
+
+class DetectorFailed(ApprenticeError):
+    """A detector could not read files: say so for each of them; its silence is no all-clear."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Replace a range of characters. Lines and columns count from 1; the end is exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """A tool's own remedy. `safe` when the tool vouches that behaviour stays the same."""
+
+    edits: tuple[Edit, ...]
+    safe: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawFinding:
+    """What a tool reported, in our terms; lines `line`..`end_line` inclusive, from 1."""
+
+    path: str
+    line: int
+    end_line: int
+    column: int
+    tool: str
+    rule: str
+    category: Category
+    severity: Severity
+    message: str
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadTree:
+    """The files of a change that are read, as text by path, and the oldest Python they must run on ("py39")."""
+
+    sources: Mapping[str, str]
+    target_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """What was found, and for each file that was not read, why."""
+
+    findings: tuple[RawFinding, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+
+class Detector(Protocol):
+    """Reads source without running it. `name` is what people know the tool by."""
+
+    @property
+    def name(self) -> str: ...
+
+    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        """Read `paths` of the tree. Every one of them was read, or stands in `unread` with the reason."""
+        ...
+
+
+def joined(detections: Sequence[Detection]) -> Detection:
+    """Several detections as one; a file unread twice keeps both reasons."""
+    unread: dict[str, str] = {}
+    for detection in detections:
+        for path, reason in detection.unread.items():
+            unread[path] = f"{unread[path]}; {reason}" if path in unread else reason
+    return Detection(findings=tuple(found for each in detections for found in each.findings), unread=unread)
+
+
+PART = 200
+"""Files given to a tool at once: argument lists have a limit."""
+
+
+def in_parts(
+    paths: Sequence[str], read: Callable[[Sequence[str]], Detection], *, failures: int = 12, part: int = PART
+) -> Detection:
+    """Read many files in parts. A part that fails is halved, so that one bad file does not hide its neighbours.
+
+    After `failures` failures the rest of what fails is given up whole.
+    """
+    queue = [paths[at : at + part] for at in range(0, len(paths), part)]
+    done: list[Detection] = []
+    while queue:
+        some = queue.pop(0)
+        try:
+            done.append(read(some))
+        except DetectorFailed as failure:
+            failures -= 1
+            if len(some) > 1 and failures > 0:
+                queue = [some[: len(some) // 2], some[len(some) // 2 :], *queue]
+            else:
+                done.append(Detection(unread=dict.fromkeys(some, str(failure))))
+    return joined(done)

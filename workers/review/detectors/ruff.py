@@ -1,0 +1,142 @@
+"""ruff: fast, and many of its findings come with a fix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from workers.ports import Completed, Sandbox
+from workers.review.detectors.detector import (
+    Detection,
+    Edit,
+    Fix,
+    HeadTree,
+    RawFinding,
+    in_parts,
+)
+from workers.review.detectors.rules import RUFF_CONFIG, RUFF_IGNORE, RUFF_SELECT, SYNTAX_ERROR, is_wanted, kind_of
+from workers.review.detectors.tool import complaint, relative, run_tool
+
+_FINISHED = (0, 1)
+_SUFFIXES = (".py", ".pyi")
+
+
+class _Place(msgspec.Struct, frozen=True):
+    row: int
+    column: int
+
+
+class _Edit(msgspec.Struct, frozen=True):
+    content: str
+    location: _Place
+    end_location: _Place
+
+
+class _Fix(msgspec.Struct, frozen=True):
+    applicability: str
+    edits: tuple[_Edit, ...]
+
+
+class _Diagnostic(msgspec.Struct, frozen=True):
+    code: str | None
+    filename: str
+    location: _Place
+    end_location: _Place
+    message: str
+    fix: _Fix | None = None
+
+
+_decoder = msgspec.json.Decoder(tuple[_Diagnostic, ...])
+
+
+class Ruff:
+    """The `Detector` that runs ruff with our own selection; `# noqa` comments are respected."""
+
+    name = "ruff"
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        def read(some: Sequence[str]) -> Detection:
+            return findings_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some))
+
+        return in_parts([path for path in paths if path.endswith(_SUFFIXES)], read)
+
+
+def _arguments(target_version: str) -> tuple[str, ...]:
+    configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
+    return (
+        *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
+        *("--target-version", target_version),
+        *("--select", ",".join(RUFF_SELECT), "--ignore", ",".join(RUFF_IGNORE)),
+        *configuration,
+    )
+
+
+def findings_in(completed: Completed) -> Detection:
+    """ruff's JSON in our terms; raises DetectorFailed when it is not there."""
+    if completed.exit_code not in _FINISHED:
+        raise complaint(Ruff.name, completed)
+    try:
+        diagnostics = _decoder.decode(completed.stdout)
+    except msgspec.DecodeError as error:
+        raise complaint(Ruff.name, completed) from error
+    return Detection(findings=tuple(_wanted(diagnostics)), unread=_unread(diagnostics))
+
+
+def _unread(diagnostics: Sequence[_Diagnostic]) -> dict[str, str]:
+    return {relative(each.filename): each.message for each in diagnostics if each.code == "E902"}
+
+
+def _wanted(diagnostics: Sequence[_Diagnostic]) -> list[RawFinding]:
+    broken: set[str] = set()
+    found = []
+    for diagnostic in diagnostics:
+        finding = _raw(diagnostic)
+        if finding.rule == SYNTAX_ERROR and finding.path in broken:
+            continue  # what follows the first syntax error mostly follows from it
+        if finding.rule == SYNTAX_ERROR:
+            broken.add(finding.path)
+        if finding.rule != "E902" and is_wanted(finding.rule, finding.path, finding.category):
+            found.append(finding)
+    return found
+
+
+def _raw(diagnostic: _Diagnostic) -> RawFinding:
+    rule = diagnostic.code or SYNTAX_ERROR
+    category, severity = kind_of(rule)
+    return RawFinding(
+        path=relative(diagnostic.filename),
+        line=diagnostic.location.row,
+        end_line=_last_line(diagnostic.location, diagnostic.end_location),
+        column=diagnostic.location.column,
+        tool=Ruff.name,
+        rule=rule,
+        category=category,
+        severity=severity,
+        message=diagnostic.message,
+        fix=_fix(diagnostic.fix),
+    )
+
+
+def _last_line(start: _Place, end: _Place) -> int:
+    """The last line that holds a character of the range (an end in column 1 lies before that line)."""
+    return max(start.row, end.row - (end.column == 1))
+
+
+def _fix(fix: _Fix | None) -> Fix | None:
+    if fix is None or fix.applicability not in ("safe", "unsafe"):
+        return None
+    edits = tuple(
+        Edit(
+            line=edit.location.row,
+            column=edit.location.column,
+            end_line=edit.end_location.row,
+            end_column=edit.end_location.column,
+            content=edit.content,
+        )
+        for edit in fix.edits
+    )
+    return Fix(edits=edits, safe=fix.applicability == "safe")

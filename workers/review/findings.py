@@ -1,0 +1,159 @@
+"""What detectors reported, as findings that keep their identity while the code around them moves. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memory.model import Finding, Severity
+from workers.patches import Change, changed_lines, split_lines
+from workers.review.detectors.detector import Category, Fix, RawFinding
+from workers.review.detectors.rules import twin
+from workers.review.source import scope_of, scopes
+
+_ANCHOR_LINES = 10
+_SEVERITIES = list(Severity)
+_NOSEC = re.compile(r"#\s*nosec\b(.*)")
+_NOQA = re.compile(r"#\s*noqa\b(.*)", re.IGNORECASE)
+_CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
+_SAID_BY = {"S110": "E722", "S112": "E722"}
+"""A bare `except` that passes: said once, by the rule on the right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A finding and the remedy that its tool offers."""
+
+    finding: Finding
+    fix: Fix | None
+
+
+def harm(finding: Finding) -> int:
+    """How bad it is, as a number to sort by; higher is worse."""
+    return _SEVERITIES.index(finding.severity)
+
+
+def order(finding: Finding) -> tuple[str, int, int, str, str]:
+    """Where findings stand in every list of them."""
+    return finding.path, finding.line, finding.end_line, finding.rule, finding.fingerprint
+
+
+def seen_in(raw: Iterable[RawFinding], sources: Mapping[str, str]) -> tuple[Seen, ...]:
+    """The findings in `sources` (text by path): duplicates merged, what a comment silences left out, in order."""
+    by_path: dict[str, list[RawFinding]] = {}
+    for found in raw:
+        by_path.setdefault(found.path, []).append(found)
+    seen = [each for path in by_path for each in _seen_in_file(by_path[path], sources[path])]
+    return tuple(sorted(seen, key=lambda each: order(each.finding)))
+
+
+def _seen_in_file(raw: Sequence[RawFinding], text: str) -> list[Seen]:
+    lines, known, count = split_lines(text), scopes(text), Counter[tuple[str, str, str]]()
+    seen = []
+    placed = (_within(found, len(lines)) for found in raw)
+    for found in merged([found for found in placed if not _silenced(found, lines)]):
+        anchor = _anchor(found, lines)
+        place = (found.rule, anchor, scope_of(found.line, known))
+        seen.append(Seen(finding=_finding(found, place, count[place]), fix=found.fix))
+        count[place] += 1
+    return seen
+
+
+def _within(found: RawFinding, last: int) -> RawFinding:
+    """The finding on lines that exist: a parser complains of the end of a file one line below it."""
+    line = max(1, min(found.line, last))
+    return replace(found, line=line, end_line=max(line, min(found.end_line, last)))
+
+
+def _finding(found: RawFinding, place: tuple[str, str, str], index: int) -> Finding:
+    rule, anchor, scope = place
+    identity = "\0".join((found.path, rule, anchor, scope, str(index)))
+    return Finding(
+        fingerprint=hashlib.sha256(identity.encode()).hexdigest()[:32],
+        path=found.path,
+        line=found.line,
+        end_line=found.end_line,
+        tool=found.tool,
+        rule=rule,
+        category=found.category.value,
+        severity=found.severity,
+        message=found.message,
+        anchor=anchor,
+    )
+
+
+def _anchor(found: RawFinding, lines: Sequence[str]) -> str:
+    """The finding's own lines without their white space, at most the first ten."""
+    own = lines[found.line - 1 : found.end_line][:_ANCHOR_LINES]
+    return "\n".join(" ".join(line.split()) for line in own)
+
+
+def merged(raw: Iterable[RawFinding]) -> list[RawFinding]:
+    """Each thing said once, by place: ruff's word for what bandit says too, with the grade that bandit gave it."""
+    kept: list[RawFinding] = []
+    by_rule: dict[str, list[int]] = {}
+    for found in sorted(raw, key=lambda found: (found.tool == "bandit", *_place(found))):
+        same = next((at for at in by_rule.get(_ruff_rule(found), ()) if _is_twin(kept[at], found)), None)
+        if same is None:
+            by_rule.setdefault(_ruff_rule(found), []).append(len(kept))
+            kept.append(found)
+        else:
+            kept[same] = replace(kept[same], severity=found.severity)
+    said = {(found.rule, found.line) for found in kept}
+    kept = [found for found in kept if (_SAID_BY.get(_ruff_rule(found)), found.line) not in said]
+    return sorted(kept, key=_place)
+
+
+def _place(found: RawFinding) -> tuple[int, int, str, str]:
+    return found.line, found.column, found.rule, found.message
+
+
+def _ruff_rule(found: RawFinding) -> str:
+    return twin(found.rule) if found.tool == "bandit" else found.rule
+
+
+def _is_twin(one: RawFinding, other: RawFinding) -> bool:
+    return one.tool != other.tool and one.line <= other.end_line and other.line <= one.end_line
+
+
+def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
+    """Whether a comment silences the same rule of the other tool: who wrote `# nosec` has answered ruff's S rules too."""
+    if found.category is not Category.SECURITY:
+        return False
+    comment, answers = (_NOQA, twin(found.rule)) if found.tool == "bandit" else (_NOSEC, "B" + found.rule[1:])
+    for line in lines[found.line - 1 : found.end_line]:
+        match = comment.search(line)
+        codes = _CODE.findall(match.group(1).partition("#")[0]) if match else []
+        if match and (not codes or answers in codes):
+            return True
+    return False
+
+
+def on_changed_lines(findings: Iterable[Finding], change: Change) -> tuple[Finding, ...]:
+    """The findings that stand on a line which the change added or rewrote."""
+    changed = changed_lines(change)
+    return tuple(finding for finding in findings if _touches(finding, changed))
+
+
+def is_severe(finding: Finding) -> bool:
+    """Whether it is said even where nothing changed."""
+    security = finding.category == Category.SECURITY and finding.severity in (Severity.MAJOR, Severity.CRITICAL)
+    return security or finding.severity is Severity.CRITICAL
+
+
+def elsewhere(findings: Iterable[Finding], change: Change, before: frozenset[str]) -> tuple[Finding, ...]:
+    """The findings off the changed lines that are still said: the severe, and those that the change brought about.
+
+    `before` are the fingerprints found in the same files without the change.
+    """
+    changed = changed_lines(change)
+    off = (finding for finding in findings if not _touches(finding, changed))
+    return tuple(finding for finding in off if is_severe(finding) or finding.fingerprint not in before)
+
+
+def _touches(finding: Finding, changed: Mapping[str, frozenset[int]]) -> bool:
+    lines = changed.get(finding.path, frozenset())
+    return any(line in lines for line in range(finding.line, finding.end_line + 1))

@@ -1,0 +1,122 @@
+"""What a review says, and where: inline, in the summary, or not at all. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory.model import Action, Finding, Sighting, Suggestion
+from workers.patches import Change, commentable_lines
+from workers.review.findings import harm, order
+
+_INLINE = (Action.INLINE_SUGGESTION, Action.INLINE)
+_LONGEST_COMMENT = 20
+"""A comment on more lines than this stands on its first line alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inline:
+    """A finding to be said on lines `start_line`..`line` of the new side; with its suggestion, exactly on its lines."""
+
+    finding: Finding
+    with_suggestion: bool
+    start_line: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPlan:
+    """What becomes of every finding.
+
+    `held` is not said, by decision; `repeated` was said in an earlier round and is still there; `resolved` are the
+    fingerprints that were said earlier and are gone.
+    """
+
+    inline: tuple[Inline, ...]
+    summary: tuple[Finding, ...]
+    held: tuple[Finding, ...]
+    repeated: tuple[Finding, ...]
+    resolved: tuple[str, ...]
+
+
+def plan_review(
+    *,
+    findings: Sequence[Finding],
+    elsewhere: Sequence[Finding],
+    present: frozenset[str],
+    unread: frozenset[str],
+    actions: Mapping[str, Action],
+    earlier: Sequence[Sighting],
+    change: Change,
+    max_comments: int,
+) -> ReviewPlan:
+    """Place each finding once.
+
+    `actions` holds a decision for every fingerprint in `findings`; those in `elsewhere` go to the summary unless theirs
+    is to hold. `present` are all fingerprints seen at the head, `unread` the paths that were not fully read: nothing
+    said about those counts as resolved. Inline are the worst `max_comments`; what does not fit, or stands on lines that
+    GitHub takes no comment on, goes to the summary.
+    """
+    said = {sighting.finding.fingerprint: sighting.finding.path for sighting in earlier if _was_said(sighting)}
+    fresh = [finding for finding in (*findings, *elsewhere) if finding.fingerprint not in said]
+    held = [finding for finding in fresh if actions.get(finding.fingerprint) is Action.HOLD]
+    wanted = {finding.fingerprint for finding in findings if actions[finding.fingerprint] in _INLINE}
+    inline = _inline([finding for finding in fresh if finding.fingerprint in wanted], actions, change, max_comments)
+    placed = {each.finding.fingerprint for each in inline} | {finding.fingerprint for finding in held}
+    return ReviewPlan(
+        inline=tuple(inline),
+        summary=_ordered(finding for finding in fresh if finding.fingerprint not in placed),
+        held=_ordered(held),
+        repeated=_ordered(finding for finding in (*findings, *elsewhere) if finding.fingerprint in said),
+        resolved=tuple(sorted(mark for mark, path in said.items() if mark not in present and path not in unread)),
+    )
+
+
+def _was_said(sighting: Sighting) -> bool:
+    return sighting.action is not Action.HOLD
+
+
+def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=order))
+
+
+def _inline(
+    findings: Sequence[Finding], actions: Mapping[str, Action], change: Change, max_comments: int
+) -> list[Inline]:
+    shown = {file.path: commentable_lines(file) for file in change.files}
+    taken: list[Inline] = []
+    for finding in sorted(findings, key=lambda finding: (-harm(finding), order(finding))):
+        lines = shown.get(finding.path, frozenset())
+        wants = actions[finding.fingerprint] is Action.INLINE_SUGGESTION
+        place = (_with_suggestion(finding, lines, taken) if wants else None) or _without(finding, lines)
+        if place is not None and len(taken) < max_comments:
+            taken.append(place)
+    return sorted(taken, key=lambda each: order(each.finding))
+
+
+def _with_suggestion(finding: Finding, lines: frozenset[int], taken: Sequence[Inline]) -> Inline | None:
+    """On the suggestion's own lines, if it was proven, can be posted there, and no other suggestion edits them."""
+    suggestion = finding.suggestion
+    if suggestion is None or suggestion.proof is None:
+        return None
+    wanted = range(suggestion.start_line, suggestion.end_line + 1)
+    if not lines.issuperset(wanted) or any(_clash(finding.path, suggestion, other) for other in taken):
+        return None
+    return Inline(finding=finding, with_suggestion=True, start_line=suggestion.start_line, line=suggestion.end_line)
+
+
+def _clash(path: str, suggestion: Suggestion, other: Inline) -> bool:
+    overlap = other.start_line <= suggestion.end_line and suggestion.start_line <= other.line
+    return other.with_suggestion and other.finding.path == path and overlap
+
+
+def _without(finding: Finding, lines: frozenset[int]) -> Inline | None:
+    """On the finding's lines as far as GitHub shows them in one piece, from the first such line on."""
+    first = next((line for line in range(finding.line, finding.end_line + 1) if line in lines), None)
+    if first is None:
+        return None
+    last = first
+    while last < finding.end_line and last + 1 in lines:
+        last += 1
+    last = last if last - first < _LONGEST_COMMENT else first
+    return Inline(finding=finding, with_suggestion=False, start_line=first, line=last)
