@@ -119,7 +119,16 @@ def serve_postgresql(package: Path, home: Path) -> Iterator[str]:
     if user:
         shutil.chown(data, user)
     programs = package / "pginstall18" / "bin"
-    initdb = [programs / "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-sync"]
+    initdb = [
+        str(programs / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "--auth=trust",
+        "--encoding=utf8",
+        "--no-sync",
+    ]
     options = ["-D", str(data), "-k", str(data), "-h", "", "-F", "-c", "full_page_writes=off"]
     with log.open("wb") as output:
         subprocess.run(initdb, check=True, stdout=output, stderr=output, user=user, cwd="/")
@@ -180,5 +189,5 @@ def wait_until(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: 
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         if server.poll() is not None or time.monotonic() > deadline:
-            pytest.fail(f"{server.args} did not start:\n{log.read_text(errors='replace')}", pytrace=False)
+            pytest.fail(f"{server.args!r} did not start:\n{log.read_text(errors='replace')}", pytrace=False)
         time.sleep(0.02)

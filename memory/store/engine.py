@@ -19,9 +19,10 @@ from sqlalchemy import (
     URL,
     Connection,
     CursorResult,
+    Delete,
     Engine,
-    Executable,
     Table,
+    Update,
     create_engine,
     event,
     make_url,
@@ -72,8 +73,8 @@ def connect(url: str) -> Database:
 
 def insert_new(connection: Connection, table: Table, row: dict[str, object]) -> bool:
     """Insert `row` unless a unique key of it is taken; tells whether it was inserted."""
-    statement = dialect_insert(connection, table).on_conflict_do_nothing()
-    return changed(connection, statement.values(row)) == 1
+    statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(*table.primary_key)
+    return connection.execute(statement.values(row)).first() is not None
 
 
 def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
@@ -81,8 +82,8 @@ def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | 
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def changed(connection: Connection, statement: Executable) -> int:
-    """Execute an INSERT, UPDATE or DELETE; returns how many rows it touched."""
+def changed(connection: Connection, statement: Update | Delete) -> int:
+    """Execute an UPDATE or DELETE; returns how many rows it touched."""
     result = connection.execute(statement)
     assert isinstance(result, CursorResult)
     return result.rowcount

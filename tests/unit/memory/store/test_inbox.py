@@ -1,0 +1,264 @@
+"""Deliveries and jobs: stored once, handed to one worker at a time, never lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+import pytest
+
+from memory.store import Delivery, EffectState, EffectStatus, JobState, LeasedJob, NewJob, Store, StoreError
+from memory.store.inbox import MAX_ABANDONED
+
+RUN_ONE_LEASE = """
+import sys
+from datetime import datetime
+from memory.store import open_store
+url, worker, now, ids = sys.argv[1:]
+with open_store(url) as store:
+    for job_id in ids.split(","):
+        if store.inbox.lease(job_id, worker=worker, now=datetime.fromisoformat(now), seconds=60):
+            print(job_id)
+"""
+
+
+def job(job_id: str = "j1", run_after: datetime | None = None) -> NewJob:
+    return NewJob(id=job_id, kind="fix", payload=b"\x00payload", run_after=run_after)
+
+
+def lease(store: Store, now: datetime, *, job_id: str = "j1", worker: str = "w1") -> LeasedJob:
+    leased = store.inbox.lease(job_id, worker=worker, now=now, seconds=60)
+    assert leased is not None
+    return leased
+
+
+def test_a_delivery_is_stored_with_its_jobs(store: Store, now: datetime) -> None:
+    """A new delivery and the jobs it implies are there after one call."""
+    assert store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("a"), job("b")])
+    assert store.inbox.delivery_count() == 1
+    stored = store.inbox.job("a")
+    assert stored is not None
+    assert (stored.payload, stored.delivery_id, stored.state) == (b"\x00payload", "g1", JobState.READY)
+    assert stored.created_at == now
+    assert store.inbox.job("c") is None
+
+
+def test_a_known_delivery_adds_nothing(store: Store, now: datetime) -> None:
+    """A delivery id seen before is refused, whatever jobs come with it."""
+    assert store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("a")])
+    assert not store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("b")])
+    assert store.inbox.counts()[JobState.READY] == 1
+
+
+def test_several_deliveries_share_a_commit(store: Store, now: datetime) -> None:
+    """A batch says of each delivery whether it was new, duplicates within the batch included."""
+    batch = [Delivery(id=each, event="push", received_at=now, jobs=(job(f"of-{each}"),)) for each in ("a", "b", "a")]
+    assert store.inbox.record_deliveries(batch) == [True, True, False]
+    assert store.inbox.counts()[JobState.READY] == 2
+
+
+def test_a_delivery_is_all_or_nothing(store: Store, now: datetime) -> None:
+    """When one of its jobs cannot be stored, the delivery is not stored either."""
+    broken = NewJob(id="b", kind=None, payload=b"")  # type: ignore[arg-type]  # what the database refuses
+    with pytest.raises(StoreError, match="refused"):
+        store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("a"), broken])
+    assert store.inbox.delivery_count() == 0
+    assert store.inbox.job("a") is None
+
+
+def test_one_of_many_threads_stores_a_delivery(store: Store, now: datetime) -> None:
+    """Of eight simultaneous copies of each of ten deliveries, one is stored, with its jobs once."""
+
+    def deliver(number: int) -> bool:
+        jobs = [job(f"{number % 10}-{each}") for each in ("x", "y")]
+        return store.inbox.record_delivery(delivery_id=f"g{number % 10}", event="push", received_at=now, jobs=jobs)
+
+    with ThreadPoolExecutor(8) as pool:
+        stored = list(pool.map(deliver, range(80)))
+    assert sum(stored) == 10
+    assert store.inbox.delivery_count() == 10
+    assert store.inbox.counts()[JobState.READY] == 20
+
+
+def test_enqueue_knows_its_ids(store: Store, now: datetime) -> None:
+    """Enqueuing an id again adds nothing and touches nothing."""
+    assert store.inbox.enqueue([job("a"), job("b")], now=now) == 2
+    leased = lease(store, now, job_id="a")
+    assert store.inbox.enqueue([job("a"), job("c")], now=now) == 1
+    assert store.inbox.finish(leased, now=now)
+
+
+def test_a_lease_is_exclusive(store: Store, now: datetime) -> None:
+    """While a lease runs nobody else gets the job; what is leased carries its payload and a count."""
+    store.inbox.enqueue([job()], now=now)
+    leased = lease(store, now)
+    assert (leased.payload, leased.kind, leased.attempts, leased.worker) == (b"\x00payload", "fix", 1, "w1")
+    assert store.inbox.lease("j1", worker="w2", now=now + timedelta(seconds=59), seconds=60) is None
+    assert store.inbox.lease("unknown", worker="w2", now=now, seconds=60) is None
+
+
+def test_one_of_many_threads_gets_a_lease(store: Store, now: datetime) -> None:
+    """Eight threads that ask for the same jobs share them out without overlap."""
+    ids = [f"j{number}" for number in range(10)]
+    store.inbox.enqueue([job(each) for each in ids], now=now)
+
+    def take(number: int) -> list[str]:
+        return [each for each in ids if store.inbox.lease(each, worker=f"w{number}", now=now, seconds=60)]
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = [each for share in pool.map(take, range(8)) for each in share]
+    assert sorted(taken) == sorted(ids)
+
+
+def test_one_of_many_processes_gets_a_lease(
+    store: Store, database_url: str, now: datetime, run_together: Callable[[str, list[list[str]]], list[str]]
+) -> None:
+    """Processes that ask for the same jobs at once share them out without overlap."""
+    ids = [f"j{number}" for number in range(20)]
+    store.inbox.enqueue([job(each) for each in ids], now=now)
+    arguments = [[database_url, f"w{number}", now.isoformat(), ",".join(ids)] for number in range(3)]
+    taken = "".join(run_together(RUN_ONE_LEASE, arguments)).split()
+    assert sorted(taken) == sorted(ids)
+
+
+def test_a_job_waits_for_its_time(store: Store, now: datetime) -> None:
+    """A job is neither due nor to be had before its run_after."""
+    later = now + timedelta(minutes=5)
+    store.inbox.enqueue([job(run_after=later)], now=now)
+    assert store.inbox.due(now=now, limit=10) == []
+    assert store.inbox.lease("j1", worker="w", now=now, seconds=60) is None
+    assert store.inbox.oldest_ready(now) is None
+    assert store.inbox.due(now=later, limit=10) == ["j1"]
+    assert store.inbox.oldest_ready(later) == later
+
+
+def test_a_stale_worker_is_fenced_off(store: Store, now: datetime) -> None:
+    """After another worker has taken the job over, the first can record nothing at all."""
+    store.inbox.enqueue([job()], now=now)
+    stale = lease(store, now)
+    after = now + timedelta(seconds=61)
+    fresh = lease(store, after, worker="w2")
+    assert not store.inbox.renew(stale, now=after, seconds=60)
+    assert not store.inbox.note(stale, "still here")
+    assert not store.inbox.postpone(stale, now=after, until=after, reason="late")
+    assert not store.inbox.fail(stale, now=after, reason="late")
+    assert not store.inbox.finish(stale, now=after, follow_ups=[job("follow-up")])
+    assert store.inbox.job("follow-up") is None
+    assert store.inbox.finish(fresh, now=after)
+
+
+def test_finishing_twice_is_refused(store: Store, now: datetime) -> None:
+    """A job ends once: its second end changes nothing and brings no follow-ups."""
+    store.inbox.enqueue([job()], now=now)
+    leased = lease(store, now)
+    assert store.inbox.finish(leased, now=now, follow_ups=[job("next")])
+    assert not store.inbox.finish(leased, now=now, follow_ups=[job("other")])
+    assert not store.inbox.fail(leased, now=now, reason="too late")
+    assert store.inbox.counts() == {
+        JobState.READY: 1,
+        JobState.LEASED: 0,
+        JobState.DONE: 1,
+        JobState.FAILED: 0,
+        JobState.DEAD: 0,
+    }
+
+
+def test_a_renewed_lease_lasts(store: Store, now: datetime) -> None:
+    """Renewing moves the moment from which others may take the job."""
+    store.inbox.enqueue([job()], now=now)
+    leased = lease(store, now)
+    assert store.inbox.renew(leased, now=now + timedelta(seconds=50), seconds=60)
+    assert store.inbox.lease("j1", worker="w2", now=now + timedelta(seconds=100), seconds=60) is None
+    assert store.inbox.lease("j1", worker="w2", now=now + timedelta(seconds=110), seconds=60) is not None
+
+
+def test_what_is_due_is_sent_once_in_a_while(store: Store, now: datetime) -> None:
+    """A job sent to the queue is due again only after a while, a leased one as soon as its lease runs out."""
+    store.inbox.enqueue([job("a"), job("b")], now=now)
+    assert store.inbox.due(now=now, limit=10) == ["a", "b"]
+    assert store.inbox.due(now=now, limit=1) == ["a"]
+    store.inbox.mark_sent(["a", "b"], now)
+    assert store.inbox.due(now=now + timedelta(seconds=29), limit=10) == []
+    assert store.inbox.due(now=now + timedelta(seconds=30), limit=10) == ["a", "b"]
+    assert store.inbox.due(now=now + timedelta(seconds=2), limit=10, resend_after=2) == ["a", "b"]
+    assert store.inbox.lease("a", worker="w", now=now, seconds=3) is not None
+    assert store.inbox.due(now=now + timedelta(seconds=2), limit=10) == []
+    assert store.inbox.due(now=now + timedelta(seconds=3), limit=10) == ["a"]
+
+
+def test_a_postponed_job_comes_back(store: Store, now: datetime) -> None:
+    """A postponed job is due at its new time, with the reason kept and its leases counted."""
+    store.inbox.enqueue([job()], now=now)
+    store.inbox.mark_sent(["j1"], now)
+    until = now + timedelta(seconds=20)
+    assert store.inbox.postpone(lease(store, now), now=now, until=until, reason="rate limit")
+    assert store.inbox.due(now=now, limit=1) == []
+    assert store.inbox.due(now=until, limit=1) == ["j1"]
+    stored = store.inbox.job("j1")
+    assert stored is not None
+    assert (stored.state, stored.reason, stored.run_after) == (JobState.READY, "rate limit", until)
+    assert lease(store, until).attempts == 2
+
+
+def test_a_job_that_silences_its_workers_dies(store: Store, now: datetime) -> None:
+    """After five leases in a row that nobody ended, the job is dead and says why."""
+    store.inbox.enqueue([job()], now=now)
+    for number in range(MAX_ABANDONED):
+        lease(store, now + timedelta(seconds=60 * number))
+    after = now + timedelta(seconds=60 * MAX_ABANDONED)
+    assert store.inbox.lease("j1", worker="w", now=after, seconds=60) is None
+    stored = store.inbox.job("j1")
+    assert stored is not None
+    assert (stored.state, stored.ended_at) == (JobState.DEAD, after)
+    assert stored.reason == "given up: 5 workers in a row fell silent on it"
+    assert store.inbox.due(now=after + timedelta(days=1), limit=1) == []
+
+
+def test_a_job_given_back_is_no_poison(store: Store, now: datetime) -> None:
+    """Leases that were ended properly do not count towards a job's death, however many."""
+    store.inbox.enqueue([job()], now=now)
+    for _ in range(2 * MAX_ABANDONED):
+        assert store.inbox.postpone(lease(store, now), now=now, until=now, reason="busy")
+    assert lease(store, now).attempts == 2 * MAX_ABANDONED + 1
+
+
+def test_a_failed_job_keeps_its_reason(store: Store, now: datetime) -> None:
+    """A failed job is over; reason and progress note survive characters that databases refuse."""
+    store.inbox.enqueue([job()], now=now)
+    leased = lease(store, now)
+    assert store.inbox.note(leased, "running\x00tests \ud800")
+    assert store.inbox.fail(leased, now=now, reason="no such\x00commit")
+    stored = store.inbox.job("j1")
+    assert stored is not None
+    assert (stored.state, stored.reason, stored.note) == (
+        JobState.FAILED,
+        "no such\ufffdcommit",
+        "running\ufffdtests \ufffd",
+    )
+
+
+def test_an_effect_is_made_once(store: Store, now: datetime) -> None:
+    """An effect is new the first time, unfinished until completed, and done with its first reference ever after."""
+    assert store.inbox.effect("k") is None
+    assert store.inbox.begin_effect("k", "j1", now) == EffectState(status=EffectStatus.NEW)
+    assert store.inbox.begin_effect("k", "j1", now) == EffectState(status=EffectStatus.UNFINISHED)
+    store.inbox.complete_effect("k", "comment:9", now)
+    store.inbox.complete_effect("k", "comment:10", now)
+    assert store.inbox.begin_effect("k", "j2", now) == EffectState(status=EffectStatus.DONE, reference="comment:9")
+    known = store.inbox.effect("k")
+    assert known is not None
+    assert (known.job_id, known.done_at) == ("j1", now)
+
+
+def test_an_effect_is_begun_before_it_is_completed(store: Store, now: datetime) -> None:
+    """Completing an effect that was never begun is an error that says so."""
+    with pytest.raises(StoreError, match="never begun"):
+        store.inbox.complete_effect("k", "comment:9", now)
+
+
+def test_one_of_many_threads_makes_an_effect(store: Store, now: datetime) -> None:
+    """Of eight threads that begin the same effect, one is told that it is new."""
+    with ThreadPoolExecutor(8) as pool:
+        states = list(pool.map(lambda _: store.inbox.begin_effect("k", "j1", now).status, range(8)))
+    assert sorted(states) == [EffectStatus.NEW] + [EffectStatus.UNFINISHED] * 7
