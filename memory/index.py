@@ -68,14 +68,14 @@ def cosines(matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray
     return product
 
 
-def fuse(views: Sequence[tuple[float, Sequence[int]]]) -> Mapping[int, float]:
-    """Weighted reciprocal-rank fusion of rankings, each (weight, rows best first), within (0, 1].
+def fuse(views: Sequence[tuple[float, Sequence[str]]]) -> Mapping[str, float]:
+    """Weighted reciprocal-rank fusion of rankings, each (weight, ids best first), within (0, 1].
 
-    1 is first in every view; a row that a view does not list gets nothing from it.
+    1 is first in every view; an id that a view does not list gets nothing from it.
     """
     whole = sum(weight for weight, _ in views)
-    fused: defaultdict[int, float] = defaultdict(float)
-    for weight, rows in views:
-        for rank, row in enumerate(rows):
-            fused[row] += weight / whole * (FUSION_CONSTANT + 1.0) / (FUSION_CONSTANT + 1.0 + rank)
+    fused: defaultdict[str, float] = defaultdict(float)
+    for weight, ids in views:
+        for rank, key in enumerate(ids):
+            fused[key] += weight / whole * (FUSION_CONSTANT + 1.0) / (FUSION_CONSTANT + 1.0 + rank)
     return dict(fused)

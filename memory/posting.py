@@ -19,7 +19,7 @@ PROTECTED = frozenset({"security", "correctness"})
 """Categories that are never held, whatever was learned of them; nor is anything critical."""
 
 PRIOR = MappingProxyType(
-    {Severity.INFO: 0.15, Severity.MINOR: 0.2, Severity.MAJOR: 0.6, Severity.CRITICAL: 0.7},
+    {Severity.INFO: 0.15, Severity.MINOR: 0.2, Severity.MAJOR: 0.6, Severity.CRITICAL: 0.65},
 )
 """Acceptance expected of a bare finding before any evidence."""
 
@@ -40,7 +40,7 @@ HOLD_BELOW = 0.02
 PULL = MappingProxyType({"repository": 2.0, "label": 24.0, "family": 48.0, "global": 96.0})
 """Pseudo-counts by level. What one team rejects must not mute other rules, nor other teams: broad levels hardly move."""
 
-SHARPNESS = 4.0
+SHARPNESS = 5.0
 """Draws come from a posterior of this many times the strength: a wrong comment costs more than learning a little slower."""
 
 

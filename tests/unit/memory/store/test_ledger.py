@@ -1,0 +1,319 @@
+"""The ledger: append-only, each event once, and everything learned a sum over it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from memory.model import Arm, Cell, Contribution, Decision, Factor, Level, Outcome, Signal, SignalKind, TaskKind
+from memory.store import DecisionSummary, Store, StoreError, open_store
+
+Decide = Callable[..., Decision]
+Judge = Callable[..., Outcome]
+React = Callable[..., Signal]
+Contribute = Callable[..., Contribution]
+
+GLOBAL = Level(scope="global", key="repair")
+MILLION = 1_000_000
+
+ADD_MANY = """
+import sys
+from datetime import UTC, datetime
+from memory.model import *
+from memory.store import open_store
+url, worker = sys.argv[1:]
+now = datetime(2026, 1, 1, tzinfo=UTC)
+keys = ("a", "b", "c") if worker == "0" else ("c", "b", "a")
+with open_store(url) as store:
+    for number in range(25):
+        parts = [
+            Contribution(level=Level(scope="s", key=key), strategy="x", factor=Factor.PROOF, weight=1, value=1)
+            for key in keys
+        ]
+        signal = Signal(
+            id=f"{worker}-{number}", decision_id="d1", kind=SignalKind.ACCEPTED, actor=Actor(id=1, login="a"),
+            permission=Permission.WRITE, source=f"{worker}-{number}", created_at=now, weights_version="w", weight=1.0,
+        )
+        store.ledger.append_signal(signal, parts)
+"""
+
+
+def proof_of_outcome(decision: Decision, outcome: Outcome) -> Iterator[Contribution]:
+    for level in decision.state.levels():
+        yield Contribution(
+            level=level,
+            strategy=decision.chosen,
+            factor=Factor.PROOF,
+            weight=MILLION,
+            value=round(outcome.target * MILLION),
+        )
+
+
+def acceptance_of_signal(decision: Decision, signal: Signal) -> Iterator[Contribution]:
+    sign = -1 if signal.retracts else 1
+    weight = sign * round(signal.weight * MILLION)
+    liked = signal.kind is SignalKind.REACTION_UP
+    for level in decision.state.levels():
+        yield Contribution(
+            level=level,
+            strategy=decision.chosen,
+            factor=Factor.ACCEPTANCE,
+            weight=weight,
+            value=weight if liked else 0,
+        )
+
+
+def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: datetime) -> None:
+    """A decision is found by its id, its task and its subject, oldest first, equal to what was appended."""
+    late = decide("a", subject="f1", created_at=now + timedelta(seconds=1))
+    early = decide("b", subject="f1")
+    other = decide("c", subject="f2", task_id="t2")
+    assert store.ledger.append_decisions([late, early, other]) == 3
+    assert store.ledger.decision("a") == late
+    assert store.ledger.decision("z") is None
+    assert store.ledger.decisions_about("f1") == [early, late]
+    assert store.ledger.decisions_of_task("t2") == [other]
+    assert store.ledger.decision_count() == 3
+
+
+def test_a_known_decision_stays_as_it_was(store: Store, decide: Decide) -> None:
+    """Appending a known id again changes nothing: the past is not rewritten."""
+    store.ledger.append_decisions([decide("a")])
+    assert store.ledger.append_decisions([decide("a", chosen="swap"), decide("b")]) == 1
+    assert store.ledger.decision("a") == decide("a")
+
+
+def test_an_outcome_counts_once(store: Store, decide: Decide, judge: Judge, contribute: Contribute) -> None:
+    """A decision's outcome is appended once and adds to the cells once."""
+    store.ledger.append_decisions([decide()])
+    parts = [contribute(MILLION, MILLION // 2), contribute(MILLION, MILLION)]
+    assert store.ledger.append_outcome(judge(), parts)
+    assert not store.ledger.append_outcome(judge(target=1.0), parts)
+    assert store.ledger.outcome("d1") == judge()
+    assert store.ledger.outcome("d2") is None
+    assert store.ledger.outcome_count() == 1
+    assert store.ledger.cells([GLOBAL]) == {(GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75)}
+
+
+def test_an_event_is_one_signal(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
+    """The same decision, kind, source and retraction is one signal, whatever id it comes under."""
+    store.ledger.append_decisions([decide()])
+    assert store.ledger.append_signal(react("s1"), [contribute(MILLION, MILLION)])
+    assert not store.ledger.append_signal(react("s2"), [contribute(MILLION, MILLION)])
+    assert store.ledger.append_signal(react("s3", source="reaction:2"), [contribute(MILLION, 0)])
+    assert store.ledger.append_signal(react("s4", kind=SignalKind.REJECTED), [])
+    assert store.ledger.signals("d1") == [
+        react("s1"),
+        react("s3", source="reaction:2"),
+        react("s4", kind=SignalKind.REJECTED),
+    ]
+    assert store.ledger.signal_count() == 3
+    assert store.ledger.cells([GLOBAL]) == {(GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5)}
+
+
+def test_a_retracted_signal_is_not_live(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
+    """What was taken back is no longer live, its retraction neither, and the cells are as if it had never been."""
+    store.ledger.append_decisions([decide("d1"), decide("d2")])
+    before = store.ledger.cells_digest()
+    kept = react("k", "d2")
+    store.ledger.append_signal(react("s1"), [contribute(MILLION, MILLION)])
+    store.ledger.append_signal(kept, [])
+    assert store.ledger.live_signals(["d1", "d2"]) == [kept, react("s1")]
+    assert store.ledger.append_signal(react("s2", retracts="s1"), [contribute(-MILLION, -MILLION)])
+    assert not store.ledger.append_signal(react("s3", retracts="s1"), [contribute(-MILLION, -MILLION)])
+    assert store.ledger.live_signals(["d1", "d2"]) == [kept]
+    assert store.ledger.live_signals([]) == []
+    assert store.ledger.cells_digest() == before
+    assert store.ledger.cells([GLOBAL]) == {}
+
+
+def test_nothing_comes_of_no_decision(store: Store, judge: Judge, react: React) -> None:
+    """An outcome or a signal about an unknown decision is refused by name."""
+    with pytest.raises(StoreError, match="no decision d1"):
+        store.ledger.append_outcome(judge(), [])
+    with pytest.raises(StoreError, match="no decision d1"):
+        store.ledger.append_signal(react(), [])
+
+
+@pytest.mark.parametrize("table", ["decisions", "outcomes", "signals"])
+@pytest.mark.parametrize(
+    "change", ["UPDATE {table} SET body = ''", "DELETE FROM {table}", "INSERT OR REPLACE", "TRUNCATE {table} CASCADE"]
+)
+def test_the_past_cannot_be_changed(
+    store: Store, decide: Decide, judge: Judge, react: React, table: str, change: str
+) -> None:
+    """The database itself refuses to change or remove what stands in the ledger, by whatever statement."""
+    store.ledger.append_decisions([decide()])
+    store.ledger.append_outcome(judge(), [])
+    store.ledger.append_signal(react(), [])
+    sqlite = store.database.engine.dialect.name == "sqlite"
+    if sqlite == change.startswith("TRUNCATE"):
+        change = "DELETE FROM {table}"  # what the other database calls it
+    statement = change.format(table=table)
+    if statement == "INSERT OR REPLACE":
+        statement = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}" if sqlite else f"DELETE FROM ONLY {table}"
+    with pytest.raises(StoreError, match="is append-only"), store.database.writing() as connection:
+        connection.execute(text(statement))
+    assert store.ledger.decision("d1") == decide()
+    assert store.ledger.outcome("d1") == judge()
+    assert store.ledger.signals("d1") == [react()]
+
+
+def test_threads_lose_no_contribution(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
+    """Eight threads that add to the same cells in different orders lose nothing."""
+    store.ledger.append_decisions([decide()])
+    keys = [f"k{number}" for number in range(5)]
+
+    def add(number: int) -> None:
+        shuffled = random.Random(number).sample(keys, len(keys))
+        parts = [contribute(1, number, key=key) for key in shuffled]
+        assert store.ledger.append_signal(react(f"s{number}", source=f"reaction:{number}"), parts)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(80)))
+    cells = store.ledger.cells([Level(scope="global", key=key) for key in keys])
+    assert len(cells) == 5
+    assert set(cells.values()) == {Cell(weight=80 / MILLION, mean=sum(range(80)) / 80)}
+
+
+def test_processes_lose_no_contribution(
+    store: Store,
+    database_url: str,
+    decide: Decide,
+    run_together: Callable[[str, list[list[str]]], list[str]],
+) -> None:
+    """Processes that add to the same cells in opposite orders lose nothing and do not deadlock."""
+    store.ledger.append_decisions([decide()])
+    run_together(ADD_MANY, [[database_url, "0"], [database_url, "1"]])
+    levels = [Level(scope="s", key=key) for key in "abc"]
+    cells = store.ledger.cells(levels)
+    assert {key: cell.weight for key, cell in cells.items()} == {
+        (level, "x", Factor.PROOF): 50 / MILLION for level in levels
+    }
+
+
+def history(decide: Decide, judge: Judge, react: React) -> tuple[list[Decision], list[Outcome], list[Signal]]:
+    rng = random.Random(5)
+    decisions = [decide(f"d{number}", chosen=rng.choice(("guard", "swap"))) for number in range(30)]
+    outcomes = [judge(decision.id, target=rng.random()) for decision in decisions[::2]]
+    kinds = (SignalKind.REACTION_UP, SignalKind.REJECTED)
+    signals = [
+        react(f"s{number}", rng.choice(decisions).id, source=f"e:{number}", weight=rng.random(), kind=rng.choice(kinds))
+        for number in range(60)
+    ]
+    taken_back = [
+        react(f"r{each.id}", each.decision_id, source=each.source, weight=each.weight, kind=each.kind, retracts=each.id)
+        for each in signals[::3]
+    ]
+    return decisions, outcomes, signals + taken_back
+
+
+def test_rebuilding_gives_the_same_table(store: Store, decide: Decide, judge: Judge, react: React) -> None:
+    """The table derived anew from the whole ledger equals, bit for bit, the one that grew with it."""
+    decisions, outcomes, signals = history(decide, judge, react)
+    store.ledger.append_decisions(decisions)
+    empty = store.ledger.cells_digest()
+    for outcome in outcomes:
+        decision = store.ledger.decision(outcome.decision_id)
+        assert decision is not None
+        store.ledger.append_outcome(outcome, proof_of_outcome(decision, outcome))
+    for signal in signals:
+        decision = store.ledger.decision(signal.decision_id)
+        assert decision is not None
+        store.ledger.append_signal(signal, acceptance_of_signal(decision, signal))
+    grown = store.ledger.cells_digest()
+    assert grown != empty
+    assert store.ledger.rebuild(lambda *_: (), lambda *_: ()) == len(outcomes) + len(signals)
+    assert store.ledger.cells_digest() == empty
+    assert store.ledger.rebuild(proof_of_outcome, acceptance_of_signal) == len(outcomes) + len(signals)
+    assert store.ledger.cells_digest() == grown
+
+
+def test_the_order_of_events_does_not_matter(
+    database_url: str,
+    store: Store,
+    tmp_path_factory: pytest.TempPathFactory,
+    decide: Decide,
+    judge: Judge,
+    react: React,
+) -> None:
+    """The same events in another order, even in another kind of database, give the same table."""
+    decisions, outcomes, signals = history(decide, judge, react)
+    by_id = {decision.id: decision for decision in decisions}
+    digests = []
+    with open_store(f"sqlite:///{tmp_path_factory.mktemp('other') / 'other.db'}") as other:
+        for each, seed in ((store, 1), (other, 2)):
+            each.ledger.append_decisions(decisions)
+            for outcome in random.Random(seed).sample(outcomes, len(outcomes)):
+                each.ledger.append_outcome(outcome, proof_of_outcome(by_id[outcome.decision_id], outcome))
+            for signal in random.Random(seed).sample(signals, len(signals)):
+                each.ledger.append_signal(signal, acceptance_of_signal(by_id[signal.decision_id], signal))
+            digests.append(each.ledger.cells_digest())
+    assert digests[0] == digests[1]
+
+
+def test_a_failed_rebuild_leaves_the_table(store: Store, decide: Decide, judge: Judge, contribute: Contribute) -> None:
+    """When a rebuild breaks half-way, the table is as it was."""
+    store.ledger.append_decisions([decide()])
+    store.ledger.append_outcome(judge(), [contribute(MILLION, MILLION)])
+    before = store.ledger.cells_digest()
+
+    def broken(_decision: Decision, _outcome: Outcome) -> list[Contribution]:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.ledger.rebuild(broken, acceptance_of_signal)
+    assert store.ledger.cells_digest() == before
+
+
+def test_a_rebuild_beside_appends_loses_nothing(store: Store, decide: Decide, react: React) -> None:
+    """Signals appended while the table is rebuilt again and again are all in it at the end."""
+    decision = decide()
+    store.ledger.append_decisions([decision])
+
+    def append(number: int) -> None:
+        signal = react(f"s{number}", source=f"e:{number}")
+        store.ledger.append_signal(signal, acceptance_of_signal(decision, signal))
+
+    with ThreadPoolExecutor(4) as pool:
+        rebuilds = [pool.submit(store.ledger.rebuild, proof_of_outcome, acceptance_of_signal) for _ in range(10)]
+        list(pool.map(append, range(40)))
+        for each in rebuilds:
+            each.result()
+    grown = store.ledger.cells_digest()
+    assert store.ledger.cells(decision.state.levels())[GLOBAL, "guard", Factor.ACCEPTANCE].weight == 40.0
+    store.ledger.rebuild(proof_of_outcome, acceptance_of_signal)
+    assert store.ledger.cells_digest() == grown
+
+
+def test_the_summary_counts_by_choice(store: Store, decide: Decide, judge: Judge, react: React) -> None:
+    """The summary has one entry for each kind, arm and choice, with outcomes and the signals not taken back."""
+    store.ledger.append_decisions([decide("a"), decide("b"), decide("c", arm=Arm.CONTROL), decide("d", chosen="swap")])
+    store.ledger.append_outcome(judge("a", target=0.25), [])
+    store.ledger.append_outcome(judge("b", target=0.75), [])
+    store.ledger.append_signal(react("s1", "a"), [])
+    store.ledger.append_signal(react("s2", "b"), [])
+    store.ledger.append_signal(react("s3", "b", retracts="s2"), [])
+
+    def entry(arm: Arm, chosen: str, decisions: int, outcomes: int, mean: float | None, ups: int) -> DecisionSummary:
+        signals = {SignalKind.REACTION_UP: ups} if ups else {}
+        return DecisionSummary(
+            kind=TaskKind.REPAIR,
+            arm=arm,
+            chosen=chosen,
+            decisions=decisions,
+            outcomes=outcomes,
+            mean_target=mean,
+            signals=signals,
+        )
+
+    assert store.ledger.summary() == [
+        entry(Arm.CONTROL, "guard", 1, 0, None, 0),
+        entry(Arm.LEARNED, "guard", 2, 2, 0.5, 1),
+        entry(Arm.LEARNED, "swap", 1, 0, None, 0),
+    ]

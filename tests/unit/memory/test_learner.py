@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memory import rewards
+from memory.learner import Learner
+from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
+from memory.store import Store, open_store
+
+STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
+NAMES = ("swap", "guard", "rename")
+ADA = Actor(id=1, login="ada")
+
+
+def now() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def decide(learner: Learner, state: State = STATE, arm: Arm = Arm.LEARNED) -> Decision:
+    return learner.decide("t1", state, NAMES, arm=arm, prior={})
+
+
+def accept(learner: Learner, decision: Decision, source: str, kind: SignalKind = SignalKind.FIX_MERGED) -> None:
+    assert learner.hear(decision.id, kind, ADA, Permission.WRITE, source) is not None
+
+
+def test_decision_is_recorded_before_anything_is_done(learner: Learner, store: Store) -> None:
+    """What decide returns stands in the ledger, whole, with its probabilities."""
+    decision = decide(learner)
+    assert store.ledger.decision(decision.id) == decision
+    assert sum(decision.probabilities) == pytest.approx(1.0)
+    assert decision.probability > 0
+
+
+def test_arm_is_stable(store: Store) -> None:
+    """The same task is in the same arm for every learner with the same share."""
+    one, other = (Learner(store, random.Random(i), now, control_share=0.5) for i in range(2))
+    keys = [f"owner/repository#{i}" for i in range(50)]
+    arms = [one.arm(key) for key in keys]
+    assert arms == [other.arm(key) for key in keys]
+    assert set(arms) == set(Arm)
+
+
+def test_control_share_is_kept(learner: Learner) -> None:
+    """About a tenth of many tasks is the control arm."""
+    control = sum(learner.arm(f"task-{i}") is Arm.CONTROL for i in range(5000))
+    assert 400 < control < 600
+
+
+def test_control_decides_uniformly_though_the_table_knows_better(learner: Learner) -> None:
+    """A control decision carries equal probabilities after any amount of learning."""
+    for _ in range(5):
+        learner.conclude(decide(learner), {"suite_green": 1.0}, next_state=None, prior={})
+    assert decide(learner, arm=Arm.CONTROL).probabilities == pytest.approx((1 / 3,) * 3)
+
+
+def test_success_makes_a_strategy_likelier(learner: Learner) -> None:
+    """After proofs of one strategy, the next decision prefers it, here and in other repositories."""
+    won = {"tests_fixed": 1.0, "suite_green": 1.0, "few_candidates": 1.0}
+    for _ in range(30):
+        decision = decide(learner)
+        learner.conclude(decision, won if decision.chosen == "guard" else {}, next_state=None, prior={})
+    elsewhere = State(kind=TaskKind.REPAIR, repository="other/repo", label="KeyError", family="lookup")
+    for state in (STATE, elsewhere):
+        after = decide(learner, state)
+        assert dict(zip(after.available, after.probabilities, strict=True))["guard"] > 0.6
+
+
+def test_outcome_records_the_q_target(learner: Learner) -> None:
+    """A failed step is worth what the best remaining strategy is expected to give, discounted; an end looks no further."""
+    after = State(kind=STATE.kind, repository="o/r", label="TypeError", family="type", tried=("swap",))
+    prior = {"guard": 0.9, "rename": 0.1}
+    step = learner.conclude(decide(learner), {}, next_state=after, next_available=NAMES, prior=prior)
+    end = learner.conclude(decide(learner), {}, next_state=None, prior=prior)
+    assert step.target == pytest.approx(0.3 * 0.9)
+    assert end.target == 0.0
+
+
+def test_a_decision_is_concluded_once(learner: Learner, store: Store) -> None:
+    """A job that runs again after a crash learns nothing twice, and gets the outcome that counts."""
+    decision = decide(learner)
+    first = learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+    digest = store.ledger.cells_digest()
+    again = learner.conclude(decision, {"suite_green": -1.0}, next_state=None, prior={})
+    assert again == first
+    assert store.ledger.cells_digest() == digest
+
+
+def test_the_same_event_is_heard_once(learner: Learner, store: Store) -> None:
+    """A signal with a known source is None and moves nothing."""
+    decision = decide(learner)
+    accept(learner, decision, "reaction:1")
+    digest = store.ledger.cells_digest()
+    assert learner.hear(decision.id, SignalKind.FIX_MERGED, ADA, Permission.WRITE, "reaction:1") is None
+    assert store.ledger.cells_digest() == digest
+
+
+def test_taking_back_restores_the_table_exactly(learner: Learner, store: Store) -> None:
+    """A signal and its retraction leave the table bit for bit as it was; a second retraction does nothing."""
+    decision = decide(learner)
+    accept(learner, decision, "reaction:1", SignalKind.REACTION_UP)
+    before = store.ledger.cells_digest()
+    accept(learner, decision, "reaction:2", SignalKind.REACTION_DOWN)
+    assert store.ledger.cells_digest() != before
+    undone = learner.take_back(decision.id, SignalKind.REACTION_DOWN, "reaction:2")
+    assert undone is not None
+    assert undone.retracts
+    assert store.ledger.cells_digest() == before
+    assert learner.take_back(decision.id, SignalKind.REACTION_DOWN, "reaction:2") is None
+    assert store.ledger.cells_digest() == before
+
+
+def test_a_retraction_keeps_the_weight_of_what_it_takes_back(learner: Learner, store: Store) -> None:
+    """Whoever takes a signal back, and whatever they may do by then, exactly the given weight is undone."""
+    decision = decide(learner)
+    learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.TRIAGE, "comment:1")
+    learner.take_back(decision.id, SignalKind.REJECTED, "comment:1", actor=Actor(id=9, login="admin"))
+    assert store.ledger.cells(STATE.levels()) == {}
+
+
+def test_order_of_signals_does_not_matter(tmp_path: Path) -> None:
+    """The same signals in any order give the same table."""
+    kinds = [SignalKind.REACTION_UP, SignalKind.REJECTED, SignalKind.FIX_CLOSED] * 2
+    digests = set()
+    for seed in range(4):
+        order = random.Random(seed).sample(range(6), 6)
+        with open_store(f"sqlite:///{tmp_path / str(seed)}.db") as store:
+            learner = Learner(store, random.Random(3), now, control_share=0.0)
+            decision = decide(learner)
+            for i in order:
+                accept(learner, decision, f"event:{i}", kinds[i])
+            digests.add(store.ledger.cells_digest())
+    assert len(digests) == 1
+
+
+def test_outsiders_are_recorded_without_weight(learner: Learner, store: Store) -> None:
+    """What an account without rights does is in the ledger, and the table does not move."""
+    decision = decide(learner)
+    heard = learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.NONE, "comment:1")
+    assert heard is not None
+    assert heard.weight == 0.0
+    assert store.ledger.signals(decision.id) == [heard]
+    assert store.ledger.cells(STATE.levels()) == {}
+
+
+def test_unknown_decision_is_an_error(learner: Learner) -> None:
+    """A signal about nothing is refused loudly."""
+    with pytest.raises(LookupError, match="no decision"):
+        learner.hear("nope", SignalKind.ACCEPTED, ADA, Permission.ADMIN, "comment:1")
+
+
+def test_rebuild_gives_the_same_table_bit_for_bit(learner: Learner, store: Store) -> None:
+    """Everything learned is derived from the ledger."""
+    for i in range(8):
+        decision = decide(learner)
+        learner.conclude(decision, {"tests_fixed": i / 8}, next_state=None, prior={})
+        accept(learner, decision, f"reaction:{i}", list(SignalKind)[i])
+    learner.take_back(decision.id, list(SignalKind)[7], "reaction:7")
+    digest = store.ledger.cells_digest()
+    assert learner.rebuild() == 17
+    assert store.ledger.cells_digest() == digest
+
+
+def test_proof_and_acceptance_are_kept_apart(learner: Learner, store: Store) -> None:
+    """Outcomes fill the proof cells, signals the acceptance cells, at all four levels."""
+    decision = decide(learner)
+    learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+    accept(learner, decision, "pull:1", SignalKind.FIX_CLOSED)
+    cells = store.ledger.cells(STATE.levels())
+    assert len(cells) == 8
+    for (_, strategy, factor), cell in cells.items():
+        assert strategy == decision.chosen
+        if factor is Factor.PROOF:
+            assert (cell.weight, cell.mean) == (1.0, pytest.approx(rewards.shaped({"suite_green": 1.0})))
+        else:
+            assert (cell.weight, cell.mean) == (0.8, 0.0)
+
+
+def test_a_repeated_seed_does_not_repeat_ids(store: Store) -> None:
+    """Two runs with one seed choose alike, and both are in the ledger."""
+    runs = [decide(Learner(store, random.Random(1), now, control_share=0.0)) for _ in range(2)]
+    assert runs[0].chosen == runs[1].chosen
+    assert store.ledger.decision_count() == 2

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import random
+from itertools import count
+
+import pytest
+
+from memory import policy, posting
+from memory.learner import Learner
+from memory.model import Action, Actor, Arm, Decision, Finding, Permission, Severity, SignalKind
+from memory.store import Store
+
+MAINTAINER = Actor(id=1, login="ada")
+LOUD = (Action.INLINE, Action.INLINE_SUGGESTION)
+sources = count()
+
+
+def finding(
+    severity: Severity = Severity.MINOR, *, rule: str = "B006", category: str = "style", tool: str = "ruff"
+) -> Finding:
+    return Finding(
+        fingerprint=f"f-{rule}", path="a.py", line=3, end_line=3, tool=tool, rule=rule, category=category,
+        severity=severity, message="m", anchor="def f(x=[]):",
+    )  # fmt: skip
+
+
+def post(
+    learner: Learner, what: Finding, *, proven: bool = False, slots: int = 9, arm: Arm = Arm.LEARNED, repo: str = "o/r"
+) -> Decision:
+    return posting.decide_posting(learner, "t1", repo, what, arm=arm, suggestion_proven=proven, slots_left=slots)
+
+
+def chance(decision: Decision, *actions: Action) -> float:
+    return sum(p for name, p in zip(decision.available, decision.probabilities, strict=True) if name in actions)
+
+
+def say(learner: Learner, what: Finding, kind: SignalKind, times: int, *, permission: str = "write") -> None:
+    for _ in range(times):
+        decision = post(learner, what, proven=True)
+        learner.hear(decision.id, kind, MAINTAINER, Permission(permission), f"comment:{next(sources)}")
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+def test_a_proven_suggestion_is_posted_inline_from_the_first_day(learner: Learner, severity: Severity) -> None:
+    """Without any data, a finding whose suggestion was tested is very likely said inline."""
+    assert chance(post(learner, finding(severity), proven=True), Action.INLINE_SUGGESTION) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("severity", "loud"),
+    [(Severity.CRITICAL, True), (Severity.MAJOR, True), (Severity.MINOR, False), (Severity.INFO, False)],
+)
+def test_bare_findings_start_by_severity(learner: Learner, severity: Severity, loud: bool) -> None:
+    """Without any data, major findings and worse go inline, lesser ones without a suggestion to the summary."""
+    decision = post(learner, finding(severity))
+    assert chance(decision, Action.INLINE if loud else Action.SUMMARY) > 0.7
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+@pytest.mark.parametrize("category", ["style", "security"])
+def test_three_rejections_make_a_pattern_quiet_but_never_silent(
+    learner: Learner, severity: Severity, category: str
+) -> None:
+    """After a maintainer rejected it three times, a pattern is rarely inline, yet never with probability 0."""
+    what = finding(severity, category=category)
+    say(learner, what, SignalKind.REJECTED, 3)
+    assert 0.0 < chance(post(learner, what, proven=True), *LOUD) < 0.2
+    assert 0.0 < chance(post(learner, what), *LOUD) < 0.2
+
+
+def test_acceptance_brings_a_pattern_back(learner: Learner) -> None:
+    """A muted pattern returns inline when people begin to accept it."""
+    say(learner, finding(), SignalKind.REJECTED, 3)
+    say(learner, finding(), SignalKind.SUGGESTION_APPLIED, 4)
+    assert chance(post(learner, finding(), proven=True), *LOUD) > 0.6
+
+
+def test_rejections_stay_where_they_were_made(learner: Learner) -> None:
+    """Three rejections of one rule here hardly touch another rule, or another team with the same rule."""
+    say(learner, finding(), SignalKind.REJECTED, 3)
+    assert chance(post(learner, finding(rule="E711", category="bug"), proven=True), *LOUD) > 0.75
+    assert chance(post(learner, finding(), proven=True, repo="other/repo"), *LOUD) > 0.6
+
+
+def test_outsiders_mute_nothing(learner: Learner) -> None:
+    """Any number of rejections without rights leaves the belief as it was."""
+    before = posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
+    say(learner, finding(), SignalKind.REJECTED, 20, permission="read")
+    assert posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True) == before
+
+
+@pytest.mark.parametrize(
+    "what",
+    [finding(category="security"), finding(category="correctness"), finding(Severity.CRITICAL)],
+    ids=["security", "correctness", "critical"],
+)
+def test_grave_findings_are_never_held(learner: Learner, what: Finding) -> None:
+    """No amount of rejection takes security, correctness or critical findings out of the summary."""
+    say(learner, what, SignalKind.REJECTED, 40)
+    assert Action.HOLD not in post(learner, what).available
+
+
+def test_often_rejected_trifles_are_held_with_an_audited_sample(learner: Learner) -> None:
+    """A trifle rejected again and again is mostly held, and still said now and then."""
+    say(learner, finding(Severity.INFO), SignalKind.REJECTED, 20)
+    decision = post(learner, finding(Severity.INFO))
+    assert chance(decision, Action.HOLD) > 0.7
+    assert chance(decision, Action.INLINE) > 0.005
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_without_slots_nothing_is_inline(learner: Learner, proven: bool) -> None:
+    """When the round's comments are used up, only the quiet actions are open."""
+    decision = post(learner, finding(Severity.CRITICAL), proven=proven, slots=0)
+    assert decision.available == (Action.SUMMARY,)
+    assert decision.probabilities == (1.0,)
+
+
+def test_control_arm_decides_as_on_the_first_day(learner: Learner) -> None:
+    """The control arm posts from the prior alone, whatever was rejected."""
+    say(learner, finding(), SignalKind.REJECTED, 20)
+    decision = post(learner, finding(), proven=True, arm=Arm.CONTROL)
+    assert chance(decision, *LOUD) > 0.8
+    appraisal = posting.appraise(learner, "o/r", finding(), arm=Arm.CONTROL, suggestion_proven=True)
+    assert posting.reason(decision, appraisal).startswith("control arm, nothing learned was used; acceptance 0.65")
+
+
+def test_decision_is_recorded_about_the_fingerprint(learner: Learner, store: Store) -> None:
+    """A posting decision is found again by the finding's fingerprint."""
+    decision = post(learner, finding())
+    assert store.ledger.decisions_about("f-B006") == [decision]
+
+
+def test_reason_counts_the_verdicts(learner: Learner) -> None:
+    """The reason tells how many verdicts there were here, and what is expected."""
+    say(learner, finding(), SignalKind.REJECTED, 3)
+    appraisal = posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
+    assert posting.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.2")
+    fresh = posting.appraise(learner, "new/repo", finding(rule="E1"), arm=Arm.LEARNED, suggestion_proven=False)
+    decision = post(learner, finding(rule="E1"), repo="new/repo")
+    assert posting.reason(decision, fresh).startswith("no verdict on E1 here yet; acceptance")
+
+
+def test_recorded_probability_is_the_share_of_the_band() -> None:
+    """The bands partition [0, 1]: chances sum to 1, each above 0, for every severity and set of actions."""
+    rng = random.Random(2)
+    for severity in Severity:
+        for proven in (True, False):
+            for slots in (0, 1):
+                actions = posting.permitted(finding(severity), suggestion_proven=proven, slots_left=slots)
+                belief = policy.Belief(mean=0.4, strength=3.0)
+                chances = posting.action_chances(belief, severity, actions, rng)
+                assert sum(chances.values()) == pytest.approx(1.0)
+                assert min(chances.values()) > 0.0
