@@ -1,0 +1,148 @@
+"""Run something in a forked process under caps, and speak JSON lines over descriptors."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import IO, Any, Dict, NamedTuple  # noqa: UP035 - a subscripted dict at run time needs 3.9
+
+Message = Dict[str, Any]  # noqa: UP006 - the same
+"""One decoded JSON line."""
+
+BLANK: Message = {"passed": 0, "done": False, "outcomes": {}, "error_type": "", "message": "", "test": ""}
+"""What is known of an edit before any test has run. `outcomes` tells of each test that ran whether it passed."""
+
+
+class Line(NamedTuple):
+    """Two descriptors to speak JSON lines over."""
+
+    incoming: IO[bytes]
+    outgoing: int
+
+    def read(self) -> Message | None:
+        """The next message; None when the other side is gone."""
+        text = self.incoming.readline()
+        return decoded(text) if text.endswith(b"\n") else None
+
+    def write(self, message: Message) -> None:
+        """Send all of it; raises BrokenPipeError when the other side is gone."""
+        left = json.dumps(message).encode() + b"\n"
+        while left:
+            left = left[os.write(self.outgoing, left) :]
+
+
+def decoded(text: bytes) -> Message:
+    """One JSON line as a message."""
+    message: Message = json.loads(text)
+    return message
+
+
+class Child(NamedTuple):
+    """How a forked process ended: `answer` is None when it died without one, `cpu` the seconds that it computed."""
+
+    answer: Message | None
+    ended: str
+    cpu: float
+
+
+def told(child: Child, how: str, request: Message) -> Message:
+    """The answer to a request, from what became of the process that tried it."""
+    return dict(child.answer or BLANK, id=request["id"], how=how, ended=child.ended, cpu=child.cpu)
+
+
+class Fork(NamedTuple):
+    """One side of a fork: in the child `pid` is 0 and `pipe` is to be written to, in the parent it is to be read."""
+
+    pid: int
+    pipe: int
+
+    def leave(self, message: Message) -> None:
+        """In the child: hand the answer over and end, without any clean-up."""
+        os.write(self.pipe, json.dumps(message).encode() + b"\n")
+        os._exit(0)
+
+    def wait(self, wall: float) -> Child:
+        """In the parent: wait `wall` seconds at most, then kill what is left of the child's process group."""
+        deadline = time.monotonic() + wall
+        text = _read_line(self.pipe, self.pid, deadline)
+        late = time.monotonic() >= deadline
+        os.close(self.pipe)
+        _kill_group(self.pid)
+        _, status, usage = os.wait4(self.pid, 0)
+        spent = usage.ru_utime + usage.ru_stime
+        if text.endswith(b"\n"):
+            return Child(decoded(text), "answered", spent)
+        return Child(None, _cause(status, late), spent)
+
+
+def fork(cpu: float) -> Fork:
+    """Fork; the child leads a process group of its own and may compute for `cpu` seconds."""
+    receiving, sending = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(sending)
+        return Fork(pid, receiving)
+    os.setsid()
+    os.close(receiving)
+    _cap_cpu(cpu)
+    return Fork(0, sending)
+
+
+def in_child(body: Callable[[], Message], cpu: float, wall: float) -> Child:
+    """Run `body` in a fork under both caps, in seconds."""
+    side = fork(cpu)
+    if side.pid:
+        return side.wait(wall)
+    try:
+        side.leave(body())
+    finally:
+        os._exit(0)
+
+
+def _cap_cpu(seconds: float) -> None:
+    """Have the kernel end this process by SIGPROF once its threads have computed for so long.
+
+    Processor time, because on a busy machine the clock on the wall kills what did nothing wrong.
+    """
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    wanted = math.ceil(seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _read_line(descriptor: int, pid: int, deadline: float) -> bytes:
+    """What arrives up to a newline, the end of process `pid`, or the deadline."""
+    text = b""
+    while not text.endswith(b"\n") and time.monotonic() < deadline:
+        if select.select([descriptor], [], [], min(0.2, max(0.0, deadline - time.monotonic())))[0]:
+            part = os.read(descriptor, 65536)
+            if not part:
+                break
+            text += part
+        elif os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            break  # it is gone, and a process that it left behind holds the pipe open
+    return text
+
+
+def _kill_group(pid: int) -> None:
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _cause(status: int, late: bool) -> str:
+    if late:
+        return "wall"
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU):
+        return "cpu"
+    return "died"

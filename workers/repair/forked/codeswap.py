@@ -1,0 +1,146 @@
+"""Exchange the code of loaded functions for that of an edited module, where that is the same as importing it anew.
+
+Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.
+An edit may be swapped in when nothing that it changes had a part in importing the modules or collecting the tests.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
+from typing import NamedTuple
+
+CO_OPTIMIZED = 0x1
+"""Set on the code of functions, lambdas and comprehensions; absent on that of modules and class bodies."""
+
+
+class Unswappable(Exception):
+    """The edit needs a fresh import; the text says why."""
+
+
+class Swap(NamedTuple):
+    """A live function and the code it should have."""
+
+    function: FunctionType
+    code: CodeType
+
+
+class Loaded(NamedTuple):
+    """What is in memory of one source file: live functions by their code, and every code object that has run."""
+
+    functions: dict[CodeType, list[FunctionType]]
+    ran: set[CodeType]
+
+
+class Recorder:
+    """Notes which code runs, from `start` until `stop`: the modules, class bodies and functions that collection calls."""
+
+    def __init__(self) -> None:
+        self._ran: dict[int, CodeType] = {}
+
+    def start(self) -> None:
+        """Begin; costs one Python call for every call made, in every thread."""
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+
+    def stop(self) -> bool:
+        """End; false when something else took the profiler over meanwhile, so that the record has gaps."""
+        whole = sys.getprofile() == self._note
+        sys.setprofile(None)
+        threading.setprofile(None)
+        return whole
+
+    def _note(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            self._ran[id(frame.f_code)] = frame.f_code
+
+    def loaded(self, root: str) -> dict[str, Loaded]:
+        """What is in memory of each file under `root`, by real path. Call it before gc.freeze() hides everything."""
+        found: dict[str, Loaded] = {}
+        for thing in gc.get_objects():
+            if type(thing) is FunctionType:  # isinstance() would ask proxies for their class, and run their code
+                entry = found.setdefault(thing.__code__.co_filename, Loaded({}, set()))
+                entry.functions.setdefault(thing.__code__, []).append(thing)
+            code = _suspended(thing)
+            if code is not None:
+                self._ran[id(code)] = code
+        for code in self._ran.values():
+            found.setdefault(code.co_filename, Loaded({}, set())).ran.add(code)
+        real = {os.path.realpath(name): entry for name, entry in found.items()}
+        return {path: entry for path, entry in real.items() if path.startswith(root + os.sep)}
+
+
+def _suspended(thing: object) -> CodeType | None:
+    """The code of a generator or coroutine that waits to go on: swapping its function would not reach it."""
+    if type(thing) is GeneratorType:
+        return thing.gi_code
+    if type(thing) is CoroutineType:
+        return thing.cr_code
+    if type(thing) is AsyncGeneratorType:
+        return thing.ag_code
+    return None
+
+
+def plan(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
+    """The swaps that turn the loaded module of code `old` into one of code `new`; raises Unswappable."""
+    if old not in loaded.ran:
+        raise Unswappable("the module in memory was not compiled from its source as it stands")
+    swaps: list[Swap] = []
+    _visit_run(old, new, loaded, swaps)
+    return swaps
+
+
+def _visit_run(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swap]) -> None:
+    """`old` itself has run already, so it may not differ; what it defined may."""
+    if fingerprint(old, nested=False) != fingerprint(new, nested=False):
+        raise Unswappable(f"{old.co_name} ran at import")
+    nested = _nested(old)
+    for before, after in zip(nested, _nested(new)):  # noqa: B905 - strict= came with 3.10; the lengths are equal
+        if fingerprint(before) == fingerprint(after):
+            continue
+        if nested.count(before) > 1:
+            raise Unswappable(f"{before.co_name} has a twin that cannot be told from it")
+        _visit_changed(before, after, loaded, swaps)
+
+
+def _visit_changed(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swap]) -> None:
+    live = loaded.functions.get(old, [])
+    if old in loaded.ran:
+        _visit_run(old, new, loaded, swaps)
+    elif not old.co_flags & CO_OPTIMIZED or not live:
+        raise Unswappable(f"{old.co_name} is not in memory as it is written")
+    if old.co_freevars != new.co_freevars:
+        raise Unswappable(f"{old.co_name} closes over other variables")
+    swaps.extend(Swap(function, new) for function in live)
+
+
+def fingerprint(code: CodeType, *, nested: bool = True) -> tuple[object, ...]:
+    """What the code does, whatever lines it stands on; without the code nested in it when `nested` is false."""
+    line = code.co_firstlineno if "__firstlineno__" in code.co_names else None
+    return (
+        code.co_name,
+        code.co_flags,
+        (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        code.co_code,
+        getattr(code, "co_exceptiontable", b""),
+        (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
+        tuple(_constant(value, nested, line) for value in code.co_consts),
+    )
+
+
+def _constant(value: object, nested: bool, line: int | None) -> object:
+    """A constant so that 1, 1.0 and True differ; a class's own line, which 3.13 stores in its body, is left out."""
+    if isinstance(value, CodeType):
+        return fingerprint(value) if nested else (CodeType, value.co_name)
+    if isinstance(value, (tuple, frozenset)):
+        return (type(value), type(value)(_constant(part, nested, line) for part in value))
+    if line is not None and type(value) is int and value == line:
+        return (int, "line")
+    return (type(value), repr(value))
+
+
+def _nested(code: CodeType) -> list[CodeType]:
+    return [value for value in code.co_consts if isinstance(value, CodeType)]

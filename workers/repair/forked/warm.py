@@ -1,0 +1,131 @@
+"""The process that has collected the tests and tries edits by swapping them into memory, a fork each."""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from .children import Line, Message, in_child, told
+from .codeswap import Loaded, Recorder, Swap, Unswappable, plan
+from .trial import Trial
+
+
+class Collecting:
+    """The role of the warm process: watch what runs while pytest collects, then answer until the front is gone."""
+
+    def __init__(self, root: str, line: Line) -> None:
+        self._root = root
+        self._line = line
+        self._recorder = Recorder()
+
+    def start(self) -> None:
+        """Watch from here on. Nothing of the project may have been imported yet."""
+        self._recorder.start()
+
+    def play(self, session: pytest.Session, trial: Trial) -> None:
+        """Say whether what was collected will do, and serve."""
+        whole = self._recorder.stop()
+        loaded = self._recorder.loaded(self._root)
+        self._line.write({"unfit": _unfit(session, trial, whole)})
+        gc.collect()
+        gc.freeze()
+        for request in iter(self._line.read, None):
+            self._line.write(self._answer(request, session, trial, loaded))
+        os._exit(0)
+
+    def give_up(self, trouble: str) -> None:
+        """Say that nothing was collected."""
+        self._line.write({"unfit": trouble})
+
+    def _answer(self, request: Message, session: pytest.Session, trial: Trial, loaded: dict[str, Loaded]) -> Message:
+        """Try an edit in a fork; `how` is empty when it cannot be swapped in."""
+        try:
+            swaps = self._swaps(request, loaded)
+        except Unswappable as reason:
+            return {"how": "", "message": str(reason)}
+
+        def body() -> Message:
+            for function, code in swaps:
+                function.__code__ = code
+            return trial.run(session, request)
+
+        _forget_output()
+        return told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+
+    def _swaps(self, request: Message, loaded: dict[str, Loaded]) -> list[Swap]:
+        path = Path(self._root, request["path"])
+        found = loaded.get(str(path.resolve()))
+        if not request["path"] or found is None:
+            return []  # nothing edited, or never imported: whoever imports it reads the edited file
+        old, new = (compile(request[text], path, "exec", dont_inherit=True) for text in ("original", "source"))
+        return plan(old, new, found)
+
+
+def _unfit(session: pytest.Session, trial: Trial, whole: bool) -> str:
+    if trial.broken():
+        return trial.trouble("")
+    if threading.active_count() > 1:
+        return "threads are alive after collection"
+    if not whole:
+        return "another profiler is at work"
+    return "" if session.items else "pytest collected nothing"
+
+
+def _forget_output() -> None:
+    """Empty the files that pytest captures output in: forks share them, and a killed one leaves its output there."""
+    for descriptor in (1, 2):
+        try:
+            os.ftruncate(descriptor, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        except OSError:
+            continue
+
+
+class Warm:
+    """Forks; both sides hold one of these. `inside` is the role to take in the fork, and None in the front.
+
+    In the front `unfit` says why the process cannot be used, and is empty when it can.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.inside: Collecting | None = None
+        self.unfit = ""
+        requests, answers = os.pipe(), os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(requests[1])
+            os.close(answers[0])
+            self.inside = Collecting(root, Line(os.fdopen(requests[0], "rb"), answers[1]))
+            return
+        os.close(requests[0])
+        os.close(answers[1])
+        self._line = Line(os.fdopen(answers[0], "rb"), requests[1])
+
+    def wait_until_collected(self, wall: float) -> None:
+        """Wait for its first word, `wall` seconds at most."""
+        if not select.select([self._line.incoming], [], [], wall)[0]:
+            os.kill(self._pid, signal.SIGKILL)
+            self.unfit = "collecting the tests took too long"
+            return
+        message = self._line.read()
+        self.unfit = "pytest died while collecting the tests" if message is None else str(message["unfit"])
+
+    def ask(self, request: Message) -> Message | None:
+        """The answer; None when a fresh import is wanted or needed, or when the process is gone."""
+        if request["fresh"] or self.unfit:
+            return None
+        try:
+            self._line.write(request)
+            message = self._line.read()
+        except BrokenPipeError:
+            message = None
+        if message is None:
+            self.unfit = "the process that had collected the tests died"
+            return None
+        return message if message["how"] else None

@@ -1,0 +1,109 @@
+"""The host's side of the fork server: starts `forked/` in a sandbox session and speaks with it in typed values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from workers.errors import SandboxEnded
+from workers.ports import SandboxSession
+
+_T = TypeVar("_T")
+
+PACKAGE = Path(__file__).parent / "forked"
+"""To be shown read-only inside the sandbox, at the same place."""
+
+_START = """
+import sys
+place = sys.argv.pop(1)
+sys.path.insert(0, place)
+from forked.server import main
+sys.path.remove(place)
+main()
+"""
+
+GRACE_SECONDS = 30.0
+"""What the server may take beyond the caps that it enforces itself before it counts as dead."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to try. `cpu` caps are in seconds of processor time: swapped into memory, imported afresh.
+
+    `path` is empty for the code as it stands; `whole` goes on after a failure; `fresh` has everything imported anew.
+    """
+
+    id: int
+    failing: tuple[str, ...]
+    covering: tuple[str, ...]
+    cpu: tuple[float, float]
+    wall: float
+    path: str = ""
+    source: str = ""
+    whole: bool = False
+    fresh: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it.
+
+    `how` is "swap", "fresh" or "compile" (it does not); `ended` is "answered", "cpu", "wall" or "died".
+    `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
+    `cpu` is the processor time it took.
+    """
+
+    id: int
+    how: str
+    ended: str
+    cpu: float
+    passed: int
+    done: bool
+    outcomes: dict[str, bool]
+    error_type: str
+    message: str
+    test: str
+
+
+class _Opening(msgspec.Struct, frozen=True, kw_only=True):
+    root: str
+    args: tuple[str, ...]
+    wall: float
+
+
+class _Ready(msgspec.Struct, frozen=True, kw_only=True):
+    ready: bool
+    unfit: str
+
+
+def command(python: str) -> tuple[str, ...]:
+    """The command that starts the server inside."""
+    return (python, "-c", _START, str(PACKAGE.parent))
+
+
+class ForkServer:
+    """A server in an open session. Every method raises SandboxEnded once it is dead or no longer makes sense.
+
+    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are.
+    """
+
+    def __init__(self, session: SandboxSession, *, root: str, args: tuple[str, ...], wall: float) -> None:
+        self._session = session
+        opening = _Opening(root=root, args=args, wall=wall)
+        self.unfit = self._speak(msgspec.json.encode(opening), wall, _Ready).unfit
+
+    def ask(self, request: Request) -> Answer:
+        """Try one edit."""
+        answer = self._speak(msgspec.json.encode(request), 2 * request.wall, Answer)
+        if answer.id != request.id:
+            raise SandboxEnded("the fork server answered out of turn")
+        return answer
+
+    def _speak(self, line: bytes, wall: float, kind: type[_T]) -> _T:
+        self._session.send(line)
+        try:
+            return msgspec.json.decode(self._session.receive(wall + GRACE_SECONDS), type=kind)
+        except TimeoutError as silence:
+            raise SandboxEnded("the fork server fell silent") from silence
+        except msgspec.MsgspecError as nonsense:
+            raise SandboxEnded("the fork server spoke nonsense") from nonsense
