@@ -33,6 +33,10 @@ class Embedder(Protocol):
         """One L2-normalised row for each text: an array (texts, dimensions). A text without content may give zeros."""
         ...
 
+    def warm(self) -> None:
+        """Begin in the background with whatever the first `embed` would have to wait for."""
+        ...
+
 
 class HashedWords:
     """The hashing trick (Weinberger et al. 2009): needs nothing but numpy, knows words but no meanings."""
@@ -51,6 +55,9 @@ class HashedWords:
                 row[column] += (1.0 if digest[7] & 1 else -1.0) * count**0.5
         return _normalised(rows)
 
+    def warm(self) -> None:
+        """Nothing has to be loaded."""
+
 
 class MiniLM:
     """`all-MiniLM-L6-v2` from its installed package, on the CPU; no hub and no network is asked.
@@ -65,11 +72,9 @@ class MiniLM:
         self._lock = threading.Lock()
         self._model: SentenceTransformer | None = None
 
-    def warm(self) -> threading.Thread:
-        """Start loading in the background; the thread ends when the model is ready."""
-        thread = threading.Thread(target=self._loaded, name="warm-embedder", daemon=True)
-        thread.start()
-        return thread
+    def warm(self) -> None:
+        """Start loading in the background; an `embed` meanwhile waits for it."""
+        threading.Thread(target=self._loaded, name="warm-embedder", daemon=True).start()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `Embedder`. Texts beyond 256 word pieces are cut: put what tells them apart first."""

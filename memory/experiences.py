@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ class Experiences:
 
         Both views are fused by rank; what was proven, of the same repository, error type or family comes first among the
         near. The score tells how near in absolute terms, so that an unrelated memory weighs little.
+        An edit that people rejected comes back without its shape: it is remembered, and not made again.
         """
         texts = self._store.experiences.texts()
         if not texts:
@@ -69,29 +70,17 @@ class Experiences:
             factor = _usefulness(experience, error_type=error_type, family=family, repository=repository)
             ranked.append((rank_score * factor / _MOST, experience))
         ranked.sort(key=lambda pair: (-pair[0], pair[1].id))
-        return _scored(ranked[:k], near)
+        return tuple(self._without_rejected_shape(found) for found in _scored(ranked[:k], near))
 
-    def neighbours(self, recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:
-        """Recollections as evidence for the policy."""
-        return tuple(
-            Neighbour(
-                strategy=r.experience.strategy,
-                success=r.experience.outcome is AttemptOutcome.PROVEN,
-                similarity=clipped(r.score),
-            )
-            for r in recollections
-        )
+    def warm(self) -> None:
+        """Load the embedder in the background, if there is anything to recall."""
+        if self._store.experiences.all(limit=1):
+            self._embedder.warm()
 
-    def replay_shapes(self, recollections: Sequence[Recollection]) -> Mapping[EditShape, float]:
-        """Edits worth trying first, with weights in (0, 1]: those that were proven and that people did not reject."""
-        shapes: dict[EditShape, float] = {}
-        for recollection in recollections:
-            experience, weight = recollection.experience, clipped(recollection.score)
-            if experience.shape is None or experience.outcome is not AttemptOutcome.PROVEN or weight == 0.0:
-                continue
-            if not self._rejected(experience):
-                shapes[experience.shape] = max(weight, shapes.get(experience.shape, 0.0))
-        return shapes
+    def _without_rejected_shape(self, found: Recollection) -> Recollection:
+        if found.experience.shape is None or not self._rejected(found.experience):
+            return found
+        return replace(found, experience=replace(found.experience, shape=None))
 
     def _rejected(self, experience: Experience) -> bool:
         """Whether the people whose word counts were, taken together, against it."""
@@ -127,6 +116,28 @@ class Experiences:
     def _fetched(self, texts: Mapping[str, str], fused: Mapping[str, float]) -> list[tuple[Experience, float]]:
         found = ((self._store.experiences.get(key), score) for key, score in fused.items() if key in texts)
         return [(experience, score) for experience, score in found if experience is not None]
+
+
+def neighbours(recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:
+    """Recollections as evidence for the policy."""
+    return tuple(
+        Neighbour(
+            strategy=found.experience.strategy,
+            success=found.experience.outcome is AttemptOutcome.PROVEN,
+            similarity=clipped(found.score),
+        )
+        for found in recollections
+    )
+
+
+def replay_shapes(recollections: Sequence[Recollection]) -> Mapping[EditShape, float]:
+    """Edits worth trying first, with weights in (0, 1]: those that were proven, as `recall` gave them."""
+    shapes: dict[EditShape, float] = {}
+    for found in recollections:
+        shape, weight = found.experience.shape, clipped(found.score)
+        if shape is not None and found.experience.outcome is AttemptOutcome.PROVEN and weight > 0.0:
+            shapes[shape] = max(weight, shapes.get(shape, 0.0))
+    return shapes
 
 
 def searchable(experience: Experience) -> str:
