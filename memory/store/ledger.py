@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from sqlalchemy import Connection, Row, Select, func, select, text
+from sqlalchemy import Connection, Select, func, select, text
 
-from memory.model import Cell, Contribution, Decision, Factor, Level, Outcome, Signal
+from memory.model import Cell, Contribution, Decision, Factor, Level, Outcome, Signal, TaskKind
 from memory.store import cells
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, insert_new
@@ -17,6 +18,8 @@ from memory.store.tables import decisions, outcomes, signals
 
 ContributionsOfOutcome = Callable[[Decision, Outcome], Iterable[Contribution]]
 ContributionsOfSignal = Callable[[Decision, Signal], Iterable[Contribution]]
+
+Entry = TypeVar("Entry", Outcome, Signal)
 
 _BATCH = 1000
 
@@ -68,6 +71,10 @@ class Ledger:
         """A task's decisions, oldest first."""
         return self._decisions(_oldest_first().where(decisions.c.task_id == task_id))
 
+    def decisions_of_kind(self, kind: TaskKind) -> list[Decision]:
+        """Every decision of repairs, or of reviews, oldest first."""
+        return self._decisions(_oldest_first().where(decisions.c.kind == kind))
+
     def outcome(self, decision_id: str) -> Outcome | None:
         """What the tests said of a decision, if anything yet."""
         with self.database.reading() as connection:
@@ -106,10 +113,10 @@ class Ledger:
                 connection.execute(text("LOCK TABLE cells IN EXCLUSIVE MODE"))
             cells.clear(connection)
             sums: cells.Sums = {}
-            read = 0
-            for parts in _contributions(connection, of_outcome, of_signal):
-                cells.fold(sums, parts)
-                read += 1
+            judged = select(outcomes.c.body, decisions.c.body).join(decisions)
+            heard = select(signals.c.body, decisions.c.body).join(decisions)
+            read = _fold(connection, judged, Outcome, of_outcome, sums)
+            read += _fold(connection, heard, Signal, of_signal, sums)
             cells.write(connection, sums)
             return read
 
@@ -181,14 +188,17 @@ def _signal_row(signal: Signal) -> dict[str, object]:
     }
 
 
-def _contributions(
-    connection: Connection, of_outcome: ContributionsOfOutcome, of_signal: ContributionsOfSignal
-) -> Iterator[Iterable[Contribution]]:
-    for row in _with_decisions(connection, select(outcomes.c.body, decisions.c.body).join(decisions)):
-        yield of_outcome(load(Decision, row[1]), load(Outcome, row[0]))
-    for row in _with_decisions(connection, select(signals.c.body, decisions.c.body).join(decisions)):
-        yield of_signal(load(Decision, row[1]), load(Signal, row[0]))
-
-
-def _with_decisions(connection: Connection, query: Select[str, str]) -> Iterator[Row[str, str]]:
-    yield from connection.execution_options(yield_per=_BATCH).execute(query)
+def _fold(
+    connection: Connection,
+    query: Select[str, str],
+    kind: type[Entry],
+    contributions_of: Callable[[Decision, Entry], Iterable[Contribution]],
+    sums: cells.Sums,
+) -> int:
+    """Add to `sums` what follows from each (entry, decision) that `query` finds; holds one batch of them at a time."""
+    read = 0
+    with connection.execute(query.execution_options(yield_per=_BATCH)) as rows:
+        for entry, decision in rows:
+            cells.fold(sums, contributions_of(load(Decision, decision), load(kind, entry)))
+            read += 1
+    return read

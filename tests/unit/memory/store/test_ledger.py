@@ -141,24 +141,19 @@ def test_nothing_comes_of_no_decision(store: Store, judge: Judge, react: React) 
 
 
 @pytest.mark.parametrize("table", ["decisions", "outcomes", "signals"])
-@pytest.mark.parametrize(
-    "change", ["UPDATE {table} SET body = ''", "DELETE FROM {table}", "INSERT OR REPLACE", "TRUNCATE {table} CASCADE"]
-)
-def test_the_past_cannot_be_changed(
-    store: Store, decide: Decide, judge: Judge, react: React, table: str, change: str
-) -> None:
+def test_the_past_cannot_be_changed(store: Store, decide: Decide, judge: Judge, react: React, table: str) -> None:
     """The database itself refuses to change or remove what stands in the ledger, by whatever statement."""
     store.ledger.append_decisions([decide()])
     store.ledger.append_outcome(judge(), [])
     store.ledger.append_signal(react(), [])
-    sqlite = store.database.engine.dialect.name == "sqlite"
-    if sqlite == change.startswith("TRUNCATE"):
-        change = "DELETE FROM {table}"  # what the other database calls it
-    statement = change.format(table=table)
-    if statement == "INSERT OR REPLACE":
-        statement = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}" if sqlite else f"DELETE FROM ONLY {table}"
-    with pytest.raises(StoreError, match="is append-only"), store.database.writing() as connection:
-        connection.execute(text(statement))
+    by_dialect = {
+        "sqlite": f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}",
+        "postgresql": f"TRUNCATE {table} CASCADE",
+    }
+    sly = by_dialect[store.database.engine.dialect.name]
+    for statement in (f"UPDATE {table} SET body = ''", f"DELETE FROM {table}", sly):
+        with pytest.raises(StoreError, match="is append-only"), store.database.writing() as connection:
+            connection.execute(text(statement))
     assert store.ledger.decision("d1") == decide()
     assert store.ledger.outcome("d1") == judge()
     assert store.ledger.signals("d1") == [react()]
