@@ -5,13 +5,15 @@ It holds the webhook secret and nothing else that is worth stealing.
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 
 import structlog
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -22,10 +24,11 @@ from bot.intake import Intake
 from bot.metrics import Metrics
 from bot.routing import jobs_for
 from bot.signature import HEADER, is_genuine
-from memory.store import Delivery, Store, StoreError
+from memory.store import Delivery, Store, StoreError, open_store
 from workers.errors import BadInput
-from workers.handover import rows
+from workers.handover import Send, rows
 from workers.jobs import Job
+from workers.queue import make_celery, send
 from workers.settings import WebSettings
 
 _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
@@ -49,7 +52,7 @@ class Web:
         self,
         settings: WebSettings,
         store: Store,
-        send: Callable[[Sequence[str]], None],
+        send: Send,
         clock: Callable[[], datetime],
     ) -> None:
         self._settings = settings
@@ -135,7 +138,7 @@ def required_secret(settings: WebSettings) -> bytes:
 def create_app(
     settings: WebSettings,
     store: Store,
-    send: Callable[[Sequence[str]], None],
+    send: Send,
     clock: Callable[[], datetime],
 ) -> FastAPI:
     """The web application. `send` gives job ids to the queue and raises Retryable when it cannot.
@@ -160,6 +163,17 @@ def create_app(
     app.add_api_route("/metrics", web.metrics, methods=["GET"], response_model=None)
     app.add_api_route("/", _front_page, methods=["GET"], response_model=None)
     return app
+
+
+def serve(settings: WebSettings) -> None:
+    """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, StoreError without a database."""
+    required_secret(settings)
+    celery = make_celery(settings)
+    with open_store(settings.database()) as store:
+        app = create_app(settings, store, functools.partial(send, celery), lambda: datetime.now(UTC))
+        uvicorn.run(
+            app, host=settings.host, port=settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=10
+        )
 
 
 async def _front_page() -> Response:

@@ -9,15 +9,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-import structlog
 from anyio import to_thread
 
 from bot.metrics import Metrics
 from memory.store import Delivery, Store, StoreError
-from workers.errors import Retryable
+from workers.handover import Send, hand_over
 
 MOST_TOGETHER = 200
-_log = structlog.get_logger()
 
 
 class Intake:
@@ -26,7 +24,7 @@ class Intake:
     def __init__(
         self,
         store: Store,
-        send: Callable[[Sequence[str]], None],
+        send: Send,
         clock: Callable[[], datetime],
         metrics: Metrics,
     ) -> None:
@@ -93,10 +91,5 @@ class Intake:
             self._sending = None
 
     def _hand_over(self, ids: list[str]) -> None:
-        """The jobs are safe in the database: a queue that does not take them costs time, not work."""
-        try:
-            self._send(ids)
-            self._store.inbox.mark_sent(ids, self._clock())
-        except (Retryable, StoreError) as error:
+        if not hand_over(self._store, self._send, ids, self._clock()):
             self._metrics.unsent(len(ids))
-            _log.warning("jobs left to the sweeper", jobs=len(ids), error=str(error))

@@ -1,11 +1,20 @@
-"""Between a job as a value and a job as a row."""
+"""Between a job as a value, a job as a row, and the queue that hears of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 
-from memory.store import NewJob
+import structlog
+
+from memory.store import NewJob, Store, StoreError
+from workers.errors import Retryable
 from workers.jobs import Job, encode, job_id
+
+Send = Callable[[Sequence[str]], None]
+"""Gives job ids to the queue; raises Retryable when it does not take them."""
+
+_log = structlog.get_logger()
 
 
 def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
@@ -16,3 +25,16 @@ def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
 def kind_of(job: Job) -> str:
     """The job's tag without its version: what people and metrics call it."""
     return type(job).__name__.lower()
+
+
+def hand_over(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
+    """Send committed jobs; False when that failed. They are safe in the database: the sweeper will send them."""
+    if not ids:
+        return True
+    try:
+        send(ids)
+        store.inbox.mark_sent(ids, now)
+    except (Retryable, StoreError) as error:
+        _log.warning("jobs left to the sweeper", jobs=len(ids), error=str(error))
+        return False
+    return True

@@ -1,0 +1,85 @@
+"""A real worker whose flow is a toy: `python toy_worker.py HOME [BROKER_URL]`. What it does follows from the job's title."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memory.store import Store, open_store
+from workers.effects import Effects
+from workers.errors import ApprenticeError
+from workers.jobs import Answer, Fix, Job, Review
+from workers.queue import run_worker
+from workers.runner import Flow
+from workers.settings import WorkerSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class ToyContext:
+    settings: WorkerSettings
+    store: Store
+    flows: Mapping[type, Flow]
+    job_id: str = ""
+    rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(0))
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def for_job(self, job_id: str) -> ToyContext:
+        return dataclasses.replace(self, job_id=job_id)
+
+    def tell(self, job: Job, error: ApprenticeError) -> None:
+        append(self.settings.home / "told", f"{error}\n")
+
+
+def append(path: Path, line: str) -> int:
+    """One line, whole, whoever else writes; returns its length as a stand-in for an id."""
+    with path.open("ab", buffering=0) as file:
+        return file.write(line.encode())
+
+
+def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
+    """Note the start, obey the title, make one effect, and ask for one answer."""
+    home, effects = context.settings.home, Effects(context.store, context.job_id, context.clock)
+    append(home / "started", f"{context.job_id} {os.getpid()}\n")
+    if job.title == "poison":
+        os.kill(os.getpid(), signal.SIGKILL)
+    while job.title == "wait" and not (home / "go").exists():
+        time.sleep(0.02)
+    effects.once(context.job_id, make=lambda: make_effect(job, context), find=lambda: find_effect(context))
+    return [Answer(repository=job.repository, actor=job.actor, number=job.issue, comment_id=0, command="help")]
+
+
+def make_effect(job: Fix, context: ToyContext) -> int:
+    """Leave a mark outside the database; `die after effect` dies before anybody can note that it was left."""
+    size = append(context.settings.home / "effects", f"{context.job_id}\n")
+    if job.title == "die after effect":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return size
+
+
+def find_effect(context: ToyContext) -> int | None:
+    path = context.settings.home / "effects"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return len(context.job_id) + 1 if context.job_id in lines else None
+
+
+def note(job: Job, context: ToyContext) -> Sequence[Job]:
+    """Note that the job ran."""
+    append(context.settings.home / "done", f"{context.job_id}\n")
+    return ()
+
+
+def main(home: Path, broker_url: str) -> int:
+    settings = WorkerSettings(home=home, broker_url=broker_url, workers=2, lease_seconds=1.5)
+    flows: dict[type, Flow] = {Fix: toy, Answer: note, Review: note}
+    return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""))

@@ -1,0 +1,201 @@
+"""The Celery app and its brokers. A message is a job's id and nothing else: the database is the truth, this a hint.
+
+Embedded, messages are files under `home`; with a broker URL they live in Redis. Either may lose messages, repeat them
+or deliver them late: leases keep that harmless, and the sweeper sends again.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import socket
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import Empty
+
+from celery import Celery
+from celery.platforms import SecurityWarning
+from celery.signals import worker_process_init
+from kombu.asynchronous import Hub
+from kombu.exceptions import ChannelError, KombuError
+from kombu.transport import filesystem
+
+from workers.errors import BadInput, Retryable
+from workers.runner import RunContext, run_leased
+from workers.settings import Settings, WorkerSettings
+from workers.tasks import RUN_JOB, register
+
+QUEUE = "apprentice"
+POLL_SECONDS = 0.05
+_PARENT_CHECK_SECONDS = 0.5
+
+# Measured with SIGKILLed workers: without the two `unacked_restore` settings Redis gives a dead worker's messages back
+# after 102 s instead of 22. A job longer than `visibility_timeout` is delivered again; its lease turns that away.
+_REDIS_OPTIONS = {
+    "visibility_timeout": 20,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "socket_connect_timeout": 5,
+    "socket_timeout": 30,
+}
+
+
+class _Folder(filesystem.Channel):
+    """Kombu's channel over a folder, with messages that appear and disappear whole.
+
+    Kombu's own writes in place, so that a reader may find half a message, and takes messages by way of /tmp.
+    """
+
+    def _put(self, queue: str, message: object, **_kwargs: object) -> None:  # type: ignore[override]  # kombu disagrees with itself
+        folder = Path(self.data_folder_out)
+        name = f"{time.time_ns():020}-{uuid.uuid4().hex}"
+        unfinished = folder / f"{name}.new"
+        unfinished.write_text(json.dumps(message))
+        unfinished.rename(folder / f"{name}.{queue}.msg")
+
+    def _get(self, queue: str, timeout: float | None = None) -> object:  # noqa: ARG002  # kombu's signature
+        for message in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
+            try:
+                text = message.read_text()
+                message.unlink()  # whoever gets this done has the message
+            except FileNotFoundError:
+                continue
+            return json.loads(text)
+        raise Empty
+
+
+class _FolderTransport(filesystem.Transport):
+    """Driven by Celery's event loop, as Redis is: only there has each child a pipe of its own.
+
+    In the blocking loop the children share one behind a lock, and one that is killed while it waits stops them all.
+    """
+
+    Channel = _Folder
+    implements = filesystem.Transport.implements.extend(asynchronous=True)
+
+    def register_with_event_loop(self, connection: object, loop: Hub) -> None:
+        def look() -> None:
+            try:
+                while True:
+                    self.drain_events(connection, timeout=0)  # type: ignore[no-untyped-call]  # kombu has no types
+            except TimeoutError:  # no message, or as many in work as may be
+                return
+
+        loop.call_repeatedly(POLL_SECONDS, look)  # type: ignore[no-untyped-call]  # kombu has no types
+
+
+def make_celery(settings: Settings) -> Celery:
+    """The Celery app on the broker in force; creates the embedded broker's folders. Raises BadInput for another URL."""
+    celery = Celery("apprentice", set_as_current=False)
+    celery.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        task_default_queue=QUEUE,
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_enable_remote_control=False,
+        worker_proc_alive_timeout=60.0,
+        worker_lost_wait=1.0,  # a killed child keeps its slot that long; the default is 10 s
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        **_broker(settings),
+    )
+    return celery
+
+
+def _broker(settings: Settings) -> dict[str, object]:
+    url = settings.broker_url
+    if not url:
+        return _embedded(settings.home / "broker")
+    if url.startswith(("redis://", "rediss://")):
+        return {"broker_url": url, "broker_transport_options": _REDIS_OPTIONS}
+    raise BadInput("APPRENTICE_BROKER_URL must be redis://… or rediss://…, or empty for the embedded broker")
+
+
+def _embedded(folder: Path) -> dict[str, object]:
+    messages, control = folder / "messages", folder / "control"
+    for path in (messages, control):
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    options = {
+        "data_folder_in": str(messages),
+        "data_folder_out": str(messages),
+        "control_folder": str(control),
+        "polling_interval": None,  # the transport's own clock looks for messages
+    }
+    return {
+        "broker_url": "filesystem://localhost",
+        "broker_transport": _FolderTransport,
+        "broker_transport_options": options,
+    }
+
+
+def send(celery: Celery, job_ids: Sequence[str]) -> None:
+    """Send one message for each id; raises Retryable when the broker does not take them. Does not wait for it."""
+    try:
+        with celery.producer_or_acquire() as producer:
+            for job_id in job_ids:
+                celery.send_task(RUN_JOB, (job_id,), producer=producer, retry=False)
+    except (KombuError, OSError) as error:
+        raise Retryable(f"the broker does not take messages: {error}") from error
+
+
+def depth(celery: Celery) -> int:
+    """How many messages wait in the queue; raises Retryable when the broker does not say."""
+    try:
+        with celery.connection_for_read() as connection:
+            return int(connection.default_channel.queue_declare(QUEUE, passive=True).message_count)
+    except ChannelError:  # Redis keeps no queue that is empty
+        return 0
+    except (KombuError, OSError) as error:
+        raise Retryable(f"the broker does not answer: {error}") from error
+
+
+def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext]) -> int:
+    """Do jobs until SIGTERM, `settings.workers` at a time, each in a process of its own; returns the exit code.
+
+    `make_context` is called once in each of those processes. SIGTERM lets jobs end; a second signal does not.
+    """
+    celery = make_celery(settings)
+    context = functools.cache(make_context)
+
+    def run(job_id: str) -> None:
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        run_leased(context(), job_id, worker=name, send=functools.partial(send, celery))
+
+    register(celery, run)
+    worker_process_init.connect(_die_with_parent, weak=False)
+    # It warns root of pickled messages; ours are JSON, and the sandbox decides for itself whom it runs as.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+    worker = celery.Worker(
+        pool="prefork",
+        concurrency=settings.workers,
+        hostname=f"apprentice@{socket.gethostname()}",
+        loglevel="WARNING",
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _die_with_parent(**_signal: object) -> None:
+    """A killed worker must not leave children at work: each looks whether its parent is still there."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_CHECK_SECONDS)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()

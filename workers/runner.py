@@ -1,0 +1,182 @@
+"""One job from lease to end: lease, work under a heartbeat, finish with what follows, send what follows."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Protocol, Self
+
+import msgspec
+import structlog
+
+from memory.store import JobState, LeasedJob, Store, StoreError
+from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
+from workers.handover import Send, hand_over, rows
+from workers.jobs import Job, decode
+from workers.settings import WorkerSettings
+
+Flow = Callable[..., Sequence[Job]]
+"""`run(job, context) -> follow-up jobs`, for one type of job."""
+
+MOST_ATTEMPTS = 8
+FIRST_DELAY = timedelta(seconds=5)
+LONGEST_DELAY = timedelta(minutes=15)
+_log = structlog.get_logger()
+
+
+class RunContext(Protocol):
+    """What running a job needs of the context that its flow gets."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def settings(self) -> WorkerSettings: ...
+
+    @property
+    def clock(self) -> Callable[[], datetime]: ...
+
+    @property
+    def rng(self) -> random.Random: ...
+
+    @property
+    def flows(self) -> Mapping[type, Flow]:
+        """The flow of every type of job."""
+        ...
+
+    def for_job(self, job_id: str) -> Self:
+        """This context, for one job's effects."""
+        ...
+
+    def tell(self, job: Job, error: ApprenticeError) -> None:
+        """Tell whoever asked that the job failed; called again if the worker dies, so it must speak once only."""
+        ...
+
+
+def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
+    """Do the job if it is to be had. Every ending is recorded; only an unexpected exception comes out, after that."""
+    now = context.clock()
+    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=context.settings.lease_seconds)
+    if leased is None:
+        _mourn(context, job_id)
+        return
+    with _heartbeat(context, leased):
+        try:
+            job = _decoded(leased)
+        except CannotRun as error:
+            _record_failure(context, leased, str(error))
+            return
+        _work(context.for_job(leased.id), leased, job, send)
+
+
+def delay(attempts: int, rng: random.Random) -> timedelta:
+    """How long to wait after the `attempts`-th try: doubling up to a cap, the second half of it left to chance."""
+    whole = min(FIRST_DELAY * float(2 ** min(attempts - 1, 20)), LONGEST_DELAY)
+    return whole * rng.uniform(0.5, 1.0)
+
+
+def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
+    log = _log.bind(job=leased.id, kind=leased.kind, attempt=leased.attempts)
+    try:
+        follow_ups = _flow(context, job)(job, context)
+    except LeaseLost:
+        log.warning("lease lost, dropped")
+    except Retryable as error:
+        _postpone(context, leased, job, error)
+    except ApprenticeError as error:
+        _fail(context, leased, job, error)
+    except Exception as error:  # the edge of the process: record, tell, and let it out
+        log.exception("unexpected error")
+        _fail(context, leased, job, CannotRun(f"an unexpected {type(error).__name__} stopped this job; see the log"))
+        raise
+    else:
+        _finish(context, leased, follow_ups, send)
+
+
+def _flow(context: RunContext, job: Job) -> Flow:
+    """Remember the repository (it is what there is to poll), and choose by type."""
+    about = job.repository
+    context.store.repositories.seen(about.full_name, about.id, about.installation_id)
+    flow = context.flows.get(type(job))
+    if flow is None:
+        raise CannotRun(f"this version does not know what to do with a {type(job).__name__} job")
+    return flow
+
+
+def _finish(context: RunContext, leased: LeasedJob, follow_ups: Sequence[Job], send: Send) -> None:
+    new = rows(leased.id, follow_ups)
+    if context.store.inbox.finish(leased, now=context.clock(), follow_ups=new):
+        hand_over(context.store, send, [row.id for row in new], context.clock())
+    else:
+        _log.warning("lease lost, result dropped", job=leased.id, kind=leased.kind)
+
+
+def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable) -> None:
+    if leased.attempts >= MOST_ATTEMPTS:
+        _fail(context, leased, job, CannotRun(f"gave up after {leased.attempts} tries: {error}"))
+        return
+    now = context.clock()
+    until = now + delay(leased.attempts, context.rng)
+    _log.warning("postponed", job=leased.id, kind=leased.kind, until=until.isoformat(), error=str(error))
+    context.store.inbox.postpone(leased, now=now, until=until, reason=str(error))
+
+
+def _fail(context: RunContext, leased: LeasedJob, job: Job, error: ApprenticeError) -> None:
+    """Tell first: if the worker dies in between, the next one tells again, and the effect's key keeps it to once."""
+    _tell(context, job, error)
+    _record_failure(context, leased, str(error))
+
+
+def _record_failure(context: RunContext, leased: LeasedJob, reason: str) -> None:
+    _log.error("failed", job=leased.id, kind=leased.kind, reason=reason)
+    context.store.inbox.fail(leased, now=context.clock(), reason=reason)
+
+
+def _tell(context: RunContext, job: Job, error: ApprenticeError) -> None:
+    try:
+        context.tell(job, error)
+    except ApprenticeError as unheard:
+        _log.error("nobody could be told", error=str(error), because=str(unheard))
+
+
+def _mourn(context: RunContext, job_id: str) -> None:
+    """A job that was not to be had: usually somebody else has it. One that killed its workers is spoken of."""
+    stored = context.store.inbox.job(job_id)
+    if stored is None or stored.state is not JobState.DEAD:
+        return
+    _log.error("dead", job=job_id, kind=stored.kind, reason=stored.reason)
+    _tell(context.for_job(job_id), decode(stored.payload), CannotRun(stored.reason))
+
+
+def _decoded(leased: LeasedJob) -> Job:
+    try:
+        return decode(leased.payload)
+    except msgspec.DecodeError as error:
+        raise CannotRun(f"this job is of a kind or version that is not known here: {error}") from error
+
+
+@contextmanager
+def _heartbeat(context: RunContext, leased: LeasedJob) -> Iterator[None]:
+    """Renew the lease while the job is worked on; after it is lost there is nothing more to renew."""
+    seconds, ended = context.settings.lease_seconds, threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(seconds / 3):
+            try:
+                held = context.store.inbox.renew(leased, now=context.clock(), seconds=seconds)
+            except StoreError as error:
+                _log.warning("lease not renewed", job=leased.id, error=str(error))
+                continue
+            if not held:
+                return
+
+    thread = threading.Thread(target=beat, name=f"heartbeat-{leased.id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
