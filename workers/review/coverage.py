@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from workers.errors import ApprenticeError
 from workers.patches import FileChange, FileStatus, split_lines
+from workers.review.tree import Unread, read_text
 
-MAX_BYTES = 1_000_000
 _LONG_LINE = 5_000
 _SUFFIXES = (".py", ".pyi")
 _VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "node_modules", "site-packages", ".venv"})
@@ -39,15 +37,11 @@ class FileCoverage:
     reason: str = ""
 
 
-class Unread(ApprenticeError):
-    """This file is not read; the text says why, to follow its name."""
-
-
 def source_of(root: Path, file: FileChange) -> str:
     """The text of a changed file at the head; raises Unread with the reason when it is not to be read."""
     if reason := why_skipped(file):
         raise Unread(reason)
-    text = _text(root, file.path)
+    text = read_text(root, file.path)
     if reason := why_unfit(text):
         raise Unread(reason)
     return text
@@ -58,7 +52,7 @@ def base_source(root: Path, file: FileChange) -> str:
     if file.status is FileStatus.ADDED:
         return ""
     try:
-        return _text(root, file.old_path)
+        return read_text(root, file.old_path)
     except Unread:
         return ""
 
@@ -108,22 +102,3 @@ def skipped(path: str, reason: str) -> FileCoverage:
 
 def _is_unicode(path: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in path)
-
-
-def _text(root: Path, path: str) -> str:
-    """The file's text, read only when no symbolic link stands on the way to it."""
-    base = root.resolve()
-    file = base / path
-    try:
-        inside = file.resolve() == file and file.is_relative_to(base)
-        found = file.lstat()
-    except OSError as error:
-        raise Unread("is not in the tree") from error
-    if not inside or not stat.S_ISREG(found.st_mode):
-        raise Unread("not a regular file inside the repository")
-    if found.st_size > MAX_BYTES:
-        raise Unread(f"too large: {found.st_size / 1e6:.1f} MB, over {MAX_BYTES // 1_000_000} MB")
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Unread("not UTF-8") from error

@@ -22,7 +22,7 @@ def parsed(text: str) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
         try:
-            return ast.parse(text)
+            return ast.parse(text.removeprefix("\ufeff"))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

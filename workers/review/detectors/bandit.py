@@ -49,11 +49,14 @@ class Bandit:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
+    def reads(self, path: str) -> bool:
+        return path.endswith(".py")
+
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
             return findings_in(run_tool(self._sandbox, _arguments(), tree, some, {_INI: b"[bandit]\n"}))
 
-        return in_parts([path for path in paths if path.endswith(".py")], read)
+        return in_parts([path for path in paths if self.reads(path)], read)
 
 
 def _arguments() -> tuple[str, ...]:

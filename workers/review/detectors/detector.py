@@ -82,8 +82,12 @@ class Detector(Protocol):
     @property
     def name(self) -> str: ...
 
+    def reads(self, path: str) -> bool:
+        """Whether it reads files of this kind; the others it passes over."""
+        ...
+
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
-        """Read `paths` of the tree. Every one of them was read, or stands in `unread` with the reason."""
+        """Read `paths` of the tree. Every one of its kind was read, or stands in `unread` with the reason."""
         ...
 
 

@@ -58,11 +58,14 @@ class Ruff:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
+    def reads(self, path: str) -> bool:
+        return path.endswith(_SUFFIXES)
+
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
             return findings_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some))
 
-        return in_parts([path for path in paths if path.endswith(_SUFFIXES)], read)
+        return in_parts([path for path in paths if self.reads(path)], read)
 
 
 def _arguments(target_version: str) -> tuple[str, ...]:

@@ -1,0 +1,42 @@
+"""What to do with each finding, chosen by what people here made of the like before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory import posting
+from memory.learner import Learner
+from memory.model import Action, Arm, Decision, Finding
+from workers.review.findings import harm, order
+
+INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A recorded decision about a finding, with its reason in one line for people."""
+
+    decision: Decision
+    why: str
+
+    @property
+    def action(self) -> Action:
+        """The decision in the words of review."""
+        return Action(self.decision.chosen)
+
+
+def decide(
+    findings: Sequence[Finding], learner: Learner, *, task_id: str, repository: str, arm: Arm, slots: int
+) -> Mapping[str, Decided]:
+    """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left."""
+    decided: dict[str, Decided] = {}
+    for finding in sorted(findings, key=lambda each: (-harm(each), order(each))):
+        proven = finding.suggestion is not None and finding.suggestion.proof is not None
+        appraisal = posting.appraise(learner, repository, finding, arm=arm, suggestion_proven=proven)
+        decision = posting.decide_posting(
+            learner, task_id, repository, finding, arm=arm, suggestion_proven=proven, slots_left=slots
+        )
+        decided[finding.fingerprint] = Decided(decision=decision, why=posting.reason(decision, appraisal))
+        slots -= decided[finding.fingerprint].action in INLINE
+    return decided

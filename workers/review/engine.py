@@ -1,0 +1,170 @@
+"""Reads one change: what was found, what was tried, and what was not read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from memory.model import Finding, Suggestion
+from workers.patches import Change, changed_lines, parse_diff
+from workers.ports import Limits, Sandbox
+from workers.review.coverage import FileCoverage, base_source, coverage, skipped, source_of
+from workers.review.covering import ImportGraph
+from workers.review.detectors.bandit import Bandit
+from workers.review.detectors.detector import Detection, Detector, HeadTree, joined
+from workers.review.detectors.ruff import Ruff
+from workers.review.findings import Seen, elsewhere, on_changed_lines, seen_in
+from workers.review.suggest import Prover, drafts, suggested, that_help
+from workers.review.tree import Unread, python_sources, target_version
+from workers.sandbox.project import Project
+from workers.sandbox.report import TestReport
+from workers.sandbox.testing import run_tests
+
+PROOF_SECONDS = 300.0
+"""Time for the test runs of one review; no run is begun after it."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewed:
+    """All that a review learned of a change.
+
+    `findings` stand on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
+    others. `present` are the fingerprints of all that was seen in the changed files, said or not.
+    """
+
+    change: Change
+    findings: tuple[Finding, ...]
+    elsewhere: tuple[Finding, ...]
+    coverage: tuple[FileCoverage, ...]
+    present: frozenset[str]
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """The paths that were not fully read."""
+        return frozenset(file.path for file in self.coverage if file.reason)
+
+
+def review_change(
+    sandbox: Sandbox,
+    *,
+    base_tree: Path,
+    head_tree: Path,
+    diff: str,
+    project: Project | None,
+    may_run_tests: bool,
+    progress: Progress,
+    limits: Limits | None = None,
+) -> Reviewed:
+    """Review the change that `diff` describes between two checkouts (`project` is the head's).
+
+    Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
+    CannotRun when the sandbox does not start.
+    """
+    change = parse_diff(diff)
+    head, left_out = _head(head_tree, change)
+    progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
+    reading = _Reading.of((Ruff(sandbox), Bandit(sandbox)), head)
+    all_seen = tuple(each.finding for each in reading.seen)
+    progress(f"{len(all_seen)} findings in the changed files")
+    prover = partial(_prover, sandbox, project, limits) if project is not None and may_run_tests else None
+    suggestions = _suggestions(reading, change, prover, progress)
+    known = reading.fingerprints_of(_base(base_tree, change, head))
+    return Reviewed(
+        change=change,
+        findings=_with(suggestions, on_changed_lines(all_seen, change)),
+        elsewhere=elsewhere(all_seen, change, known),
+        coverage=_coverage(change, left_out, reading),
+        present=frozenset(finding.fingerprint for finding in all_seen),
+    )
+
+
+def _head(root: Path, change: Change) -> tuple[HeadTree, dict[str, str]]:
+    """The files to read, and the reasons for the others."""
+    sources, left_out = dict[str, str](), dict[str, str]()
+    for file in change.files:
+        try:
+            sources[file.path] = source_of(root, file)
+        except Unread as reason:
+            left_out[file.path] = str(reason)
+    return HeadTree(sources=sources, target_version=target_version(root)), left_out
+
+
+def _base(root: Path, change: Change, head: HeadTree) -> HeadTree:
+    """The same files as they were, under the names they have now."""
+    files = (file for file in change.files if file.path in head.sources)
+    return replace(head, sources={file.path: base_source(root, file) for file in files})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What the detectors saw at the head, and for each that failed on a file, why (by path, then detector)."""
+
+    detectors: Sequence[Detector]
+    head: HeadTree
+    seen: tuple[Seen, ...]
+    unread: Mapping[str, Mapping[str, str]]
+
+    @staticmethod
+    def of(detectors: Sequence[Detector], head: HeadTree) -> _Reading:
+        detections = {detector.name: detector.detect(head, sorted(head.sources)) for detector in detectors}
+        unread: dict[str, dict[str, str]] = {}
+        for name, detection in detections.items():
+            for path, reason in detection.unread.items():
+                unread.setdefault(path, {})[name] = reason
+        seen = seen_in(joined(list(detections.values())).findings, head.sources)
+        return _Reading(detectors=detectors, head=head, seen=seen, unread=unread)
+
+    def readers(self, path: str) -> int:
+        """How many detectors read files of this kind."""
+        return sum(detector.reads(path) for detector in self.detectors)
+
+    def detect(self, tree: HeadTree) -> Detection:
+        return joined([detector.detect(tree, sorted(tree.sources)) for detector in self.detectors])
+
+    def fingerprints_of(self, tree: HeadTree) -> frozenset[str]:
+        """What the same detectors see in another state of the files."""
+        found = seen_in(self.detect(tree).findings, tree.sources)
+        return frozenset(each.finding.fingerprint for each in found)
+
+
+def _suggestions(
+    reading: _Reading, change: Change, prover: Callable[[], Prover] | None, progress: Progress
+) -> dict[str, Suggestion]:
+    possible = drafts(reading.seen, reading.head.sources, changed_lines(change))
+    helpful = that_help(possible, reading.head, reading.seen, reading.detect)
+    if prover is None or not helpful:
+        return suggested(helpful, None)
+    progress(f"trying {len(helpful)} suggestions")
+    return suggested(helpful, prover())
+
+
+def _prover(sandbox: Sandbox, project: Project, limits: Limits | None) -> Prover:
+    def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
+        return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
+
+    return Prover(
+        run,
+        ImportGraph(python_sources(project.tree)),
+        command=project.test_command,
+        clock=time.monotonic,
+        deadline=time.monotonic() + PROOF_SECONDS,
+    )
+
+
+def _with(suggestions: Mapping[str, Suggestion], findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    return tuple(replace(finding, suggestion=suggestions.get(finding.fingerprint)) for finding in findings)
+
+
+def _coverage(change: Change, left_out: Mapping[str, str], reading: _Reading) -> tuple[FileCoverage, ...]:
+    """One line for every file of the change, in its order."""
+    return tuple(
+        skipped(file.path, left_out[file.path])
+        if file.path in left_out
+        else coverage(file.path, reading.readers(file.path), reading.unread.get(file.path, {}))
+        for file in change.files
+    )

@@ -1,0 +1,167 @@
+"""Suggestions that were tried. What cannot be proven is not a suggestion block.
+
+Each suggestion is tried by itself, on the head as it stands, because each is applied by itself:
+
+1. as whole changed lines it gives exactly the text that the tool meant, and that text parses;
+2. the detectors, reading the file with it, report its rule less often and no rule more often;
+3. the test files that reach the module through imports are run without it and with it (the whole suite when none does):
+   some test passes, nothing that passed fails, skips or vanishes.
+
+A fix that its tool calls unsafe also needs tests that reach the module. Runs without a suggestion are shared. The worst
+findings come first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memory.model import Proof, Suggestion, SuiteCount
+from workers.review.covering import ImportGraph
+from workers.review.detectors.detector import Detection, HeadTree
+from workers.review.edits import applied, suggestion_for
+from workers.review.findings import Seen, harm, order, seen_in
+from workers.review.source import parsed
+from workers.sandbox.report import TestOutcome, TestReport
+
+MAX_TRIALS = 20
+"""Suggestions whose tests are run in one review."""
+
+
+RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
+"""Runs test files (all when none is named) in the sandbox, on the head with an overlay of files laid over it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A suggestion not yet proven, and the whole text of its file with it."""
+
+    seen: Seen
+    suggestion: Suggestion
+    text: str
+
+    @property
+    def path(self) -> str:
+        return self.seen.finding.path
+
+    @property
+    def safe(self) -> bool:
+        return self.seen.fix is not None and self.seen.fix.safe
+
+
+def drafts(seen: Sequence[Seen], sources: Mapping[str, str], changed: Mapping[str, frozenset[int]]) -> list[Draft]:
+    """The fixes that can be said on changed lines and leave a file that parses, worst finding first."""
+    found = []
+    for each in sorted(seen, key=lambda each: (-harm(each.finding), order(each.finding))):
+        path = each.finding.path
+        suggestion = suggestion_for(each.fix, sources[path], changed.get(path, frozenset())) if each.fix else None
+        if suggestion is not None and parsed(text := applied(suggestion, sources[path])) is not None:
+            found.append(Draft(seen=each, suggestion=suggestion, text=text))
+    return found
+
+
+def that_help(
+    found: Sequence[Draft], head: HeadTree, seen: Sequence[Seen], detect: Callable[[HeadTree], Detection]
+) -> list[Draft]:
+    """The drafts after which the detectors report the rule less often and no rule more often; all are read in one run."""
+    variants = {f"{number}/{draft.path}": draft.text for number, draft in enumerate(found)}
+    detection = detect(replace(head, sources=variants)) if variants else Detection()
+    after = _rules_by_path(seen_in(detection.findings, variants))
+    before = _rules_by_path(seen)
+    return [
+        draft
+        for variant, draft in zip(variants, found, strict=True)
+        if variant not in detection.unread
+        and _improves(before[draft.path], after.get(variant, Counter()), draft.seen.finding.rule)
+    ]
+
+
+def _rules_by_path(seen: Sequence[Seen]) -> dict[str, Counter[str]]:
+    rules: dict[str, Counter[str]] = {}
+    for each in seen:
+        rules.setdefault(each.finding.path, Counter())[each.finding.rule] += 1
+    return rules
+
+
+def _improves(before: Counter[str], after: Counter[str], rule: str) -> bool:
+    return after[rule] < before[rule] and after <= before
+
+
+class Prover:
+    """Runs the tests that speak for or against a draft; keeps what it learned of the head for the next."""
+
+    def __init__(
+        self,
+        run: RunTests,
+        imports: ImportGraph,
+        *,
+        command: tuple[str, ...],
+        clock: Callable[[], float],
+        deadline: float,
+    ) -> None:
+        self._run = run
+        self._imports = imports
+        self._command = command
+        self._clock = clock
+        self._deadline = deadline
+        self._trials = 0
+        self._before: dict[tuple[str, ...], TestReport] = {}
+
+    def proof(self, draft: Draft) -> Proof | None:
+        """What the tests showed, or None when they showed nothing good, or nothing at all."""
+        tests = self._imports.tests_of(draft.path)
+        if not (tests or draft.safe) or self._trials >= MAX_TRIALS or self._clock() >= self._deadline:
+            return None
+        if tests not in self._before:
+            self._before[tests] = self._run(tests, {})
+        before = self._before[tests]
+        if not _speaks(before):
+            return None
+        self._trials += 1
+        after = self._run(tests, {draft.path: draft.text.encode()})
+        return proof_of(before, after, shlex.join((*self._command, *tests))) if _speaks(after) else None
+
+
+def _speaks(report: TestReport) -> bool:
+    """Whether a run came to its own end and showed something."""
+    return report.started and report.complete and bool(report.passing())
+
+
+def proof_of(before: TestReport, after: TestReport, command: str) -> Proof | None:
+    """The proof that nothing was lost: whatever passed still passes. None when something did not."""
+    passed = {result.id for result in after.passing()}
+    if not passed.issuperset(result.id for result in before.passing()):
+        return None
+    return Proof(
+        failed_before=(),
+        passed_after=(),
+        before=_count(before),
+        suite=_count(after),
+        repeats=1,
+        command=command,
+    )
+
+
+def _count(report: TestReport) -> SuiteCount:
+    outcomes = Counter(result.outcome for result in report.results)
+    return SuiteCount(
+        passed=outcomes[TestOutcome.PASSED] + outcomes[TestOutcome.XPASSED],
+        failed=outcomes[TestOutcome.FAILED] + outcomes[TestOutcome.ERROR],
+        skipped=outcomes[TestOutcome.SKIPPED] + outcomes[TestOutcome.XFAILED],
+        collected=len(report.results),
+    )
+
+
+def suggested(found: Sequence[Draft], prover: Prover | None) -> dict[str, Suggestion]:
+    """The suggestions by fingerprint: proven where `prover` could, else unproven if the fix is safe, else none.
+
+    Without a prover (no tests, or they may not be run) nothing is proven.
+    """
+    suggestions = {}
+    for draft in found:
+        proof = prover.proof(draft) if prover else None
+        if proof is not None or draft.safe:
+            suggestions[draft.seen.finding.fingerprint] = replace(draft.suggestion, proof=proof)
+    return suggestions

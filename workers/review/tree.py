@@ -1,0 +1,82 @@
+"""Reads files of an untrusted checkout: no symbolic link is followed, nothing is run, sizes are bounded."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from workers.errors import ApprenticeError
+
+MAX_BYTES = 1_000_000
+MAX_FILES = 2_000
+"""Of a larger tree the imports are not followed; its whole suite speaks for a suggestion."""
+
+_OLDEST, _NEWEST = 7, 14
+_MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d+)")
+
+
+class Unread(ApprenticeError):
+    """This file is not read; the text says why, to follow its name."""
+
+
+def read_text(root: Path, path: str) -> str:
+    """The text of a regular file inside `root`; raises Unread."""
+    base = root.resolve()
+    file = base / path
+    try:
+        inside = file.resolve() == file and file.is_relative_to(base)
+        found = file.lstat()
+    except OSError as error:
+        raise Unread("not in the tree") from error
+    if not inside or not stat.S_ISREG(found.st_mode):
+        raise Unread("not a regular file inside the repository")
+    if found.st_size > MAX_BYTES:
+        raise Unread(f"too large: {found.st_size / 1e6:.1f} MB, over {MAX_BYTES // 1_000_000} MB")
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unread("not UTF-8") from error
+
+
+def python_sources(root: Path) -> dict[str, str]:
+    """Every readable Python file by its path; nothing when there are more than `MAX_FILES`."""
+    sources: dict[str, str] = {}
+    for path in _python_paths(root):
+        try:
+            sources[path] = read_text(root, path)
+        except Unread:
+            continue  # a file that we cannot read imports nothing that we could tell
+        if len(sources) > MAX_FILES:
+            return {}
+    return sources
+
+
+def _python_paths(root: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in ("node_modules", "venv")]
+        for name in files:
+            if name.endswith(".py"):
+                yield Path(folder, name).relative_to(root).as_posix()
+
+
+def target_version(root: Path) -> str:
+    """The oldest Python that the project says it supports, as ruff writes it; the newest we know when it says none."""
+    try:
+        stated = _requires_python(read_text(root, "pyproject.toml"))
+    except Unread:
+        stated = ""
+    minors = [int(minor) for minor in _MINIMUM.findall(stated)]
+    return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
+
+
+def _requires_python(pyproject: str) -> str:
+    try:
+        project = tomllib.loads(pyproject).get("project")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ""
+    stated = project.get("requires-python") if isinstance(project, dict) else None
+    return stated if isinstance(stated, str) else ""
