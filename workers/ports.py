@@ -215,6 +215,10 @@ class GitHub(Protocol):
 
     def issue_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]: ...
 
+    def issue_reactions(self, number: int) -> tuple[Reaction, ...]:
+        """The reactions to an issue's or pull request's own text."""
+        ...
+
     def thread_of(self, number: int, comment_id: int) -> str | None:
         """The GraphQL node id of the review thread that begins with this comment."""
         ...

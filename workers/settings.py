@@ -10,13 +10,16 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from workers.errors import BadInput
 
 PREFIX = "APPRENTICE_"
+
+S = TypeVar("S", bound="Settings")
 
 
 def default_home() -> Path:
@@ -106,3 +109,14 @@ def child_environment(*, without: type[Settings], keep: type[Settings]) -> dict[
     private = set(without.model_fields) - set(keep.model_fields)
     dropped = {PREFIX + name.upper() for name in private}
     return {name: value for name, value in os.environ.items() if name not in dropped}
+
+
+def load(kind: type[S], **given: object) -> S:
+    """Read settings from the environment, `given` ones first; raises BadInput with one line for the first that is wrong."""
+    refuse_misspelt()
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
+        raise BadInput(f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}; see docs/settings.md") from error

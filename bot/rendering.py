@@ -1,0 +1,74 @@
+"""What commands print for people."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.syntax import Syntax
+from rich.table import Table
+
+from bot.local import LocalReview
+from memory.model import Proof
+from workers.repair.episode import Repaired, RepairStatus
+
+
+def repaired(result: Repaired, out: Console, *, applied: bool) -> None:
+    """`apprentice fix`."""
+    if result.status is RepairStatus.NOTHING_FAILING:
+        out.print(f"nothing fails: {result.tests} tests")
+        return
+    assert result.failure is not None, "what did not end green failed"
+    out.print(f"[bold]{escape(result.failure.error_type)}[/] {escape(result.failure.message[:200])}")
+    for test in result.failure.failing_tests:
+        out.print(f"  {escape(test)}")
+    out.print(_attempts(result))
+    proven = result.proven
+    if proven is None or proven.proof is None:
+        out.print(f"[bold]not fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried")
+        return
+    out.print(Syntax(proven.patch, "diff", background_color="default"))
+    out.print(_proof(proven.proof))
+    where = "applied" if applied else "not applied; run again with --apply"
+    out.print(f"[bold]fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
+    out.print(f"why: apprentice why {proven.decision_id}")
+
+
+def _attempts(result: Repaired) -> Table:
+    table = Table("strategy", "probability", "candidates", "outcome", box=None, pad_edge=False)
+    for attempt in result.attempts:
+        table.add_row(
+            attempt.strategy,
+            f"{attempt.probability:.2f}",
+            str(attempt.candidates),
+            attempt.outcome.replace("_", " "),
+        )
+    return table
+
+
+def _proof(proof: Proof) -> str:
+    suite = proof.suite
+    return (
+        f"proof: {len(proof.failed_before)} failing tests pass; suite {suite.passed} passed, {suite.failed} failed, "
+        f"{suite.skipped} skipped of {suite.collected}, run {proof.repeats} times: {escape(proof.command)}"
+    )
+
+
+def reviewed(result: LocalReview, out: Console) -> None:
+    """`apprentice review`."""
+    for finding in result.shown():
+        decided = result.decided[finding.fingerprint]
+        out.print(
+            f"{escape(finding.path)}:{finding.line} [bold]{escape(finding.rule)}[/] ({finding.severity}) "
+            f"{escape(finding.message)}"
+        )
+        out.print(
+            f"  {decided.action.replace('_', ' ')}: {escape(decided.why)}  [{finding.fingerprint[:12]}]", markup=False
+        )
+        if finding.suggestion is not None and finding.suggestion.proof is not None:
+            suggestion = finding.suggestion
+            out.print(f"  suggested for lines {suggestion.start_line}-{suggestion.end_line}, applied and tested:")
+            out.print(Syntax(suggestion.replacement, "python", background_color="default"))
+    not_read = result.reviewed.not_read
+    for path, reason in not_read.items():
+        out.print(f"not read: {escape(path)}: {escape(reason)}")
+    out.print(f"{len(result.shown())} findings, {result.reviewed.files_read} files read, {len(not_read)} not read")

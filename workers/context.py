@@ -1,0 +1,120 @@
+"""The composition root: settings become everything that a flow may touch."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from memory.embed import Embedder, MiniLM
+from memory.experiences import Experiences
+from memory.learner import Learner
+from memory.store import Store, open_store
+from workers.effects import Effects
+from workers.errors import CannotRun
+from workers.git import Mirror, Remote
+from workers.github.adapter import GitHubRepository
+from workers.github.client import integration
+from workers.github.tokens import Tokens
+from workers.jobs import RepositoryRef
+from workers.ports import GitHub, Sandbox
+from workers.repair.episode import Toolbox
+from workers.sandbox.choice import open_sandbox
+from workers.settings import WorkerSettings
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The one clock of production."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a flow may touch. Everything in it can be passed in by a test."""
+
+    settings: WorkerSettings
+    store: Store
+    learner: Learner
+    experiences: Experiences
+    clock: Clock
+    rng: random.Random
+    connect: Callable[[RepositoryRef], GitHub]
+    progress: Callable[[str], None]
+    job_id: str = ""
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """Opened when code is first to be run: without one, everything else still works."""
+        return open_sandbox(self.settings)
+
+    def toolbox(self) -> Toolbox:
+        """What a repair works with."""
+        return Toolbox(
+            sandbox=self.sandbox,
+            store=self.store,
+            learner=self.learner,
+            experiences=self.experiences,
+            rng=self.rng,
+            budget_seconds=self.settings.budget_seconds,
+            progress=self.progress,
+        )
+
+    @property
+    def effects(self) -> Effects:
+        return Effects(self.store, self.job_id, self.clock)
+
+    def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
+        """Our bare copy of a repository on GitHub."""
+        remote = Remote(url=github.clone_url(), token=github.token())
+        return Mirror(self.settings.home / "mirrors" / f"{repository.id}.git", remote)
+
+    def local_mirror(self, path: Path, name: str) -> Mirror:
+        """Our bare copy of a repository on this disk."""
+        return Mirror(self.settings.home / "mirrors" / f"{name}.git", Remote(url=str(path)))
+
+
+def build(
+    settings: WorkerSettings,
+    *,
+    embedder: Embedder | None = None,
+    clock: Clock = utc_now,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Context:
+    """A context on real parts; opens the store, touches neither GitHub nor the sandbox yet."""
+    store = open_store(settings.database())
+    rng = random.Random(settings.seed)  # noqa: S311  chooses strategies, guards nothing
+    return Context(
+        settings=settings,
+        store=store,
+        learner=Learner(store, rng, clock, control_share=settings.control_share),
+        experiences=Experiences(store, embedder or MiniLM()),
+        clock=clock,
+        rng=rng,
+        connect=connector(settings, clock),
+        progress=progress,
+    )
+
+
+def connector(settings: WorkerSettings, clock: Clock) -> Callable[[RepositoryRef], GitHub]:
+    """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
+
+    def connect(repository: RepositoryRef) -> GitHub:
+        tokens = _tokens(settings, clock)
+        return GitHubRepository(settings.github_url, repository, lambda: tokens.token(repository))
+
+    return connect
+
+
+def _tokens(settings: WorkerSettings, clock: Clock) -> Tokens:
+    if not settings.app_id or settings.private_key_file is None:
+        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
+    try:
+        key = settings.private_key_file.read_text()
+    except OSError as error:
+        raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
+    return Tokens(integration(settings.github_url, settings.app_id, key), clock)

@@ -1,0 +1,31 @@
+"""Effects on GitHub, made once: recorded before they are made, and looked for before they are made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from memory.store import Store
+from memory.store.jobs import EffectStatus
+
+
+class Effects:
+    """The effects of one job."""
+
+    def __init__(self, store: Store, job_id: str, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._job_id = job_id
+        self._clock = clock
+
+    def once(self, key: str, *, make: Callable[[], int], find: Callable[[], int | None]) -> int:
+        """The id of the thing made under `key`: made now, or found if an earlier worker made it and died.
+
+        `find` is asked only when an earlier attempt may have got through, so the common path costs no extra request.
+        """
+        begun = self._store.inbox.begin_effect(key, self._job_id, self._clock())
+        if begun.status is EffectStatus.DONE:
+            return int(begun.reference)
+        found = find() if begun.status is EffectStatus.UNFINISHED else None
+        made = make() if found is None else found
+        self._store.inbox.complete_effect(key, str(made), self._clock())
+        return made

@@ -1,0 +1,61 @@
+"""Answer a command that needs no work: why, help, or one that was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory.explain import explain
+from workers import comments
+from workers.context import Context
+from workers.flows.asking import actor_of, may_command
+from workers.jobs import Answer, Job
+from workers.ports import GitHub
+
+
+def run(job: Answer, context: Context) -> Sequence[Job]:
+    """Reply once, where the command was given."""
+    github = context.connect(job.repository)
+    key = f"{context.job_id}:answer"
+    text = _text(job, context, github, key)
+    context.effects.once(
+        key,
+        make=lambda: _reply(job, github, text),
+        find=lambda: _find(job, github, comments.marker(key)),
+    )
+    return ()
+
+
+def _text(job: Answer, context: Context, github: GitHub, key: str) -> str:
+    bot_name = context.settings.bot_name
+    if not may_command(github, actor_of(job.actor)):
+        return comments.outsider(job.actor.login, key=key)
+    if job.problem:
+        return comments.misunderstood(job.problem, job.suggestion, bot_name, key=key)
+    if job.command == "why":
+        return _why(job, context, key)
+    return comments.help_text(bot_name, key=key)
+
+
+def _why(job: Answer, context: Context, key: str) -> str:
+    reference = job.argument or _latest(job, context)
+    explanation = explain(context.store, context.learner, reference) if reference else None
+    # A decision of another repository is none of this one's business.
+    if explanation is None or explanation.repository != job.repository.full_name:
+        return comments.unknown_decision(reference, key=key)
+    return comments.why(explanation.text(), key=key)
+
+
+def _latest(job: Answer, context: Context) -> str:
+    """The decision that a bare `why` asks about: the last one of this conversation."""
+    posts = context.store.posts.on(job.repository.full_name, job.number)
+    return posts[-1].decision_ids[-1] if posts else ""
+
+
+def _reply(job: Answer, github: GitHub, text: str) -> int:
+    if job.review_comment:
+        return github.reply(job.number, job.comment_id, text)
+    return github.comment(job.number, text)
+
+
+def _find(job: Answer, github: GitHub, marker: str) -> int | None:
+    return github.find_reply(job.number, marker) if job.review_comment else github.find_comment(job.number, marker)

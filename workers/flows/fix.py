@@ -1,0 +1,190 @@
+"""Repair what fails, and publish it with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from memory.model import Attempt, Post, PostKind, Task, TaskKind
+from workers import comments
+from workers.context import Context
+from workers.flows.asking import actor_of, may_command
+from workers.git import Mirror
+from workers.jobs import Fix, Job
+from workers.patches import apply_unified, parse_diff
+from workers.ports import BranchHead, GitHub
+from workers.repair.episode import Repaired, RepairStatus, repair
+from workers.repair.issue_tests import issue_test, path_of
+from workers.sandbox.project import discover
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One request for a repair, pinned: who asked where, and which code it speaks of."""
+
+    job: Fix
+    task: Task
+    github: GitHub
+    mirror: Mirror
+    branch: str
+    forked: bool
+    added_tests: dict[str, bytes]
+
+    def key(self, effect: str) -> str:
+        """The name of one effect of this case."""
+        return f"{self.task.id}:{effect}"
+
+
+def run(job: Fix, context: Context) -> Sequence[Job]:
+    """Check who asked, repair at the pinned commit, publish the proof or say honestly what was tried."""
+    if not job.commanded and issue_test(job.body) is None:
+        return ()
+    github = context.connect(job.repository)
+    if not may_command(github, actor_of(job.actor)):
+        _refuse(job, context, github)
+        return ()
+    case = _open(job, context, github)
+    repaired = _known(case, context) or _repair(case, context)
+    _publish(case, repaired, context)
+    return ()
+
+
+def _refuse(job: Fix, context: Context, github: GitHub) -> None:
+    if job.commanded:
+        key = f"{context.job_id}:outsider"
+        _say(job.issue, comments.outsider(job.actor.login, key=key), key, context, github)
+
+
+def _open(job: Fix, context: Context, github: GitHub) -> Case:
+    """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
+    pull = github.pull(job.issue) if job.pull else None
+    head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
+    task = Task(
+        id=context.job_id,
+        kind=TaskKind.REPAIR,
+        repository=job.repository.full_name,
+        sha=head.sha,
+        number=job.issue,
+        created_at=context.clock(),
+    )
+    context.store.tasks.add(task)
+    stored = context.store.tasks.get(task.id)
+    assert stored is not None, "it was added just now, here or by an earlier worker"
+    mirror = context.mirror(job.repository, github)
+    mirror.fetch(stored.task.sha)
+    test = issue_test(job.body)
+    return Case(
+        job=job,
+        task=replace(stored.task, attempts=()),
+        github=github,
+        mirror=mirror,
+        branch=head.name,
+        forked=pull is not None and pull.head_repository_id != job.repository.id,
+        added_tests={} if test is None else {path_of(job.issue): test.encode()},
+    )
+
+
+def _known(case: Case, context: Context) -> Repaired | None:
+    """The result of an earlier worker that died before everything was published."""
+    stored = context.store.tasks.get(case.task.id)
+    return msgspec.json.decode(stored.summary, type=Repaired) if stored and stored.status else None
+
+
+def _repair(case: Case, context: Context) -> Repaired:
+    with TemporaryDirectory(prefix="apprentice-") as scratch:
+        tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
+        for path, content in case.added_tests.items():
+            target = tree / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        project = discover(tree, python=context.settings.python, test_command=None)
+        repaired = repair(case.task, project, context.toolbox())
+    context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
+    return repaired
+
+
+def _publish(case: Case, repaired: Repaired, context: Context) -> None:
+    match repaired.status:
+        case RepairStatus.FIXED if case.forked:
+            _answer(case, comments.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
+        case RepairStatus.FIXED:
+            pull = _open_pull(case, repaired, context)
+            _answer(case, comments.fix_published(pull, _proven(repaired), key=case.key("answer")), repaired, context)
+        case RepairStatus.NOT_FIXED:
+            assert repaired.failure is not None, "what could not be fixed had failed"
+            text = comments.fix_not_found(
+                repaired.failure, repaired.attempts, seconds=repaired.seconds, key=case.key("answer")
+            )
+            _answer(case, text, repaired, context)
+        case RepairStatus.NOTHING_FAILING:
+            text = comments.nothing_failing(case.task.sha, repaired.tests, key=case.key("answer"))
+            _answer(case, text, repaired, context)
+
+
+def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
+    attempt, failure = _proven(repaired), repaired.failure
+    assert failure is not None, "what was fixed had failed"
+    files = _patched(case, attempt) | case.added_tests
+    path = next(iter(files))
+    message = comments.fix_commit(failure, path, case.job.issue)
+    commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at)
+    branch = f"apprentice/fix-{case.job.issue}-{case.task.id[:8]}"
+    context.progress(f"publishing {branch}")
+    case.mirror.push(commit, branch)
+    pull = context.effects.once(
+        case.key("pull"),
+        make=lambda: case.github.open_pull(
+            head=branch,
+            base=case.branch,
+            title=comments.fix_title(failure, path),
+            body=comments.fix_body(failure, attempt, issue=case.job.issue, key=case.key("pull")),
+        ),
+        find=lambda: case.github.find_pull(head=branch),
+    )
+    context.store.posts.add(_post(case, PostKind.FIX_PULL, pull, pull, (attempt.decision_id,), context))
+    return pull
+
+
+def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
+    """The file of a patch as it is with it."""
+    (change,) = parse_diff(attempt.patch).files
+    before = case.mirror.read(case.task.sha, change.path)
+    assert before is not None, "a proven patch changes a file of the pinned commit"
+    return {change.path: apply_unified(before.decode(), attempt.patch).encode()}
+
+
+def _answer(case: Case, text: str, repaired: Repaired, context: Context) -> None:
+    comment = _say(case.job.issue, text, case.key("answer"), context, case.github)
+    decisions = tuple(attempt.decision_id for attempt in repaired.attempts[-1:])
+    if decisions:
+        context.store.posts.add(_post(case, PostKind.ISSUE_COMMENT, case.job.issue, comment, decisions, context))
+
+
+def _say(number: int, text: str, key: str, context: Context, github: GitHub) -> int:
+    return context.effects.once(
+        key,
+        make=lambda: github.comment(number, text),
+        find=lambda: github.find_comment(number, comments.marker(key)),
+    )
+
+
+def _post(
+    case: Case, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: Context
+) -> Post:
+    return Post(
+        repository=case.task.repository,
+        kind=kind,
+        number=number,
+        github_id=github_id,
+        decision_ids=decisions,
+        created_at=context.clock(),
+    )
+
+
+def _proven(repaired: Repaired) -> Attempt:
+    assert repaired.proven is not None, "a repair counts as fixed when an attempt is proven"
+    return repaired.proven

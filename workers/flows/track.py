@@ -1,0 +1,111 @@
+"""Watch what becomes of what was said: applied suggestions at each push, reactions when polled and at the close."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memory.model import Post, PostKind, Sighting, SignalKind
+from workers.context import Context
+from workers.flows.asking import actor_of
+from workers.git import Mirror
+from workers.jobs import Job, Poll, Track
+from workers.ports import GitHub, Reaction
+from workers.review.applied import was_applied
+
+LIKED = frozenset({"+1", "heart", "hooray", "rocket"})
+DISLIKED = frozenset({"-1", "confused"})
+
+
+def run(job: Track, context: Context) -> Sequence[Job]:
+    """See which suggestions the new commits carry; at the close, read the reactions a last time and stop watching."""
+    repository = job.repository.full_name
+    watched = [post for post in context.store.posts.on(repository, job.number) if post.watched]
+    if not watched:
+        return ()
+    github = context.connect(job.repository)
+    _hear_applied(job, watched, github, context)
+    if job.closed:
+        for post in watched:
+            _hear_reactions(post, github, context)
+            context.store.posts.unwatch(repository, post.kind, post.github_id)
+    return ()
+
+
+def poll(job: Poll, context: Context) -> Sequence[Job]:
+    """Read the reactions to everything that is watched in a repository."""
+    github = context.connect(job.repository)
+    for post in context.store.posts.watched(job.repository.full_name):
+        _hear_reactions(post, github, context)
+    return ()
+
+
+def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: Context) -> None:
+    """GitHub does not tell of an applied suggestion, so the new head is compared with what was suggested."""
+    sightings = _sightings(job, context)
+    suggested = [post for post in watched if _suggestion(post, sightings)]
+    if not suggested:
+        return
+    mirror = context.mirror(job.repository, github)
+    mirror.fetch(job.head_sha)
+    actor = actor_of(job.actor)
+    permission = github.permission(actor)
+    author = github.pull(job.number).author.id == actor.id
+    for post in suggested:
+        if _applied(sightings[post.fingerprint], mirror, job.head_sha):
+            for decision in post.decision_ids:
+                context.learner.hear(
+                    decision,
+                    SignalKind.SUGGESTION_APPLIED,
+                    actor,
+                    permission,
+                    f"applied:{post.github_id}",
+                    is_author=author,
+                )
+
+
+def _sightings(job: Track, context: Context) -> Mapping[str, Sighting]:
+    found = context.store.posts.sightings(job.repository.full_name, job.number)
+    return {sighting.finding.fingerprint: sighting for sighting in found}
+
+
+def _suggestion(post: Post, sightings: Mapping[str, Sighting]) -> bool:
+    sighting = sightings.get(post.fingerprint)
+    return sighting is not None and sighting.finding.suggestion is not None
+
+
+def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
+    suggestion, path = sighting.finding.suggestion, sighting.finding.path
+    assert suggestion is not None, "only posts with a suggestion are compared"
+    mirror.fetch(sighting.sha)
+    before, after = mirror.read(sighting.sha, path), mirror.read(head, path)
+    if before is None or after is None:
+        return False
+    return was_applied(suggestion, before.decode(errors="replace"), after.decode(errors="replace"))
+
+
+def _hear_reactions(post: Post, github: GitHub, context: Context) -> None:
+    """Each reaction is a signal; one that is no longer there is taken back."""
+    reactions = {f"reaction:{each.id}": each for each in _reactions(post, github) if each.content in LIKED | DISLIKED}
+    for decision in post.decision_ids:
+        known = {
+            s.source: s for s in context.store.ledger.live_signals((decision,)) if s.source.startswith("reaction:")
+        }
+        for source in known.keys() - reactions.keys():
+            context.learner.take_back(decision, known[source].kind, source)
+        for source in reactions.keys() - known.keys():
+            _hear(decision, source, reactions[source], github, context)
+
+
+def _reactions(post: Post, github: GitHub) -> Sequence[Reaction]:
+    match post.kind:
+        case PostKind.REVIEW_COMMENT:
+            return github.review_comment_reactions(post.github_id)
+        case PostKind.ISSUE_COMMENT:
+            return github.issue_comment_reactions(post.github_id)
+        case PostKind.FIX_PULL:
+            return github.issue_reactions(post.github_id)
+
+
+def _hear(decision: str, source: str, reaction: Reaction, github: GitHub, context: Context) -> None:
+    kind = SignalKind.REACTION_UP if reaction.content in LIKED else SignalKind.REACTION_DOWN
+    context.learner.hear(decision, kind, reaction.actor, github.permission(reaction.actor), source)

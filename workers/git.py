@@ -1,0 +1,231 @@
+"""Git, through its command line, in bare mirrors of our own: no hook, filter or configuration of a repository ever runs.
+
+A mirror holds what was fetched from one repository. Trees are exported from it without a `.git`, so that nothing that
+runs later can find or change one.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from workers.errors import BadInput, CannotRun, Retryable
+
+GIT_SECONDS = 600
+SAFE = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "true",
+    "core.quotePath": "false",
+    "protocol.ext.allow": "never",
+    "http.followRedirects": "false",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+}
+AUTHOR = "Apprentice"
+EMAIL = "apprentice@users.noreply.github.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """Where a repository is fetched from and pushed to. The token travels in the environment, never in a URL or argv."""
+
+    url: str
+    token: str = ""
+
+
+def _environment(token: str = "", extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    settings = dict(SAFE)
+    if token:
+        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        settings["http.extraHeader"] = f"Authorization: Basic {basic}"
+    environment = {
+        "PATH": os.defpath,
+        "HOME": os.devnull,
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_COUNT": str(len(settings)),
+    }
+    for number, (key, value) in enumerate(settings.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment | dict(extra or {})
+
+
+def _git(
+    *arguments: str, at: Path, token: str = "", extra: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> bytes:
+    """Standard output of a git command; raises CannotRun with its last line of complaint."""
+    command = ["git", *arguments]
+    try:
+        done = subprocess.run(  # noqa: S603  git is found on the system's default path, its arguments are ours
+            command, cwd=at, env=_environment(token, extra), input=stdin, capture_output=True, timeout=GIT_SECONDS
+        )
+    except FileNotFoundError as error:
+        raise CannotRun("git is not installed; install it with your package manager") from error
+    except subprocess.TimeoutExpired as error:
+        raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
+    if done.returncode:
+        complaint = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CannotRun(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
+    return done.stdout
+
+
+class Mirror:
+    """A bare copy of one repository."""
+
+    def __init__(self, directory: Path, remote: Remote) -> None:
+        self._directory = directory
+        self._remote = remote
+
+    def fetch(self, *wanted: str) -> None:
+        """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read."""
+        self._create()
+        missing = [ref for ref in wanted if not self._has(ref)]
+        if not missing:
+            return
+        try:
+            self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._remote.url, *missing)
+        except CannotRun as error:
+            raise Retryable(f"{self._remote.url} could not be fetched from: {error}") from error
+
+    def resolve(self, ref: str) -> str:
+        """The commit that a ref names in this mirror."""
+        return self._run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").decode().strip()
+
+    def export(self, sha: str, destination: Path) -> Path:
+        """Write the tree of a commit below `destination`: every file (attributes cannot hide any), no `.git`."""
+        destination.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory() as scratch:
+            index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
+            self._run("read-tree", sha, extra=index)
+            self._run(
+                f"--work-tree={destination}", "-c", "core.bare=false", "checkout-index", "--all", "--force", extra=index
+            )
+        return destination
+
+    def diff(self, base: str, head: str) -> str:
+        """The change from where `head` left `base` to `head`, as a unified diff with renames found."""
+        start = self.merge_base(base, head)
+        options = (
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--find-renames",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+        )
+        return self._run("diff", *options, start, head).decode(errors="replace")
+
+    def merge_base(self, base: str, head: str) -> str:
+        """The last common commit, or `base` itself where the histories share none (after a force-push)."""
+        try:
+            return self._run("merge-base", base, head).decode().strip()
+        except CannotRun:
+            return base
+
+    def commit(self, base: str, files: Mapping[str, bytes | None], message: str, when: datetime) -> str:
+        """Store a commit on top of `base` with these files changed (None deletes). The same inputs give the same id."""
+        with TemporaryDirectory() as scratch:
+            index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
+            self._run("read-tree", base, extra=index)
+            self._run("update-index", "--index-info", extra=index, stdin=self._index_lines(base, files))
+            tree = self._run("write-tree", extra=index).decode().strip()
+        return self._run("commit-tree", tree, "-p", base, "-m", message, extra=_identity(when)).decode().strip()
+
+    def push(self, sha: str, branch: str) -> None:
+        """Create or move a branch of the remote; pushing the same commit again changes nothing."""
+        try:
+            self._run("push", "--quiet", "--force", self._remote.url, f"{sha}:refs/heads/{branch}")
+        except CannotRun as error:
+            raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
+
+    def read(self, sha: str, path: str) -> bytes | None:
+        """A file at a commit; None where there is none."""
+        try:
+            return self._run("cat-file", "blob", f"{sha}:{path}")
+        except CannotRun:
+            return None
+
+    def _index_lines(self, base: str, files: Mapping[str, bytes | None]) -> bytes:
+        lines = []
+        for path, content in files.items():
+            if content is None:
+                lines.append(f"0 {'0' * 40}\t{path}\n")
+                continue
+            blob = self._run("hash-object", "-w", "--stdin", stdin=content).decode().strip()
+            lines.append(f"{self._mode(base, path)} {blob}\t{path}\n")
+        return "".join(lines).encode()
+
+    def _mode(self, base: str, path: str) -> str:
+        listed = self._run("ls-tree", base, "--", path).decode()
+        return listed.split()[0] if listed else "100644"
+
+    def _has(self, ref: str) -> bool:
+        """Only a full commit id can be known to be here already; a branch may have moved."""
+        if len(ref) < 40:
+            return False
+        try:
+            self._run("cat-file", "-e", f"{ref}^{{commit}}")
+        except CannotRun:
+            return False
+        return True
+
+    def _create(self) -> None:
+        if not (self._directory / "HEAD").exists():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            _git("init", "--quiet", "--bare", ".", at=self._directory)
+
+    def _run(self, *arguments: str, extra: Mapping[str, str] | None = None, stdin: bytes = b"") -> bytes:
+        return _git(*arguments, at=self._directory, token=self._remote.token, extra=extra, stdin=stdin)
+
+
+def _identity(when: datetime) -> dict[str, str]:
+    stamp = f"{int(when.timestamp())} +0000"
+    return {
+        "GIT_AUTHOR_NAME": AUTHOR,
+        "GIT_AUTHOR_EMAIL": EMAIL,
+        "GIT_AUTHOR_DATE": stamp,
+        "GIT_COMMITTER_NAME": AUTHOR,
+        "GIT_COMMITTER_EMAIL": EMAIL,
+        "GIT_COMMITTER_DATE": stamp,
+    }
+
+
+def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
+    """The commits that refs name in a user's own repository; raises BadInput for the first that names none."""
+    found = []
+    for ref in refs:
+        try:
+            found.append(_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", at=path).decode().strip())
+        except CannotRun as error:
+            raise BadInput(f"{ref!r} names no commit in {path}; see `git branch --all`") from error
+    return tuple(found)
+
+
+def top_level(path: Path) -> Path | None:
+    """The root of the work tree that `path` lies in; None outside of git."""
+    try:
+        return Path(_git("rev-parse", "--show-toplevel", at=path).decode().strip())
+    except CannotRun:
+        return None
+
+
+def uncommitted(path: Path) -> bool:
+    """Whether tracked files of the work tree differ from HEAD."""
+    return bool(_git("status", "--porcelain", "--untracked-files=no", at=path).strip())
+
+
+def origin(path: Path) -> str:
+    """The URL that the user's repository was cloned from, empty where it has none."""
+    try:
+        return _git("config", "--get", "remote.origin.url", at=path).decode().strip()
+    except CannotRun:
+        return ""

@@ -1,0 +1,227 @@
+"""The GitHub port on PyGithub: one repository, one token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from github import UnknownObjectException
+from github.CheckRun import CheckRun
+from github.PullRequest import PullRequest as GitHubPull
+from github.Repository import Repository
+
+from memory.model import Actor, Permission
+from workers.github.client import client, translated
+from workers.github.threads import Threads
+from workers.jobs import RepositoryRef
+from workers.ports import Annotation, BranchHead, InlineComment, PostedComment, PullRequest, Reaction
+
+CHECK_NAME = "Apprentice"
+ANNOTATIONS_A_REQUEST = 50
+
+
+class GitHubRepository:
+    """Implements `workers.ports.GitHub`."""
+
+    def __init__(self, base_url: str, repository: RepositoryRef, token: Callable[[], str]) -> None:
+        self._base_url = base_url
+        self._ref = repository
+        self._token = token
+        self._client = client(base_url, token())
+        self._repository: Repository = self._client.get_repo(repository.full_name, lazy=True)
+        self._threads = Threads(self._client.requester, repository.full_name)
+
+    def token(self) -> str:
+        return self._token()
+
+    def clone_url(self) -> str:
+        with translated("reading the repository"):
+            return self._repository.clone_url
+
+    def default_branch(self) -> BranchHead:
+        with translated("reading the default branch"):
+            branch = self._repository.get_branch(self._repository.default_branch)
+            return BranchHead(name=branch.name, sha=branch.commit.sha)
+
+    def pull(self, number: int) -> PullRequest:
+        with translated(f"reading pull request #{number}"):
+            return _pull(self._repository.get_pull(number))
+
+    def permission(self, actor: Actor) -> Permission:
+        path = f"/repos/{self._ref.full_name}/collaborators/{actor.login}/permission"
+        with translated(f"looking up what {actor.login} may do"):
+            try:
+                _, answer = self._client.requester.requestJsonAndCheck("GET", path)
+            except UnknownObjectException:
+                return Permission.NONE
+        return _permission(answer, actor)
+
+    def comment(self, number: int, body: str) -> int:
+        with translated(f"commenting on #{number}"):
+            return self._repository.get_issue(number).create_comment(body).id
+
+    def find_comment(self, number: int, marker: str) -> int | None:
+        with translated(f"reading the comments of #{number}"):
+            comments = self._repository.get_issue(number).get_comments()
+            return next((c.id for c in comments if self._is_ours(c.user.login, c.body, marker)), None)
+
+    def reply(self, number: int, comment_id: int, body: str) -> int:
+        with translated(f"replying in #{number}"):
+            return self._repository.get_pull(number).create_review_comment_reply(comment_id, body).id
+
+    def find_reply(self, number: int, marker: str) -> int | None:
+        with translated(f"reading the review comments of #{number}"):
+            comments = self._repository.get_pull(number).get_review_comments()
+            return next((c.id for c in comments if self._is_ours(c.user.login, c.body, marker)), None)
+
+    def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
+        with translated(f"opening a pull request from {head}"):
+            return self._repository.create_pull(base=base, head=head, title=title, body=body, draft=True).number
+
+    def find_pull(self, *, head: str) -> int | None:
+        owner = self._ref.full_name.split("/")[0]
+        with translated(f"looking for a pull request from {head}"):
+            pulls = self._repository.get_pulls(state="all", head=f"{owner}:{head}")
+            return next((p.number for p in pulls if p.head.ref == head), None)
+
+    def create_review(self, number: int, *, sha: str, body: str, comments: Sequence[InlineComment]) -> int:
+        with translated(f"reviewing #{number}"):
+            _, answer = self._client.requester.requestJsonAndCheck(
+                "POST",
+                f"/repos/{self._ref.full_name}/pulls/{number}/reviews",
+                input={"commit_id": sha, "body": body, "event": "COMMENT", "comments": [_inline(c) for c in comments]},
+            )
+        return int(answer["id"])
+
+    def find_review(self, number: int, marker: str) -> int | None:
+        with translated(f"reading the reviews of #{number}"):
+            reviews = self._repository.get_pull(number).get_reviews()
+            return next((r.id for r in reviews if self._is_ours(r.user.login, r.body, marker)), None)
+
+    def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]:
+        with translated(f"reading the review of #{number}"):
+            comments = self._repository.get_pull(number).get_single_review_comments(review_id)
+            return tuple(PostedComment(id=c.id, path=c.path, line=_line(c.raw_data), body=c.body) for c in comments)
+
+    def create_check(
+        self,
+        *,
+        sha: str,
+        external_id: str,
+        conclusion: str,
+        title: str,
+        summary: str,
+        annotations: Sequence[Annotation],
+    ) -> int:
+        first, *rest = _batches(annotations)
+        output = {"title": title, "summary": summary}
+        with translated("writing the check run"):
+            run: CheckRun = self._repository.create_check_run(
+                name=CHECK_NAME,
+                head_sha=sha,
+                external_id=external_id,
+                status="completed",
+                conclusion=conclusion,
+                output={**output, "annotations": first},
+            )
+            for batch in rest:
+                run.edit(output={**output, "annotations": batch})
+        return run.id
+
+    def find_check(self, *, sha: str, external_id: str) -> int | None:
+        with translated("reading check runs"):
+            runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME)
+            return next((run.id for run in runs if run.external_id == external_id), None)
+
+    def review_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]:
+        return self._reactions(f"/repos/{self._ref.full_name}/pulls/comments/{comment_id}/reactions")
+
+    def issue_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]:
+        return self._reactions(f"/repos/{self._ref.full_name}/issues/comments/{comment_id}/reactions")
+
+    def issue_reactions(self, number: int) -> tuple[Reaction, ...]:
+        return self._reactions(f"/repos/{self._ref.full_name}/issues/{number}/reactions")
+
+    def thread_of(self, number: int, comment_id: int) -> str | None:
+        return self._threads.of_comment(number, comment_id)
+
+    def resolve_thread(self, thread_id: str) -> None:
+        self._threads.resolve(thread_id)
+
+    def _reactions(self, path: str) -> tuple[Reaction, ...]:
+        found: list[Reaction] = []
+        page = 1
+        while page:
+            with translated("reading reactions"):
+                try:
+                    _, answer = self._client.requester.requestJsonAndCheck(
+                        "GET", path, parameters={"per_page": 100, "page": page}
+                    )
+                except UnknownObjectException:  # the comment was deleted, and its reactions with it
+                    return ()
+            found += [Reaction(id=r["id"], actor=_actor(r["user"]), content=r["content"]) for r in answer if r["user"]]
+            page = page + 1 if len(answer) == 100 else 0
+        return tuple(found)
+
+    @staticmethod
+    def _is_ours(login: str, body: str, marker: str) -> bool:
+        """Only a bot's text counts: anybody can copy a hidden marker into a comment."""
+        return login.endswith("[bot]") and marker in body
+
+
+def _actor(user: dict[str, Any]) -> Actor:
+    return Actor(id=user["id"], login=user["login"], is_bot=user.get("type") == "Bot")
+
+
+def _pull(pull: GitHubPull) -> PullRequest:
+    head_repository = pull.raw_data["head"]["repo"]  # null once a fork was deleted
+    return PullRequest(
+        number=pull.number,
+        title=pull.title,
+        state=pull.state,
+        merged=pull.merged,
+        draft=pull.draft,
+        head_ref=pull.head.ref,
+        head_sha=pull.head.sha,
+        head_repository_id=head_repository["id"] if head_repository else 0,
+        base_ref=pull.base.ref,
+        base_sha=pull.base.sha,
+        author=_actor(pull.raw_data["user"]),
+    )
+
+
+def _permission(answer: dict[str, Any], actor: Actor) -> Permission:
+    if (answer.get("user") or {}).get("id") != actor.id:
+        return Permission.NONE
+    role = answer.get("role_name") or answer.get("permission")
+    known = {p.value for p in Permission}
+    # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
+    return Permission(role if role in known else answer.get("permission", "none"))
+
+
+def _inline(comment: InlineComment) -> dict[str, str | int]:
+    where: dict[str, str | int] = {"path": comment.path, "line": comment.line, "side": "RIGHT", "body": comment.body}
+    if comment.start_line < comment.line:
+        where |= {"start_line": comment.start_line, "start_side": "RIGHT"}
+    return where
+
+
+def _line(comment: dict[str, Any]) -> int:
+    return int(comment.get("line") or comment.get("original_line") or 0)
+
+
+def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, str | int]]]:
+    """At least one batch, each within what one request may carry."""
+    told: list[dict[str, str | int]] = [
+        {
+            "path": a.path,
+            "start_line": a.start_line,
+            "end_line": a.end_line,
+            "annotation_level": a.level,
+            "message": a.message,
+            "title": a.title,
+        }
+        for a in annotations
+    ]
+    starts = range(0, max(len(told), 1), ANNOTATIONS_A_REQUEST)
+    return [told[start : start + ANNOTATIONS_A_REQUEST] for start in starts]

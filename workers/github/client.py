@@ -1,0 +1,67 @@
+"""PyGithub, configured so that no write is ever sent twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import requests.exceptions
+from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
+
+from workers.errors import CannotRun, Retryable
+
+API_VERSION = "2022-11-28"
+USER_AGENT = "apprentice"
+TIMEOUT_SECONDS = 30
+READS_ONLY = frozenset({"GET", "HEAD"})
+
+
+def retry_of_reads() -> GithubRetry:
+    """PyGithub repeats POST on a 5xx by default, which doubles comments; only reads may be repeated."""
+    return GithubRetry(total=4, backoff_factor=0.5, allowed_methods=READS_ONLY, max_rate_limit_wait=60)
+
+
+def client(base_url: str, token: str) -> Github:
+    """A client that acts with one installation token."""
+    return Github(
+        auth=Auth.Token(token),
+        base_url=base_url,
+        user_agent=USER_AGENT,
+        timeout=TIMEOUT_SECONDS,
+        retry=retry_of_reads(),
+        api_version=API_VERSION,
+        lazy=True,
+    )
+
+
+def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegration:
+    """A client that acts as the App itself: it can mint tokens and nothing else."""
+    return GithubIntegration(
+        auth=Auth.AppAuth(app_id, private_key),
+        base_url=base_url,
+        user_agent=USER_AGENT,
+        timeout=TIMEOUT_SECONDS,
+        retry=retry_of_reads(),
+        api_version=API_VERSION,
+    )
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn what GitHub answers into our errors: those worth another try are Retryable, the others are final."""
+    try:
+        yield
+    except BadCredentialsException as error:
+        raise Retryable(f"GitHub refused our token while {doing}; check the App's id and private key") from error
+    except GithubException as error:
+        raise _as_ours(error, doing) from error
+    except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
+        raise Retryable(f"GitHub could not be reached while {doing}: {type(error).__name__}") from error
+
+
+def _as_ours(error: GithubException, doing: str) -> Retryable | CannotRun:
+    limited = error.status in (403, 429) and "rate limit" in str(error.data).lower()
+    if limited or error.status >= 500:
+        return Retryable(f"GitHub answered {error.status} while {doing}")
+    message = error.data.get("message", "") if isinstance(error.data, dict) else ""
+    return CannotRun(f"GitHub answered {error.status} {message!r} while {doing}; check the App's permissions")

@@ -1,0 +1,64 @@
+"""Review threads, which only the GraphQL API can name and resolve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from github.Requester import Requester
+
+from workers.errors import CannotRun
+from workers.github.client import translated
+
+THREADS = """
+query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes { id isResolved comments(first: 1) { nodes { databaseId } } }
+      }
+    }
+  }
+}
+"""
+RESOLVE = """
+mutation Resolve($input: ResolveReviewThreadInput!) {
+  resolveReviewThread(input: $input) { thread { id isResolved } }
+}
+"""
+
+
+class Threads:
+    """The review threads of one repository's pull requests."""
+
+    def __init__(self, requester: Requester, full_name: str) -> None:
+        self._requester = requester
+        self._owner, self._name = full_name.split("/")
+
+    def of_comment(self, number: int, comment_id: int) -> str | None:
+        """The node id of the thread whose first comment this is."""
+        after: str | None = None
+        while True:
+            page = self._page(number, after)
+            for thread in page["nodes"]:
+                if any(c["databaseId"] == comment_id for c in thread["comments"]["nodes"]):
+                    return str(thread["id"])
+            if not page["pageInfo"]["hasNextPage"]:
+                return None
+            after = page["pageInfo"]["endCursor"]
+
+    def resolve(self, thread_id: str) -> None:
+        self._query(RESOLVE, {"input": {"threadId": thread_id}})
+
+    def _page(self, number: int, after: str | None) -> dict[str, Any]:
+        variables = {"owner": self._owner, "name": self._name, "number": number, "after": after}
+        threads: dict[str, Any] = self._query(THREADS, variables)["repository"]["pullRequest"]["reviewThreads"]
+        return threads
+
+    def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        with translated("asking for review threads"):
+            _, answer = self._requester.graphql_query(query, variables)
+        if answer.get("errors"):  # GraphQL reports its errors with status 200
+            raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
+        data: dict[str, Any] = answer["data"]
+        return data

@@ -1,0 +1,275 @@
+"""One repair, told in verbs: reproduce, recall, choose, try, prove, learn, and again with what was learned.
+
+The same episode serves GitHub and the command line. It changes nothing but our own memory; publishing is the caller's.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from memory.experiences import Experiences, replay_shapes
+from memory.learner import Learner
+from memory.model import (
+    Arm,
+    Attempt,
+    AttemptOutcome,
+    Decision,
+    EditShape,
+    Experience,
+    Failure,
+    Recollection,
+    State,
+    Task,
+    TaskKind,
+)
+from memory.policy import Neighbour
+from memory.rewards import repair_components
+from memory.store import Store
+from workers.ports import Sandbox
+from workers.repair.classify import failure_of, signature
+from workers.repair.engine import AttemptResult, Workbench
+from workers.repair.reproduce import Reproduction, reproduce
+from workers.repair.search import REPLAY, strategies_for, strategy_priors
+from workers.sandbox.project import Project
+
+NEIGHBOURS = 5
+LEAST_SLICE_SECONDS = 4.0
+
+
+class RepairStatus(StrEnum):
+    """How a repair ended, in the words of `apprentice fix --json`."""
+
+    FIXED = "fixed"
+    NOT_FIXED = "not_fixed"
+    NOTHING_FAILING = "nothing_failing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """What came of a repair. `tests` is how many were collected, `flaky` those set aside because they failed only once."""
+
+    status: RepairStatus
+    failure: Failure | None
+    attempts: tuple[Attempt, ...]
+    tests: int
+    flaky: tuple[str, ...]
+    candidates: int
+    test_runs: int
+    seconds: float
+
+    @property
+    def proven(self) -> Attempt | None:
+        """The attempt that carries a proof."""
+        return next((a for a in self.attempts if a.outcome is AttemptOutcome.PROVEN), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """What an episode works with."""
+
+    sandbox: Sandbox
+    store: Store
+    learner: Learner
+    experiences: Experiences
+    rng: random.Random
+    budget_seconds: float
+    progress: Callable[[str], None]
+
+
+def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
+    """Repair the primary failure of a project within the budget. Raises CannotRun or BadInput when its tests cannot run."""
+    started = time.monotonic()
+    tools.experiences.warm()
+    tools.progress("reproducing: running the test suite")
+    reproduction = reproduce(tools.sandbox, project)
+    failure = failure_of(reproduction.failing_report)
+    if failure is None:
+        return _ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, None, started)
+    tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
+    with Workbench(tools.sandbox, project, reproduction, failure, tools.progress) as bench:
+        episode = _Episode(task, failure, tools, bench, deadline=started + tools.budget_seconds)
+        attempts = episode.run()
+        proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
+        status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
+        return _ended(status, failure, attempts, reproduction, bench, started)
+
+
+class _Episode:
+    """The choices of one repair and what came of each."""
+
+    def __init__(self, task: Task, failure: Failure, tools: Toolbox, bench: Workbench, deadline: float) -> None:
+        self._task = task
+        self._failure = failure
+        self._tools = tools
+        self._bench = bench
+        self._deadline = deadline
+        self._arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
+        self._recalled = self._recall()
+        self._priors = _priors(failure, self._recalled)
+
+    def run(self) -> tuple[Attempt, ...]:
+        """Choose and try until something is proven, the strategies are used up, or time is."""
+        attempts: list[Attempt] = []
+        state = self._state(self._failure.error_type, self._failure.family, tried=())
+        while self._seconds_left() > 0 and (left := self._left(state)):
+            decision = self._choose(state, left)
+            result = self._try(decision, share=1 / min(3, len(left)))
+            attempt = _attempt(decision, result)
+            state = self._learn(decision, state, result, attempt)
+            attempts.append(attempt)
+            if attempt.outcome is AttemptOutcome.PROVEN:
+                break
+        return tuple(attempts)
+
+    def _recall(self) -> tuple[Recollection, ...]:
+        if self._arm is Arm.CONTROL:
+            return ()
+        recalled = self._tools.experiences.recall(
+            signature=signature(self._failure),
+            error_type=self._failure.error_type,
+            family=self._failure.family,
+            repository=self._task.repository,
+            k=NEIGHBOURS,
+        )
+        if recalled:
+            self._tools.progress(f"recalled: {len(recalled)} similar failures")
+        return recalled
+
+    def _left(self, state: State) -> tuple[str, ...]:
+        return tuple(name for name in self._priors if name not in state.tried)
+
+    def _choose(self, state: State, left: Sequence[str]) -> Decision:
+        decision = self._tools.learner.decide(
+            self._task.id, state, left, arm=self._arm, prior=self._priors, evidence=_neighbours(self._recalled)
+        )
+        self._tools.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._arm} arm)")
+        return decision
+
+    def _try(self, decision: Decision, *, share: float) -> AttemptResult:
+        """One strategy's slice of the time that is left; what it leaves over goes to the next."""
+        seconds = max(self._seconds_left() * share, LEAST_SLICE_SECONDS)
+        deadline = min(time.monotonic() + seconds, self._deadline)
+        shapes = replay_shapes(self._recalled)
+        seed = self._tools.rng.getrandbits(32)
+        if decision.chosen == REPLAY:
+            return self._bench.attempt(strategies=(), replay=shapes, deadline=deadline, seed=seed)
+        return self._bench.attempt(
+            strategies=(decision.chosen,), replay=_of_strategy(shapes, decision.chosen), deadline=deadline, seed=seed
+        )
+
+    def _learn(self, decision: Decision, state: State, result: AttemptResult, attempt: Attempt) -> State:
+        """Conclude the decision, remember the experience; the state that the next choice is made in."""
+        tools = self._tools
+        tools.progress(f"{attempt.outcome.replace('_', ' ')}: {attempt.candidates} candidates. {attempt.reflection}")
+        became = result.became or self._failure
+        following = self._state(became.error_type, became.family, tried=(*state.tried, decision.chosen))
+        proven = attempt.outcome is AttemptOutcome.PROVEN
+        tools.learner.conclude(
+            decision,
+            _components(self._failure, result, attempt),
+            next_state=None if proven or not self._left(following) else following,
+            next_available=self._left(following),
+            prior=self._priors,
+        )
+        tools.store.tasks.add_attempt(self._task.id, attempt)
+        tools.experiences.remember(self._experience(decision, result, attempt))
+        return following
+
+    def _experience(self, decision: Decision, result: AttemptResult, attempt: Attempt) -> Experience:
+        return Experience(
+            id=decision.id,
+            repository=self._task.repository,
+            task_id=self._task.id,
+            error_type=self._failure.error_type,
+            family=self._failure.family,
+            signature=signature(self._failure),
+            path=result.path,
+            strategy=decision.chosen,
+            outcome=attempt.outcome,
+            reflection=attempt.reflection,
+            patch=attempt.patch,
+            shape=attempt.shape,
+            created_at=decision.created_at,
+        )
+
+    def _state(self, error_type: str, family: str, *, tried: tuple[str, ...]) -> State:
+        return State(
+            kind=TaskKind.REPAIR, repository=self._task.repository, label=error_type, family=family, tried=tried
+        )
+
+    def _seconds_left(self) -> float:
+        return self._deadline - time.monotonic()
+
+
+def _priors(failure: Failure, recalled: Sequence[Recollection]) -> dict[str, float]:
+    """The strategies open to an episode with the proof expected of each before any evidence."""
+    priors = {name: strategy_prior(name, failure) for name in strategies_for(failure)}
+    return {REPLAY: REPLAY_PRIOR, **priors} if replay_shapes(recalled) else priors
+
+
+def _neighbours(recalled: Sequence[Recollection]) -> tuple[Neighbour, ...]:
+    """Remembered cases as evidence for the table's row."""
+    best = max((r.score for r in recalled), default=1.0)
+    return tuple(
+        Neighbour(
+            strategy=r.experience.strategy,
+            success=r.experience.outcome is AttemptOutcome.PROVEN,
+            similarity=r.score / best,
+        )
+        for r in recalled
+    )
+
+
+def _of_strategy(shapes: Mapping[EditShape, float], strategy: str) -> dict[EditShape, float]:
+    return {shape: weight for shape, weight in shapes.items() if strategy_of(shape.template) == strategy}
+
+
+def _attempt(decision: Decision, result: AttemptResult) -> Attempt:
+    return Attempt(
+        decision_id=decision.id,
+        strategy=decision.chosen,
+        probability=decision.probability,
+        candidates=result.candidates,
+        outcome=result.outcome,
+        reflection=result.reflection,
+        patch=result.patch,
+        shape=result.shape,
+        proof=result.proof,
+    )
+
+
+def _components(failure: Failure, result: AttemptResult, attempt: Attempt) -> dict[str, float]:
+    proven = attempt.outcome is AttemptOutcome.PROVEN
+    return repair_components(
+        failing_before=len(failure.failing_tests),
+        fixed=len(failure.failing_tests) if proven else result.fixed,
+        broken=int(attempt.outcome is AttemptOutcome.UNPROVEN),
+        moved=result.became is not None,
+        proven=proven,
+        patch_lines=sum(line.startswith(("+", "-")) for line in attempt.patch.splitlines()[2:]),
+        candidates=attempt.candidates,
+    )
+
+
+def _ended(
+    status: RepairStatus,
+    failure: Failure | None,
+    attempts: tuple[Attempt, ...],
+    reproduction: Reproduction,
+    test_runs: int,
+    started: float,
+) -> Repaired:
+    return Repaired(
+        status=status,
+        failure=failure,
+        attempts=attempts,
+        tests=len(reproduction.report.results),
+        flaky=reproduction.flaky,
+        candidates=sum(attempt.candidates for attempt in attempts),
+        test_runs=reproduction.test_runs + test_runs,
+        seconds=time.monotonic() - started,
+    )
