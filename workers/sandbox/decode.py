@@ -1,0 +1,210 @@
+"""The probe's JSON lines as values. What they say comes from untrusted code: every size and type is checked here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from memory.model import Frame
+from workers.sandbox.report import TestOutcome, TestResult
+
+MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000
+LONGEST_ID, LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, LONGEST_PATH = 2_000, 200, 4_000, 1_000, 500
+LAST_LINE_NUMBER = 10_000_000
+LONGEST_SECONDS = 1e6
+
+FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
+
+
+@dataclass(slots=True, kw_only=True)
+class Heard:
+    """Everything that one run's probes said, in order. Several pytest sessions of one command are taken together."""
+
+    sessions: int = 0
+    finished: int = 0
+    exit_status: int = 0
+    collected: int = 0
+    results: dict[str, TestResult] = field(default_factory=dict)
+    broken_files: list[str] = field(default_factory=list)
+    running: dict[str, None] = field(default_factory=dict)
+    lines: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
+    line_count: int = 0
+    damaged: int = 0
+    """Lines that were no report of ours."""
+
+
+class _Damaged(Exception):
+    """A line that the probe would not have written."""
+
+
+def decode(report: bytes) -> Heard:
+    """Read a whole report. A last line without its end was cut when the run was; other strange lines are counted."""
+    heard = Heard()
+    *lines, _ = report.split(b"\n")
+    for line in lines:
+        try:
+            _take(heard, line)
+        except _Damaged:
+            heard.damaged += 1
+    return heard
+
+
+def _take(heard: Heard, line: bytes) -> None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _Damaged from None
+    if not isinstance(event, dict):
+        raise _Damaged
+    taker = _TAKERS.get(_text(event, "event", LONGEST_TYPE))
+    if taker is None:
+        raise _Damaged
+    taker(heard, event)
+
+
+def _start(heard: Heard, event: Mapping[str, object]) -> None:
+    _text(event, "pytest", LONGEST_TYPE)
+    heard.sessions += 1
+
+
+def _collected(heard: Heard, event: Mapping[str, object]) -> None:
+    heard.collected += len(_list(event, "ids"))
+
+
+def _running(heard: Heard, event: Mapping[str, object]) -> None:
+    if len(heard.running) >= MOST_RESULTS:
+        raise _Damaged
+    heard.running[_text(event, "id", LONGEST_ID)] = None
+
+
+def _result(heard: Heard, event: Mapping[str, object]) -> None:
+    try:
+        outcome = TestOutcome(_text(event, "outcome", LONGEST_TYPE))
+    except ValueError:
+        raise _Damaged from None
+    result = _details(event, outcome, _seconds(event))
+    heard.running.pop(result.id, None)
+    _keep(heard, result)
+
+
+def _collect_error(heard: Heard, event: Mapping[str, object]) -> None:
+    result = _details(event, TestOutcome.ERROR, 0.0)
+    heard.broken_files.append(result.id)
+    _keep(heard, result)
+
+
+def _executed(heard: Heard, event: Mapping[str, object]) -> None:
+    ranges = event.get("lines")
+    if not isinstance(ranges, dict):
+        raise _Damaged
+    files: dict[str, frozenset[int]] = {}
+    for path, text in ranges.items():
+        if not isinstance(text, str):
+            raise _Damaged
+        files[_inner_path(path)] = numbers = frozenset(_numbers(text, MOST_LINES - heard.line_count))
+        heard.line_count += len(numbers)
+    heard.lines[_text(event, "id", LONGEST_ID)] = files
+
+
+def _finish(heard: Heard, event: Mapping[str, object]) -> None:
+    status = event.get("exit")
+    if not isinstance(status, int):
+        raise _Damaged
+    heard.finished += 1
+    heard.exit_status = heard.exit_status or status
+
+
+_TAKERS: Mapping[str, Callable[[Heard, Mapping[str, object]], None]] = {
+    "start": _start,
+    "collected": _collected,
+    "running": _running,
+    "result": _result,
+    "collect_error": _collect_error,
+    "lines": _executed,
+    "finish": _finish,
+}
+
+
+def _keep(heard: Heard, result: TestResult) -> None:
+    """One result for each id; a failure is not taken back by a later session."""
+    earlier = heard.results.get(result.id)
+    if earlier is not None and earlier.outcome in FAILURES:
+        return
+    if len(heard.results) >= MOST_RESULTS:
+        raise _Damaged
+    heard.results[result.id] = result
+
+
+def cut_short(heard: Heard, error_type: str, message: str) -> tuple[TestResult, ...]:
+    """All results; what was running when the run was cut has failed with `error_type`."""
+    cut = TestResult(id="", outcome=TestOutcome.FAILED, seconds=0.0, error_type=error_type, message=message)
+    return (*heard.results.values(), *(replace(cut, id=id_) for id_ in heard.running if id_ not in heard.results))
+
+
+def _details(event: Mapping[str, object], outcome: TestOutcome, seconds: float) -> TestResult:
+    return TestResult(
+        id=_text(event, "id", LONGEST_ID),
+        outcome=outcome,
+        seconds=seconds,
+        error_type=_text(event, "type", LONGEST_TYPE),
+        message=_clipped(event.get("message"), LONGEST_MESSAGE),
+        frames=tuple(_frame(value) for value in _list(event, "frames")[:MOST_FRAMES]),
+        operands=tuple(_clipped(value, LONGEST_OPERAND) for value in _list(event, "operands")[:MOST_OPERANDS]),
+    )
+
+
+def _frame(value: object) -> Frame:
+    match value:
+        case [str(path), int(line), str(function)] if 0 < line <= LAST_LINE_NUMBER:
+            return Frame(path=_inner_path(path), line=line, function=function[:LONGEST_TYPE])
+    raise _Damaged
+
+
+def _inner_path(path: object) -> str:
+    """A path that stays inside the checkout: whoever reads it may open it."""
+    if not isinstance(path, str) or not path or len(path) > LONGEST_PATH or "\0" in path:
+        raise _Damaged
+    if path.startswith("/") or ".." in path.split("/"):
+        raise _Damaged
+    return path
+
+
+def _numbers(text: str, most: int) -> Iterator[int]:
+    """Line numbers of ranges as in `3-7,9`, `most` at most."""
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        if not (first.isascii() and first.isdigit() and len(first) < 9) or (last and not last.isdigit()):
+            raise _Damaged
+        end = int(last[:9]) if last else int(first)
+        most -= end - int(first) + 1
+        if most < 0 or end > LAST_LINE_NUMBER:
+            raise _Damaged
+        yield from range(int(first), end + 1)
+
+
+def _seconds(event: Mapping[str, object]) -> float:
+    value = event.get("seconds")
+    if isinstance(value, (int, float)) and 0 <= value <= LONGEST_SECONDS:
+        return float(value)
+    raise _Damaged
+
+
+def _text(event: Mapping[str, object], key: str, longest: int) -> str:
+    value = event.get(key)
+    if not isinstance(value, str) or len(value) > longest:
+        raise _Damaged
+    return value
+
+
+def _clipped(value: object, longest: int) -> str:
+    if not isinstance(value, str):
+        raise _Damaged
+    return value[:longest]
+
+
+def _list(event: Mapping[str, object], key: str) -> list[object]:
+    value = event.get(key)
+    if not isinstance(value, list):
+        raise _Damaged
+    return value

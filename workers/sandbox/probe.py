@@ -1,0 +1,250 @@
+"""A pytest plugin that reports what happens, as JSON lines, to the descriptor in $APPRENTICE_REPORT_FD.
+
+It runs in the project's own interpreter (Python 3.8 or later, pytest 6 or later): this file, tracing.py, the standard library and pytest.
+With pytest-xdist, details travel from the workers to the controller on the reports themselves; the controller writes.
+
+$APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
+$APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
+$APPRENTICE_TRACE   path prefixes under the root, joined by `:`; lines executed there are reported for each test
+"""
+
+# Runs on the project's interpreter, which may lack what the linter asks for:
+# ruff: noqa: PTH109, PTH123, UP035
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from typing import TYPE_CHECKING, Any, Generator
+
+import pytest
+
+from .tracing import Tracer, inside, make_tracer
+
+if TYPE_CHECKING:
+    import pluggy
+
+REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
+LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES, IDS_A_LINE = 2000, 500, 20, 30, 200
+NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start reporting. The descriptor is taken out of the environment: a pytest inside a test must not report."""
+    descriptor = os.environ.pop(REPORT, None)
+    root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
+    tracer = make_tracer(root, os.environ.get(TRACE))
+    config.pluginmanager.register(Details(root, tracer), "apprentice-details")
+    if os.environ.get(SELECT):
+        config.pluginmanager.register(Selection(os.environ[SELECT]), "apprentice-selection")
+    if descriptor is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(int(descriptor), tracer), "apprentice-reporter")
+
+
+class Selection:
+    """Keeps the named tests; a name stands for everything under it."""
+
+    def __init__(self, path: str) -> None:
+        with open(path, encoding="utf-8") as stream:
+            self.wanted = set(json.load(stream))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        kept = [item for item in items if self.keeps(item.nodeid)]
+        dropped = [item for item in items if not self.keeps(item.nodeid)]
+        if dropped:
+            config.hook.pytest_deselected(items=dropped)
+            items[:] = kept
+
+    def keeps(self, nodeid: str) -> bool:
+        """Whether an id is wanted: itself, its function without parameters, its class, its file."""
+        name, _, _ = nodeid.partition("[")
+        parts = name.split("::")
+        above = {"::".join(parts[:count]) for count in range(1, len(parts) + 1)}
+        return bool(self.wanted & (above | {nodeid}))
+
+
+class Details:
+    """Hangs on each report what only the process that ran the test can know."""
+
+    def __init__(self, root: str, tracer: Tracer | None) -> None:
+        self.root, self.tracer = root, tracer
+        self.operands: list[str] = []
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Generator[None, pluggy.Result[Any], None]:
+        self.operands = []
+        if self.tracer is not None:
+            self.tracer.restart()
+        yield
+
+    def pytest_assertrepr_compare(self, left: object, right: object) -> None:
+        self.operands = [shown(left), shown(right)]
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, pluggy.Result[Any], None]:
+        outcome = yield
+        report = outcome.get_result()
+        if report.failed and call.excinfo is not None:
+            report.apprentice = self.describe(call.excinfo.value)
+        if call.when == "teardown" and self.tracer is not None:
+            report.apprentice_lines = self.tracer.take()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pluggy.Result[Any], None]:
+        outcome = yield
+        report = outcome.get_result()
+        call = getattr(report, "call", None)
+        if report.failed and call is not None and call.excinfo is not None:
+            report.apprentice = self.describe(call.excinfo.value)
+
+    def describe(self, error: BaseException) -> dict[str, object]:
+        """Type, message, frames and operands of an exception; of its cause, where pytest wrapped it while collecting."""
+        if type(error).__name__ == "CollectError" and error.__cause__ is not None:
+            error = error.__cause__
+        operands = self.operands if isinstance(error, AssertionError) else []
+        return {
+            "type": type(error).__name__,
+            "message": said(error),
+            "frames": frames_of(error, self.root),
+            "operands": operands or unittest_operands(error),
+        }
+
+
+class Reporter:
+    """Writes one line for each event, from the one process that hears of all tests."""
+
+    def __init__(self, descriptor: int, tracer: Tracer | None) -> None:
+        self.descriptor, self.process, self.tracer = descriptor, os.getpid(), tracer
+        self.phases: dict[str, dict[str, Any]] = {}
+        self.broken: set[str] = set()
+        self.write(event="start", pytest=pytest.__version__, python=platform.python_version())
+
+    def write(self, **line: object) -> None:
+        """One line; nothing from a process that a test forked, and nothing when nobody listens any more."""
+        if os.getpid() != self.process:
+            return
+        left = (json.dumps(line) + "\n").encode()
+        try:
+            while left:
+                left = left[os.write(self.descriptor, left) :]
+        except OSError:
+            self.process = -1
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        ids = [item.nodeid for item in session.items]
+        for start in range(0, len(ids), IDS_A_LINE):
+            self.write(event="collected", ids=ids[start : start + IDS_A_LINE])
+        if self.tracer is not None:
+            self.write(event="lines", id="", lines=self.tracer.take())
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and report.nodeid not in self.broken:
+            self.broken.add(report.nodeid)
+            details = getattr(report, "apprentice", None) or dict(
+                NO_DETAILS, message=str(report.longrepr)[-LONGEST_MESSAGE:]
+            )
+            self.write(event="collect_error", id=report.nodeid, **details)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.write(event="running", id=nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "setup":
+            self.phases[report.nodeid] = {"outcome": "passed", "seconds": 0.0, "details": NO_DETAILS}
+        state = self.phases.get(report.nodeid)
+        if state is None:
+            return
+        state["seconds"] += report.duration
+        outcome = outcome_of(report)
+        if state["outcome"] not in ("failed", "error") and outcome != "passed":
+            state["outcome"] = outcome
+            state["details"] = details_of(report)
+        if report.when == "teardown":
+            self.finished(report, self.phases.pop(report.nodeid))
+
+    def finished(self, report: pytest.TestReport, state: dict[str, Any]) -> None:
+        """A test is over. One that is to be run again has no result yet."""
+        if state["outcome"] == "rerun":
+            return
+        self.write(
+            event="result",
+            id=report.nodeid,
+            outcome=state["outcome"],
+            seconds=round(state["seconds"], 6),
+            **state["details"],
+        )
+        lines = getattr(report, "apprentice_lines", None)
+        if lines:
+            self.write(event="lines", id=report.nodeid, lines=lines)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.write(event="finish", exit=int(exitstatus))
+
+
+def outcome_of(report: pytest.TestReport) -> str:
+    """The outcome of one phase, in our words."""
+    outcome: str = report.outcome
+    expected_failure = hasattr(report, "wasxfail")
+    if outcome == "skipped":
+        return "xfailed" if expected_failure else "skipped"
+    if outcome == "passed":
+        return "xpassed" if expected_failure and report.when == "call" else "passed"
+    if outcome == "failed":
+        return "failed" if report.when == "call" else "error"
+    return "rerun"
+
+
+def details_of(report: pytest.TestReport) -> dict[str, object]:
+    """What is known of a phase that did not pass; a strict xfail that passed has no exception."""
+    known = getattr(report, "apprentice", None)
+    if known is not None or report.outcome != "failed":
+        return known or NO_DETAILS
+    return dict(NO_DETAILS, type="Failed", message=str(report.longrepr)[-LONGEST_MESSAGE:])
+
+
+def shown(value: object) -> str:
+    """A value's repr, clipped. Foreign code runs here and may raise anything."""
+    try:
+        return repr(value)[:LONGEST_OPERAND]
+    except Exception as problem:  # noqa: BLE001 - a test's own __repr__ must not end the run
+        return f"<{type(value).__name__}: repr raised {type(problem).__name__}>"
+
+
+def said(error: BaseException) -> str:
+    """An exception's text, clipped; see `shown`."""
+    try:
+        return str(error)[:LONGEST_MESSAGE]
+    except Exception as problem:  # noqa: BLE001 - a test's own __str__ must not end the run
+        return f"<str raised {type(problem).__name__}>"
+
+
+def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:
+    """Path, line and function of the frames inside the checkout, outermost first, the middle of a deep stack left out."""
+    found: list[tuple[str, int, str]] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        path = inside(code.co_filename, root)
+        if path is not None:
+            found.append((path, traceback.tb_lineno, code.co_name))
+        traceback = traceback.tb_next
+    if isinstance(error, SyntaxError) and error.filename:
+        path = inside(error.filename, root)
+        if path is not None:
+            found.append((path, error.lineno or 1, "<module>"))
+    if len(found) > OUTER_FRAMES + INNER_FRAMES:
+        return found[:OUTER_FRAMES] + found[-INNER_FRAMES:]
+    return found
+
+
+def unittest_operands(error: BaseException) -> list[str]:
+    """What a failing method of unittest.TestCase compared."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_globals.get("__name__") == "unittest.case" and {"first", "second"} <= set(frame.f_locals):
+            return [shown(frame.f_locals["first"]), shown(frame.f_locals["second"])]
+        traceback = traceback.tb_next
+    return []

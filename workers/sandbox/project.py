@@ -1,0 +1,125 @@
+"""What is to be tested, with what: interpreter, test command and import roots, found by looking and never by running."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workers.errors import BadInput
+from workers.sandbox.interpreters import is_environment, prefixes
+from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
+
+DEFAULT_COMMAND = ("python", "-m", "pytest")
+SYSTEM_COMMANDS = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
+CONFIGURED_IN = {
+    "pytest.ini": "",
+    ".pytest.ini": "",
+    "pytest.toml": "",
+    "pyproject.toml": "[tool.pytest",
+    "setup.cfg": "[tool:pytest]",
+    "tox.ini": "[pytest]",
+}
+"""Where pytest reads its configuration, and what marks it there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first."""
+
+    tree: Path
+    python: Path
+    test_command: tuple[str, ...]
+    source_roots: tuple[str, ...]
+    read_only: tuple[Path, ...] = ()
+
+
+def discover(
+    tree: Path, *, python: Path | None, test_command: str | None, environment_of: Path | None = None
+) -> Project:
+    """The project in `tree`. `environment_of` is the directory whose `.venv` serves, when `tree` is a copy of it.
+
+    Raises BadInput with one clear line when it cannot be tested.
+    """
+    tree = tree.absolute()
+    if not tree.is_dir():
+        raise BadInput(f"{tree} is not a directory: name the root of a checkout")
+    if not _has_tests(tree):
+        raise BadInput(f"no tests in {tree}: there is no test_*.py, no *_test.py and no pytest configuration")
+    home = (environment_of or tree).absolute()
+    interpreter = (python or _environment_python(home) or Path(sys.executable)).absolute()
+    prefixes(interpreter)
+    return Project(
+        tree=tree,
+        python=interpreter,
+        test_command=_command(test_command, tree, home, interpreter),
+        source_roots=("src", ".") if (tree / "src").is_dir() else (".",),
+    )
+
+
+def _environment_python(home: Path) -> Path | None:
+    for name in sorted(ENVIRONMENTS):
+        python = home / name / "bin" / "python"
+        if python.is_file() and is_environment(home / name):
+            return python
+    return None
+
+
+def _has_tests(tree: Path) -> bool:
+    return any(_is_configured(tree / name, mark) for name, mark in CONFIGURED_IN.items()) or any(_test_files(tree))
+
+
+def _is_configured(path: Path, mark: str) -> bool:
+    return path.is_file() and mark in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _test_files(tree: Path) -> Iterator[Path]:
+    for directory, subdirectories, names in os.walk(tree):
+        here = Path(directory)
+        subdirectories[:] = [name for name in subdirectories if not _left_out(here / name)]
+        for name in names:
+            if name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")):
+                yield here / name
+
+
+def _left_out(directory: Path) -> bool:
+    if directory.name in ENVIRONMENTS:
+        return is_environment(directory)
+    return directory.name in NEVER_COPIED
+
+
+def _command(text: str | None, tree: Path, home: Path, python: Path) -> tuple[str, ...]:
+    """The words of the test command, its program looked up."""
+    if text is None:
+        return DEFAULT_COMMAND
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise BadInput(f"the test command {text!r} cannot be split into words: {problem}") from None
+    if not words:
+        raise BadInput("the test command is empty: give one, or leave the option out for `python -m pytest`")
+    return (_program(words[0], tree, home, python), *words[1:])
+
+
+def _program(name: str, tree: Path, home: Path, python: Path) -> str:
+    """The program as the sandbox will find it; BadInput when it will not."""
+    if name in ("python", "python3"):
+        return name
+    if "/" in name:
+        if _runs(tree / name):
+            return name
+        if _runs(home / name):
+            return str(home / name)
+    elif any(_runs(place / name) for place in (python.parent, *SYSTEM_COMMANDS)):
+        return name
+    raise BadInput(
+        f"the test command's program {name!r} does not exist in the checkout, beside {python} or in /usr/bin: "
+        "name one that does (shell syntax needs sh -c '…')"
+    )
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)

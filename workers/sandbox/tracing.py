@@ -1,0 +1,137 @@
+"""Which lines of the project run in each test; loaded by probe.py inside the sandbox (Python 3.8 or later)."""
+
+# Runs on the project's interpreter, where pathlib is slow and some of what the linter asks for is missing:
+# ruff: noqa: PTH100, PTH118, PTH206, UP035
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, Callable
+
+if TYPE_CHECKING:
+    LineTrace = Callable[[FrameType, str, Any], Any]
+
+FOREIGN = ("site-packages", "dist-packages", ".venv", "venv", ".tox", "node_modules")
+TEST_DIRECTORIES = ("test", "tests")
+
+
+def inside(filename: str, root: str) -> str | None:
+    """The path relative to the root; None for what lies outside or was installed."""
+    if filename.startswith("<"):
+        return None
+    path = os.path.abspath(os.path.join(root, filename))
+    if not path.startswith(root + os.sep):
+        return None
+    relative = path[len(root) + 1 :]
+    return None if any(part in FOREIGN for part in relative.split(os.sep)[:-1]) else relative.replace(os.sep, "/")
+
+
+class Tracer:
+    """Collects executed lines of the project's own code; subclasses say how."""
+
+    def __init__(self, root: str, prefixes: list[str]) -> None:
+        self.root, self.prefixes = root, prefixes
+        self.known: dict[str, str | None] = {}
+        self.lines: dict[str, set[int]] = {}
+
+    def traced(self, filename: str) -> str | None:
+        """The relative path of a file whose lines are wanted."""
+        if filename not in self.known:
+            path = inside(filename, self.root)
+            self.known[filename] = path if path is not None and self.wanted(path) else None
+        return self.known[filename]
+
+    def wanted(self, path: str) -> bool:
+        """Code under a prefix that is not a test."""
+        directories, name = path.split("/")[:-1], path.split("/")[-1]
+        if name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py":
+            return False
+        if any(directory in TEST_DIRECTORIES for directory in directories):
+            return False
+        return any(
+            prefix in ("", ".") or path == prefix or path.startswith(prefix.rstrip("/") + "/")
+            for prefix in self.prefixes
+        )
+
+    def restart(self) -> None:
+        """Begin anew for the next test."""
+        self.lines = {}
+
+    def take(self) -> dict[str, str]:
+        """Path to line ranges, as in `3-7,9`."""
+        return {path: ranges(sorted(lines - {0})) for path, lines in self.lines.items()}
+
+
+class MonitoringTracer(Tracer):
+    """Python 3.12 and later: each line tells once for each test, then costs nothing."""
+
+    def __init__(self, root: str, prefixes: list[str]) -> None:
+        super().__init__(root, prefixes)
+        monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        self.monitoring = monitoring
+        tool = next(number for number in (4, 3, 5, 2) if monitoring.get_tool(number) is None)
+        monitoring.use_tool_id(tool, "apprentice")
+        monitoring.register_callback(tool, monitoring.events.LINE, self.line)
+        monitoring.set_events(tool, monitoring.events.LINE)
+
+    def restart(self) -> None:
+        super().restart()
+        self.monitoring.restart_events()
+
+    def line(self, code: CodeType, number: int) -> object:
+        path = self.traced(code.co_filename)
+        if path is not None:
+            self.lines.setdefault(path, set()).add(number)
+        return self.monitoring.DISABLE
+
+
+class SettraceTracer(Tracer):
+    """Before Python 3.12. Frames of other code are not followed."""
+
+    def __init__(self, root: str, prefixes: list[str]) -> None:
+        super().__init__(root, prefixes)
+        self.start()
+
+    def start(self) -> None:
+        """Trace this thread and those started later."""
+        threading.settrace(self.call)
+        sys.settrace(self.call)
+
+    def restart(self) -> None:
+        super().restart()
+        self.start()
+
+    def call(self, frame: FrameType, _event: str, _argument: object) -> LineTrace | None:
+        path = self.traced(frame.f_code.co_filename)
+        if path is None:
+            return None
+        add = self.lines.setdefault(path, set()).add
+
+        def line(frame: FrameType, event: str, _: object) -> object:
+            if event == "line":
+                add(frame.f_lineno)
+            return line
+
+        return line
+
+
+def make_tracer(root: str, prefixes: str | None) -> Tracer | None:
+    """The tracer that this interpreter allows, when one is asked for."""
+    if prefixes is None:
+        return None
+    kind = MonitoringTracer if hasattr(sys, "monitoring") else SettraceTracer
+    return kind(root, prefixes.split(":"))
+
+
+def ranges(lines: list[int]) -> str:
+    """Sorted numbers as ranges."""
+    parts: list[list[int]] = []
+    for line in lines:
+        if parts and line == parts[-1][1] + 1:
+            parts[-1][1] = line
+        else:
+            parts.append([line, line])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
