@@ -1,0 +1,210 @@
+"""What was measured: repairs by arm, what learning was worth with its uncertainty, and acceptance by pattern."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import sqrt
+from statistics import mean, median
+
+import numpy as np
+
+from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, State, TaskKind
+from memory.rewards import PATTERN
+from memory.store import Store
+
+_Z = 1.959964
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmStats:
+    """Repairs of one arm. The candidates are those tried up to and including the first proven patch, of fixed tasks."""
+
+    arm: str
+    tasks: int
+    fixed: int
+    rate: float | None
+    rate_low: float
+    rate_high: float
+    mean_candidates: float | None
+    median_candidates: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Learned minus control with its 95 % interval. None, and a verdict that says so, where an arm has no data."""
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """What people made of one kind of finding, over all repositories: summed weight of their verdicts, and the mean."""
+
+    rule: str
+    decisions: int
+    verdicts: float
+    acceptance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Everything `apprentice stats` shows."""
+
+    arms: tuple[ArmStats, ...]
+    fix_rate: Difference
+    candidates: Difference
+    patterns: tuple[Pattern, ...]
+    actions: Mapping[str, int]
+    signals: Mapping[str, int]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values that `json.dumps` takes."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """The statistics in lines for people."""
+        lines = [_arm_line(arm) for arm in self.arms]
+        lines += [f"Fix rate: {self.fix_rate.verdict}", f"Candidates to the first fix: {self.candidates.verdict}"]
+        for pattern in self.patterns:
+            lines.append(f"{pattern.rule}: acceptance {pattern.acceptance:.2f} over {pattern.verdicts:.1f} verdicts")
+        return "\n".join(lines)
+
+
+def stats(store: Store) -> Stats:
+    """Count everything in the ledger anew."""
+    repairs = _repairs(store)
+    by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}
+    candidates = {arm: [float(n) for n in found if n is not None] for arm, found in by_arm.items()}
+    reviews = store.ledger.decisions_of_kind(TaskKind.REVIEW)
+    return Stats(
+        arms=tuple(_arm_stats(arm, by_arm[arm]) for arm in Arm),
+        fix_rate=rate_difference(
+            len(candidates[Arm.LEARNED]),
+            len(by_arm[Arm.LEARNED]),
+            len(candidates[Arm.CONTROL]),
+            len(by_arm[Arm.CONTROL]),
+        ),
+        candidates=mean_difference(candidates[Arm.LEARNED], candidates[Arm.CONTROL]),
+        patterns=_patterns(store, reviews),
+        actions=_count([decision.chosen for decision in reviews]),
+        signals=_signals(store),
+    )
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """The 95 % interval of a proportion (Wilson 1927); the whole of [0, 1] without trials."""
+    if trials == 0:
+        return 0.0, 1.0
+    share, z2 = successes / trials, _Z**2
+    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = _Z / (1 + z2 / trials) * sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def rate_difference(learned: int, of_learned: int, control: int, of_control: int) -> Difference:
+    """The difference of two proportions with its interval (Newcombe 1998, method 10)."""
+    if not of_learned or not of_control:
+        return _unknown(of_learned, of_control)
+    one, other = learned / of_learned, control / of_control
+    (low1, high1), (low2, high2) = wilson(learned, of_learned), wilson(control, of_control)
+    gap = one - other
+    low = gap - sqrt((one - low1) ** 2 + (high2 - other) ** 2)
+    high = gap + sqrt((high1 - one) ** 2 + (other - low2) ** 2)
+    return Difference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=True))
+
+
+def mean_difference(learned: Sequence[float], control: Sequence[float]) -> Difference:
+    """The difference of two means with its bootstrap percentile interval (Efron 1979), from a fixed seed."""
+    if len(learned) < 2 or len(control) < 2:
+        return _unknown(len(learned), len(control), least=2)
+    generator = np.random.default_rng(0)
+    resampled = [
+        generator.choice(np.asarray(sample), size=(_RESAMPLES, len(sample))).mean(axis=1)
+        for sample in (learned, control)
+    ]
+    low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5]).tolist()
+    gap = mean(learned) - mean(control)
+    return Difference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=False))
+
+
+def _unknown(learned: int, control: int, *, least: int = 1) -> Difference:
+    verdict = f"not known yet: {learned} learned and {control} control, at least {least} of each are needed"
+    return Difference(difference=None, low=None, high=None, verdict=verdict)
+
+
+def _verdict(gap: float, low: float, high: float, *, better_when_higher: bool) -> str:
+    interval = f"{gap:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+    if low <= 0.0 <= high:
+        return f"{interval}: no difference shown between learning and the control arm"
+    return f"{interval}: learning is {'better' if (gap > 0) is better_when_higher else 'worse'} than the control arm"
+
+
+def _repairs(store: Store) -> list[tuple[Arm, int | None]]:
+    """For each repair task that tried anything: its arm, and the candidates up to the proven patch, None without one."""
+    arms = {decision.task_id: decision.arm for decision in store.ledger.decisions_of_kind(TaskKind.REPAIR)}
+    found: list[tuple[Arm, int | None]] = []
+    for task_id, arm in arms.items():
+        stored = store.tasks.get(task_id)
+        attempts = stored.task.attempts if stored else ()
+        if attempts:
+            proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
+            found.append((arm, sum(attempt.candidates for attempt in attempts) if proven else None))
+    return found
+
+
+def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:
+    candidates = [n for n in found if n is not None]
+    low, high = wilson(len(candidates), len(found))
+    return ArmStats(
+        arm=arm,
+        tasks=len(found),
+        fixed=len(candidates),
+        rate=len(candidates) / len(found) if found else None,
+        rate_low=low,
+        rate_high=high,
+        mean_candidates=mean(candidates) if candidates else None,
+        median_candidates=median(candidates) if candidates else None,
+    )
+
+
+def _arm_line(arm: ArmStats) -> str:
+    if arm.rate is None:
+        return f"{arm.arm}: no repairs yet"
+    speed = "" if arm.mean_candidates is None else f", {arm.mean_candidates:.1f} candidates to a fix on average"
+    interval = f"{arm.rate_low:.0%} to {arm.rate_high:.0%}"
+    return f"{arm.arm}: {arm.fixed} of {arm.tasks} repairs fixed ({arm.rate:.0%}, 95 % interval {interval}){speed}"
+
+
+def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
+    """Rules with at least one verdict, the most judged first."""
+    states: dict[str, State] = {}
+    decided: defaultdict[str, int] = defaultdict(int)
+    for decision in reviews:
+        states[decision.state.label] = decision.state
+        decided[decision.state.label] += 1
+    patterns = []
+    for rule, state in sorted(states.items()):
+        level = state.levels()[1]
+        cell = store.ledger.cells([level]).get((level, PATTERN, Factor.ACCEPTANCE))
+        if cell is not None:
+            patterns.append(Pattern(rule=rule, decisions=decided[rule], verdicts=cell.weight, acceptance=cell.mean))
+    return tuple(sorted(patterns, key=lambda pattern: -pattern.verdicts))
+
+
+def _signals(store: Store) -> Mapping[str, int]:
+    """How often each kind of signal stands, over all decisions."""
+    totals: defaultdict[str, int] = defaultdict(int)
+    for summary in store.ledger.summary():
+        for kind, count in summary.signals.items():
+            totals[SignalKind(kind)] += count
+    return {str(kind): count for kind, count in sorted(totals.items()) if count}
+
+
+def _count(names: Sequence[str]) -> dict[str, int]:
+    return {name: names.count(name) for name in sorted(set(names))}
