@@ -87,6 +87,7 @@ class _FolderTransport(filesystem.Transport):
             except TimeoutError:  # no message, or as many in work as may be
                 return
 
+        loop.on_tick.add(look)  # whenever a job has ended
         loop.call_repeatedly(POLL_SECONDS, look)  # type: ignore[no-untyped-call]  # kombu has no types
 
 

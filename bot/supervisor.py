@@ -1,0 +1,211 @@
+"""`apprentice up`: web, worker and sweeper as supervised processes on one machine.
+
+Each gets only the settings that are its own: the web process never sees a key, nobody else sees the webhook secret.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+from pydantic import SecretStr
+
+from bot.app import required_secret
+from workers.errors import CannotRun
+from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, child_environment
+
+TICK_SECONDS = 0.2
+GRACE_SECONDS = 20.0
+STEADY_SECONDS = 60.0
+LONGEST_DELAY = 30.0
+MOST_RESTARTS = 10
+BAD_INPUT = 2
+_PR_SET_PDEATHSIG = 1
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A process to keep running."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+
+
+class Child:
+    """One part, started and started again. `restarts` counts deaths since it last ran for STEADY_SECONDS."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.restarts = 0
+        self._begun = time.monotonic()
+        self._due = 0.0
+        self._process: subprocess.Popen[bytes] | None = _spawn(part)
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def tend(self) -> int | None:
+        """Start it again when it is time; returns the exit code once when it has just died."""
+        if self._process is None:
+            if time.monotonic() >= self._due:
+                self._begun, self._process = time.monotonic(), _spawn(self.part)
+            return None
+        code = self._process.poll()
+        if code is None:
+            return None
+        self._process = None
+        self.restarts = self.restarts + 1 if time.monotonic() - self._begun < STEADY_SECONDS else 1
+        wait = min(0.25 * 2**self.restarts, LONGEST_DELAY)
+        self._due = time.monotonic() + wait
+        _log.error("process died", name=self.part.name, exit_code=code, restarts=self.restarts, again_in=wait)
+        return code
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if self._process is not None and self.runs:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """Kill it, if it still runs, with everything in its session, in which nobody else is."""
+        if self._process is not None and self.runs:
+            _log.warning("process killed", name=self.part.name, pid=self._process.pid)
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def up(web: WebSettings, worker: WorkerSettings, say: Callable[[str], None]) -> int:
+    """Run everything until SIGTERM or SIGINT; returns the exit code. Raises BadInput without a webhook secret."""
+    required_secret(web)
+    if web.port == 0:
+        web = web.model_copy(update={"port": _free_port(web.host)})
+    address = f"http://{web.host}:{web.port}"
+    ready = threading.Event()
+
+    def look() -> None:
+        if not ready.is_set() and _answers(web):
+            ready.set()
+            say(f"ready: {address} (webhooks at {address}/webhook)")
+
+    return supervise(parts(web, worker), look)
+
+
+def parts(web: WebSettings, worker: WorkerSettings) -> tuple[Part, ...]:
+    """The processes of one machine and what each may know."""
+    for_web = child_environment(without=WorkerSettings, keep=WebSettings) | _exported(web)
+    for_worker = child_environment(without=WebSettings, keep=WorkerSettings) | _exported(worker)
+    keys = {"APP_ID", "PRIVATE_KEY_FILE"}
+    for_sweeper = {name: value for name, value in for_worker.items() if name.removeprefix(PREFIX) not in keys}
+    return (
+        Part(name="web", command=_command("serve"), environment=for_web),
+        Part(name="worker", command=_command("worker"), environment=for_worker),
+        Part(name="sweeper", command=_command("sweep"), environment=for_sweeper),
+    )
+
+
+def supervise(wanted: Sequence[Part], look: Callable[[], None]) -> int:
+    """Keep `wanted` running until SIGTERM or SIGINT, then end them; a second signal does not wait for their work.
+
+    Calls `look` every TICK_SECONDS. Returns 0 after a signal, 2 when a part says that its input is bad, 1 when one
+    keeps dying.
+    """
+    ended, hurry = threading.Event(), threading.Event()
+
+    def on_signal(*_: object) -> None:
+        (hurry if ended.is_set() else ended).set()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    children = [Child(part) for part in wanted]
+    try:
+        return _tend(children, ended, look)
+    finally:
+        _end(children, hurry)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tend(children: Sequence[Child], ended: threading.Event, look: Callable[[], None]) -> int:
+    while not ended.wait(TICK_SECONDS):
+        look()
+        for child in children:
+            code = child.tend()
+            if code == BAD_INPUT:
+                return BAD_INPUT
+            if child.restarts > MOST_RESTARTS:
+                _log.error("given up", name=child.part.name, restarts=child.restarts)
+                return 1
+    return 0
+
+
+def _end(children: Sequence[Child], hurry: threading.Event) -> None:
+    for child in children:
+        child.terminate()
+    deadline = time.monotonic() + GRACE_SECONDS
+    while any(child.runs for child in children) and time.monotonic() < deadline and not hurry.is_set():
+        hurry.wait(TICK_SECONDS / 2)
+    for child in children:
+        child.kill()
+
+
+def _spawn(part: Part) -> subprocess.Popen[bytes]:
+    """A child in a session of its own (the terminal's Ctrl-C is ours to pass on) that does not outlive us."""
+    libc = ctypes.CDLL(None)
+
+    def die_with_parent() -> None:
+        if sys.platform == "linux":
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+    try:
+        return subprocess.Popen(  # noqa: S603  # our own interpreter and module
+            part.command, env=dict(part.environment), start_new_session=True, preexec_fn=die_with_parent
+        )
+    except OSError as error:
+        raise CannotRun(f"cannot start {part.name}: {error.strerror}") from error
+
+
+def _command(name: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "bot.cli", name)
+
+
+def _exported(settings: Settings) -> dict[str, str]:
+    """What was set, as variables: a child has to see the settings that we were given, wherever they came from."""
+    values = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return {
+        PREFIX + name.upper(): value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(web: WebSettings) -> bool:
+    host = "127.0.0.1" if web.host in ("0.0.0.0", "::") else web.host  # noqa: S104  # compared, not bound
+    connection = http.client.HTTPConnection(host, web.port, timeout=1.0)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
