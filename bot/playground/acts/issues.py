@@ -1,0 +1,167 @@
+"""Opening, editing, labelling and commenting."""
+
+from __future__ import annotations
+
+from bot.playground.acts.events import announce
+from bot.playground.nouns import Actor, Comment, Issue, Label, Repository, User
+from bot.playground.payloads import issues as shape
+from bot.playground.payloads.people import JsonObject
+from bot.playground.payloads.pulls import full_pull
+from bot.playground.refusals import Fault, invalid, missing
+from bot.playground.world import World
+
+BODY_LIMIT = 65536
+REASONS = ("completed", "not_planned", "duplicate", "reopened")
+
+
+def check_body(resource: str, body: str) -> str:
+    """GitHub's limit on texts; the text with its line ends as GitHub stores them."""
+    if len(body) > BODY_LIMIT:
+        message = f"body is too long (maximum is {BODY_LIMIT} characters)"
+        raise invalid(Fault(resource=resource, field="body", message=message))
+    return body
+
+
+def next_number(repository: Repository) -> int:
+    """Issues and pull requests share one series."""
+    return max(repository.issues, default=0) + 1
+
+
+def open_issue(
+    world: World,
+    where: Repository,
+    who: Actor,
+    *,
+    title: str,
+    body: str | None,
+    labels: list[str],
+    assignees: list[User],
+) -> Issue:
+    if not title.strip():
+        raise missing("Issue", "title")
+    now = world.now()
+    made = Issue(
+        id=world.next_id("issue"),
+        number=next_number(where),
+        repository=where,
+        author=who.user,
+        title=title,
+        body=check_body("Issue", body) if body is not None else None,
+        created_at=now,
+        updated_at=now,
+        via=who.via,
+        labels=[ensure_label(world, where, name) for name in labels],
+        assignees=assignees,
+    )
+    where.issues[made.number] = made
+    tell(world, made, who, "opened")
+    for each in made.labels:
+        tell(world, made, who, "labeled", label=shape.label(world, where, each))
+    return made
+
+
+def tell(world: World, issue: Issue, who: Actor, action: str, **parts: object) -> None:
+    """Announce what happened to an issue, or to a pull request when it is one."""
+    where = issue.repository
+    if issue.pull:
+        about: JsonObject = {"number": issue.number, "pull_request": full_pull(world, issue)}
+        announce(world, where, who.user, "pull_request", action, **about, **parts)
+    else:
+        announce(world, where, who.user, "issues", action, issue=shape.issue(world, issue), **parts)
+
+
+def ensure_label(world: World, where: Repository, name: str) -> Label:
+    """The repository's label of this name, made when there is none (as GitHub does)."""
+    known = where.labels.get(name.lower())
+    if known is None:
+        known = Label(id=world.next_id("label"), name=name, color="ededed", description="")
+        where.labels[name.lower()] = known
+    return known
+
+
+def create_label(world: World, where: Repository, name: str, color: str, description: str) -> Label:
+    if name.lower() in where.labels:
+        raise invalid(Fault(resource="Label", field="name", code="already_exists"))
+    made = ensure_label(world, where, name)
+    made.color, made.description = color, description
+    return made
+
+
+def add_labels(world: World, issue: Issue, who: Actor, names: list[str]) -> None:
+    for name in names:
+        made = ensure_label(world, issue.repository, name)
+        if made not in issue.labels:
+            issue.labels.append(made)
+            tell(world, issue, who, "labeled", label=shape.label(world, issue.repository, made))
+
+
+def remove_labels(world: World, issue: Issue, who: Actor, gone: list[Label]) -> None:
+    for each in gone:
+        issue.labels.remove(each)
+        tell(world, issue, who, "unlabeled", label=shape.label(world, issue.repository, each))
+
+
+def edit_text(world: World, issue: Issue, who: Actor, *, title: str | None, body: str | None) -> None:
+    """Change title or body (None leaves it), and tell what it was."""
+    before: JsonObject = {}
+    if title is not None and title != issue.title:
+        before["title"] = {"from": issue.title}
+        issue.title = title
+    if body is not None and body != issue.body:
+        before["body"] = {"from": issue.body or ""}
+        issue.body = check_body("Issue", body)
+    if before:
+        issue.updated_at = world.now()
+        tell(world, issue, who, "edited", changes=before)
+
+
+def set_state(world: World, issue: Issue, who: Actor, state: str, reason: str | None = None) -> None:
+    """Close or reopen; the same state again is no event."""
+    if state not in ("open", "closed"):
+        raise invalid(Fault(resource="Issue", field="state", code="invalid"))
+    if state == issue.state:
+        return
+    closing = state == "closed"
+    issue.state, issue.updated_at = state, world.now()
+    issue.closed_at = world.now() if closing else None
+    issue.closed_by = who.user if closing else None
+    issue.state_reason = None if issue.pull else (reason or "completed") if closing else "reopened"
+    tell(world, issue, who, "closed" if closing else "reopened")
+
+
+def add_comment(world: World, issue: Issue, who: Actor, body: str) -> Comment:
+    if not body.strip():
+        raise missing("IssueComment", "body")
+    now = world.now()
+    made = Comment(
+        id=world.next_id("comment"),
+        issue=issue,
+        author=who.user,
+        body=check_body("IssueComment", body),
+        created_at=now,
+        updated_at=now,
+        via=who.via,
+    )
+    issue.comments.append(made)
+    issue.updated_at = now
+    world.comments[made.id] = made
+    _tell_comment(world, made, who, "created")
+    return made
+
+
+def edit_comment(world: World, made: Comment, who: Actor, body: str) -> None:
+    before = {"body": {"from": made.body}}
+    made.body, made.updated_at = check_body("IssueComment", body), world.now()
+    _tell_comment(world, made, who, "edited", changes=before)
+
+
+def delete_comment(world: World, made: Comment, who: Actor) -> None:
+    made.issue.comments.remove(made)
+    del world.comments[made.id]
+    _tell_comment(world, made, who, "deleted")
+
+
+def _tell_comment(world: World, made: Comment, who: Actor, action: str, **parts: object) -> None:
+    issue = made.issue
+    shown = {"issue": shape.issue(world, issue), "comment": shape.comment(world, made)}
+    announce(world, issue.repository, who.user, "issue_comment", action, **shown, **parts)

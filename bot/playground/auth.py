@@ -1,0 +1,177 @@
+"""Who is calling, and whether they may: App keys, installation tokens, personal tokens."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.playground.nouns import Actor, App, Repository, Role, Token
+from bot.playground.refusals import Refused, bad_credentials, forbidden_app, forbidden_user, not_found
+from bot.playground.world import World
+
+_LEVELS = {"": 0, "read": 1, "write": 2, "admin": 3}
+_LONGEST_JWT = 600
+_CLOCK_DRIFT = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a request takes: one of these App permissions at this level, or this role for a person.
+
+    No permissions: any installation token will do. `app` asks for the App's own JWT instead.
+    """
+
+    permissions: tuple[str, ...] = ()
+    level: str = "read"
+    role: Role = Role.READ
+    app: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Nobody (no token), a person or an installation (`token`), or an App itself (`app`)."""
+
+    token: Token | None = None
+    app: App | None = None
+
+    @property
+    def name(self) -> str:
+        """For the request log."""
+        if self.token:
+            return self.token.user.login
+        return f"app:{self.app.slug}" if self.app else ""
+
+    def actor(self) -> Actor:
+        """Who acts; raises Refused 401 for nobody and for an App without an installation token."""
+        if self.token is None:
+            raise Refused(401, "Requires authentication")
+        return Actor(user=self.token.user, via=self.token.installation.app if self.token.installation else None)
+
+
+def make_key() -> tuple[str, str]:
+    """A new RSA key as GitHub makes one for an App: private and public PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()
+
+
+def authenticate(world: World, header: str) -> Caller:
+    """The caller that an Authorization header stands for; raises Refused 401."""
+    if not header:
+        return Caller()
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() == "basic":
+        return Caller(token=_token(world, _password(value)))
+    if scheme.lower() not in ("bearer", "token"):
+        raise bad_credentials()
+    if value.count(".") == 2:
+        return Caller(app=_app(world, value))
+    return Caller(token=_token(world, value))
+
+
+def _password(encoded: str) -> str:
+    try:
+        user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        raise bad_credentials() from None
+    return password or user
+
+
+def _token(world: World, value: str) -> Token:
+    known = world.tokens.get(value.strip())
+    if known is None or (known.expires_at is not None and known.expires_at <= world.now()):
+        raise bad_credentials()
+    if known.installation and known.installation.id not in world.installations:
+        raise bad_credentials()
+    return known
+
+
+def _app(world: World, value: str) -> App:
+    """Verify an App's JWT as GitHub does: RS256 by the App's key, at most ten minutes long, issued in the past."""
+    try:
+        claims = jwt.decode(value, options={"verify_signature": False})
+        issuer = str(claims.get("iss", ""))
+        app = next(each for each in world.apps.values() if issuer in (str(each.id), each.client_id))
+        options = {
+            "verify_exp": False,
+            "verify_iat": False,
+            "verify_nbf": False,
+            "verify_iss": False,
+            "verify_sub": False,
+        }
+        claims = jwt.decode(value, app.public_key, algorithms=["RS256"], options=options)  # type: ignore[arg-type]  # PyJWT's TypedDict
+    except StopIteration:
+        raise Refused(404, "Integration not found") from None
+    except jwt.InvalidTokenError:
+        raise Refused(401, "A JSON web token could not be decoded") from None
+    _check_times(world, claims.get("exp"), claims.get("iat"))
+    return app
+
+
+def _check_times(world: World, expires: object, issued: object) -> None:
+    now = world.now().timestamp()
+    if not isinstance(expires, int | float) or expires <= now:
+        raise Refused(
+            401,
+            "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
+        )
+    if expires > now + _LONGEST_JWT + _CLOCK_DRIFT:
+        raise Refused(401, "'Expiration time' claim ('exp') is too far in the future")
+    if not isinstance(issued, int | float) or issued > now + _CLOCK_DRIFT:
+        raise Refused(
+            401, "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
+        )
+
+
+def check(world: World, caller: Caller, where: Repository | None, needs: Needs) -> None:
+    """Raise Refused where the caller may not do this."""
+    if needs.app:
+        if caller.app is None:
+            raise Refused(401, "A JSON web token could not be decoded")
+        return
+    if caller.app is not None:
+        raise Refused(401, "Bad credentials")
+    if where is None:
+        return
+    if caller.token is None:
+        _check_anonymous(where, needs)
+    elif caller.token.installation:
+        _check_installation(caller.token, where, needs)
+    else:
+        _check_person(world, caller.token, where, needs)
+
+
+def _check_anonymous(where: Repository, needs: Needs) -> None:
+    if where.private:
+        raise not_found()
+    if _LEVELS[needs.level] > 1:
+        raise Refused(401, "Requires authentication")
+
+
+def _check_installation(token: Token, where: Repository, needs: Needs) -> None:
+    wanted = ",".join(f"{name}={needs.level}" for name in needs.permissions)
+    if where.id not in token.repository_ids:
+        if where.private:
+            raise not_found()
+        if _LEVELS[needs.level] > 1:
+            raise forbidden_app(wanted)
+        return
+    held = max((_LEVELS[token.permissions.get(name, "")] for name in needs.permissions), default=_LEVELS[needs.level])
+    if held < _LEVELS[needs.level]:
+        raise forbidden_app(wanted)
+
+
+def _check_person(world: World, token: Token, where: Repository, needs: Needs) -> None:
+    role = world.role(token.user, where)
+    if role < Role.READ:
+        raise not_found()
+    if role < needs.role:
+        raise forbidden_user()

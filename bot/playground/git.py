@@ -1,0 +1,277 @@
+"""Bare git repositories on disk, driven by the git command line; the playground's only door to a process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+ZERO = "0" * 40
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
+
+
+class GitFailed(Exception):
+    """git said no; the text is its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitInfo:
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Person
+    authored_at: datetime
+    committer: Person
+    committed_at: datetime
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One file of a diff. `patch` begins at its first hunk header and is empty for a binary file."""
+
+    path: str
+    previous: str
+    status: str
+    sha: str
+    additions: int
+    deletions: int
+    patch: str
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """What git needs and nothing of the host's: no configuration, no credentials, no prompts."""
+    fixed = {
+        "PATH": os.defpath,
+        "HOME": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+    }
+    return {**fixed, **extra}
+
+
+def git(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, ok: Sequence[int] = (0,)) -> bytes:
+    """Run git to its end; its standard output. Raises GitFailed on any exit code outside `ok`."""
+    program = shutil.which("git")
+    if program is None:
+        raise GitFailed("git is not installed: install it and start again")
+    done = subprocess.run(  # noqa: S603 - fixed program, arguments are built here and never reach a shell
+        [program, *arguments], input=stdin, capture_output=True, env=environment(**(env or {})), check=False
+    )
+    if done.returncode not in ok:
+        raise GitFailed(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed")
+    return done.stdout
+
+
+class BareRepository:
+    """One bare repository."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, default_branch: str) -> BareRepository:
+        """Make an empty one that takes pushes over HTTP and hides what GitHub hides."""
+        git("init", "--quiet", "--bare", f"--initial-branch={default_branch}", str(path))
+        made = cls(path)
+        for key, value in (
+            ("http.receivepack", "true"),
+            ("receive.hideRefs", "refs/pull"),
+            ("uploadpack.allowAnySHA1InWant", "true"),
+            ("core.logAllRefUpdates", "false"),
+            ("gc.auto", "0"),
+        ):
+            made.run("config", key, value)
+        return made
+
+    def run(
+        self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, ok: Sequence[int] = (0,)
+    ) -> bytes:
+        return git("-C", str(self.path), *arguments, stdin=stdin, env=env, ok=ok)
+
+    def text(self, *arguments: str) -> str:
+        return self.run(*arguments).decode(errors="replace").strip()
+
+    def refs(self) -> dict[str, str]:
+        """Every ref and the object it points at."""
+        lines = self.text("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        return dict(line.split(" ", 1) for line in lines)
+
+    def resolve(self, name: str) -> str | None:
+        """The commit that `name` (a ref, a branch, a SHA) stands for."""
+        if name.startswith("-"):
+            return None
+        found = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1, 128)).decode().strip()
+        return found or None
+
+    def branch(self, name: str) -> str | None:
+        return self.resolve(f"refs/heads/{name}")
+
+    def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
+        """Point `ref` at `new`; when `old` is given, only if it still points there."""
+        self.run("update-ref", ref, new, *([old] if old is not None else []))
+
+    def delete_ref(self, ref: str) -> None:
+        self.run("update-ref", "-d", ref)
+
+    def fetch_from(self, other: BareRepository, sha: str, ref: str) -> None:
+        """Bring the commit `sha` of another repository here, and point `ref` at it."""
+        if other.path != self.path:
+            self.run("fetch", "--quiet", "--no-tags", str(other.path), sha)
+        self.set_ref(ref, sha)
+
+    def commit(self, sha: str) -> CommitInfo:
+        shape = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B"
+        fields = self.run("show", "--no-patch", f"--format={shape}", sha).decode(errors="replace").split("\0")
+        return CommitInfo(
+            sha=fields[0],
+            tree=fields[1],
+            parents=tuple(fields[2].split()),
+            author=Person(name=fields[3], email=fields[4]),
+            authored_at=datetime.fromtimestamp(int(fields[5]), UTC),
+            committer=Person(name=fields[6], email=fields[7]),
+            committed_at=datetime.fromtimestamp(int(fields[8]), UTC),
+            message=fields[9].rstrip("\n"),
+        )
+
+    def log(self, base: str | None, head: str, limit: int = 250) -> list[CommitInfo]:
+        """The commits of `head` that are not in `base`, oldest first."""
+        span = [head, f"^{base}"] if base else [head]
+        shas = self.text("rev-list", "--reverse", f"--max-count={limit}", *span).split()
+        return [self.commit(sha) for sha in shas]
+
+    def merge_base(self, one: str, two: str) -> str | None:
+        return self.run("merge-base", one, two, ok=(0, 1)).decode().strip() or None
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        return self.merge_base(old, new) == old
+
+    def count(self, base: str, head: str) -> int:
+        """How many commits `head` is ahead of `base`."""
+        return int(self.text("rev-list", "--count", head, f"^{base}"))
+
+    def read(self, sha: str, path: str) -> bytes | None:
+        """The file's bytes at a commit."""
+        listed = self.entry(sha, path)
+        return self.run("cat-file", "blob", listed[1]) if listed and listed[0] == "blob" else None
+
+    def entry(self, sha: str, path: str) -> tuple[str, str] | None:
+        """Type (blob or tree) and object id of a path at a commit."""
+        line = self.run("ls-tree", "--full-tree", sha, "--", path).decode(errors="replace").strip()
+        if not line:
+            return None
+        _mode, kind, rest = line.split(" ", 2)
+        return kind, rest.split("\t")[0]
+
+    def listing(self, tree: str) -> list[tuple[str, str, str, int]]:
+        """The entries of a tree: type, object id, name, size in bytes."""
+        found = []
+        for line in self.run("ls-tree", "-z", "-l", tree).decode(errors="replace").split("\0"):
+            if line:
+                facts, name = line.split("\t", 1)
+                _mode, kind, oid, size = facts.split()
+                found.append((kind, oid, name, 0 if size == "-" else int(size)))
+        return found
+
+    def changes(self, base: str, head: str) -> list[FileChange]:
+        """The diff between two commits or trees, file by file."""
+        raw = self.run("diff", "--raw", "-z", "-M", "--no-abbrev", base, head).decode(errors="replace").split("\0")
+        numbers = self.run("diff", "--numstat", "-M", base, head, "--").decode(errors="replace").splitlines()
+        patches = split_patches(self.run("diff", "-M", "--no-color", base, head).decode(errors="replace"))
+        rows = list(_raw_rows(raw))
+        return [_change(row, number, patch) for row, number, patch in zip(rows, numbers, patches, strict=True)]
+
+    def shifts(self, old: str, new: str, path: str) -> list[tuple[int, int, int]]:
+        """What changed in a file: first old line, number of old lines, lines gained. An insertion has no old lines."""
+        diff = self.run("diff", "--unified=0", "--no-color", old, new, "--", path).decode(errors="replace")
+        found = []
+        for start, count, added in _HUNK.findall(diff):
+            lines, gained = int(count or 1), int(added or 1)
+            found.append((int(start) if lines else int(start) + 1, lines, gained - lines))
+        return found
+
+    def edit(
+        self, parent: str | None, files: Mapping[str, bytes | None], message: str, author: Person, committer: Person
+    ) -> str:
+        """A new commit on `parent` with these files written (None deletes); its SHA. Moves no ref."""
+        with tempfile.TemporaryDirectory() as scratch:
+            env = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
+            if parent:
+                self.run("read-tree", parent, env=env)
+            rows = [self._index_row(parent, path, content) for path, content in files.items()]
+            self.run("update-index", "-z", "--index-info", stdin=b"".join(rows), env=env)
+            tree = self.run("write-tree", env=env).decode().strip()
+        return self.commit_tree(tree, [parent] if parent else [], message, author, committer)
+
+    def _index_row(self, parent: str | None, path: str, content: bytes | None) -> bytes:
+        if content is None:
+            return f"0 {ZERO}\t{path}\0".encode()
+        blob = self.run("hash-object", "-w", "--stdin", stdin=content).decode().strip()
+        mode = self.text("ls-tree", "--full-tree", parent, "--", path).split(" ")[0] if parent else ""
+        return f"{mode or '100644'} {blob}\t{path}\0".encode()
+
+    def commit_tree(self, tree: str, parents: Sequence[str], message: str, author: Person, committer: Person) -> str:
+        env = {
+            "GIT_AUTHOR_NAME": author.name,
+            "GIT_AUTHOR_EMAIL": author.email,
+            "GIT_COMMITTER_NAME": committer.name,
+            "GIT_COMMITTER_EMAIL": committer.email,
+        }
+        flags = [flag for parent in parents for flag in ("-p", parent)]
+        return self.run("commit-tree", tree, *flags, stdin=message.encode(), env=env).decode().strip()
+
+    def merged_tree(self, base: str, head: str) -> str | None:
+        """The tree of merging `head` into `base`; None when they conflict."""
+        done = self.run("merge-tree", "--write-tree", base, head, ok=(0, 1)).decode(errors="replace").splitlines()
+        clean = len(done) == 1
+        return done[0] if clean else None
+
+
+def split_patches(diff: str) -> list[str]:
+    """Each file's hunks, without the header that git writes before them."""
+    found = []
+    for part in ("\n" + diff).split("\ndiff --git ")[1:]:
+        start = part.find("\n@@ ")
+        found.append(part[start + 1 :].rstrip("\n") if start >= 0 else "")
+    return found
+
+
+def _raw_rows(raw: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Status, object id, old path, new path of each file in `git diff --raw -z`."""
+    rows, at = [], 0
+    while at < len(raw) and raw[at].startswith(":"):
+        _old_mode, _new_mode, old, new, status = raw[at].split(" ")
+        renamed = status[0] in "RC"
+        rows.append((status[0], old if status[0] == "D" else new, raw[at + 1], raw[at + 2] if renamed else raw[at + 1]))
+        at += 3 if renamed else 2
+    return rows
+
+
+def _change(row: tuple[str, str, str, str], numbers: str, patch: str) -> FileChange:
+    status, oid, old, new = row
+    added, removed, _name = numbers.split("\t", 2)
+    return FileChange(
+        path=new,
+        previous=old if old != new else "",
+        status=_STATUS[status],
+        sha=oid,
+        additions=int(added) if added.isdigit() else 0,
+        deletions=int(removed) if removed.isdigit() else 0,
+        patch=patch,
+    )

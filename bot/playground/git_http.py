@@ -1,0 +1,107 @@
+"""git over smart HTTP: clone, fetch and push through `git http-backend`, with the token as Basic password."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+from bot.playground.acts.pulls import pushed
+from bot.playground.auth import Caller, authenticate
+from bot.playground.git import ZERO, BareRepository, git
+from bot.playground.nouns import Repository, Role
+from bot.playground.refusals import Refused
+from bot.playground.rest.dispatch import Request, Response
+from bot.playground.world import World
+
+_PATH = re.compile(r"^/(?P<owner>[^/]+)/(?P<repo>[^/]+?)\.git(?P<rest>/info/refs|/git-upload-pack|/git-receive-pack)$")
+_REALM = {"WWW-Authenticate": 'Basic realm="GitHub"'}
+
+
+def is_git(path: str) -> bool:
+    return _PATH.match(path) is not None
+
+
+def serve(world: World, request: Request) -> Response:
+    """Answer one request of a git client. A push announces each ref that moved."""
+    caller = Caller()
+    try:
+        caller = authenticate(world, request.headers.get("authorization", ""))
+        where, writing = _target(world, request, caller)
+        with world.lock:
+            before = where.git.refs()
+            response = _backend(where.git, request, caller)
+            if writing and request.method == "POST":
+                _announce(world, where, caller, before)
+            return response
+    except Refused as refused:
+        headers = {"Content-Type": "text/plain; charset=utf-8", **(_REALM if refused.status == 401 else {})}
+        return Response(status=refused.status, headers=headers, body=f"{refused.message}\n".encode(), actor=caller.name)
+
+
+def _target(world: World, request: Request, caller: Caller) -> tuple[Repository, bool]:
+    """The repository, and whether this is a push; raises Refused when the caller may not."""
+    match = _PATH.match(request.path)
+    assert match is not None
+    writing = "git-receive-pack" in (request.query + match["rest"])
+    with world.lock:
+        try:
+            where = world.repository(match["owner"], match["repo"])
+        except Refused:
+            raise _unseen(caller) from None
+        _check(world, caller, where, writing=writing)
+    return where, writing
+
+
+def _unseen(caller: Caller) -> Refused:
+    """What does not exist and what may not be seen look the same; nobody is asked to say who they are first."""
+    return Refused(404, "Repository not found.") if caller.token else Refused(401, "Authentication required")
+
+
+def _check(world: World, caller: Caller, where: Repository, *, writing: bool) -> None:
+    token = caller.token
+    if token is None:
+        if writing or where.private:
+            raise Refused(401, "Authentication required")
+    elif token.installation:
+        level = token.permissions.get("contents", "")
+        if where.id not in token.repository_ids and (writing or where.private):
+            raise _unseen(caller)
+        if level != "write" and (writing or level != "read"):
+            raise Refused(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
+    else:
+        role = world.role(token.user, where)
+        if role < Role.READ:
+            raise _unseen(caller)
+        if writing and role < Role.WRITE:
+            raise Refused(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
+
+
+def _backend(bare: BareRepository, request: Request, caller: Caller) -> Response:
+    """Run git's own CGI."""
+    body = gzip.decompress(request.body) if request.headers.get("content-encoding") == "gzip" else request.body
+    match = _PATH.match(request.path)
+    assert match is not None
+    env = {
+        "GIT_PROJECT_ROOT": str(bare.path.parent),
+        "GIT_HTTP_EXPORT_ALL": "1",
+        "PATH_INFO": f"/{bare.path.name}{match['rest']}",
+        "REQUEST_METHOD": request.method,
+        "QUERY_STRING": request.query,
+        "CONTENT_TYPE": request.headers.get("content-type", ""),
+        "CONTENT_LENGTH": str(len(body)),
+        "REMOTE_USER": caller.name,
+        "REMOTE_ADDR": "127.0.0.1",
+        "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
+    }
+    head, _, content = git("http-backend", stdin=body, env=env).partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+    status = int(headers.pop("Status", "200").split()[0])
+    return Response(status=status, headers=headers, body=content, actor=caller.name)
+
+
+def _announce(world: World, where: Repository, caller: Caller, before: dict[str, str]) -> None:
+    after = where.git.refs()
+    for ref in sorted(before.keys() | after.keys()):
+        old, new = before.get(ref, ZERO), after.get(ref, ZERO)
+        if old != new and not ref.startswith("refs/pull/"):
+            pushed(world, where, caller.actor(), ref, old, new)

@@ -1,0 +1,1 @@
+"""GitHub's REST API, one module a resource: thin handlers over the acts."""

@@ -1,0 +1,218 @@
+"""Everything that exists in the playground, and how to find it. Change it only while holding `lock`."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from queue import SimpleQueue
+
+from bot.playground.deliveries import Delivery, Notice
+from bot.playground.git import BareRepository
+from bot.playground.nouns import (
+    App,
+    CheckRun,
+    Comment,
+    Installation,
+    Issue,
+    Reaction,
+    Repository,
+    Review,
+    ReviewComment,
+    Role,
+    Thread,
+    Token,
+    User,
+)
+from bot.playground.refusals import Fault, invalid, not_found
+
+TOKEN_LIFE = timedelta(hours=1)
+
+# Ids begin where GitHub's are today: most are past 32 bits.
+_FIRST_ID = {
+    "user": 190_000_001,
+    "app": 1_200_001,
+    "installation": 60_000_001,
+    "repository": 900_000_001,
+    "label": 7_000_000_001,
+    "issue": 3_000_000_001,
+    "comment": 2_700_000_001,
+    "review": 2_600_000_001,
+    "review_comment": 2_400_000_001,
+    "thread": 9_000_001,
+    "reaction": 300_000_001,
+    "check_run": 50_000_000_001,
+    "delivery": 180_000_000_001,
+}
+
+
+def utc_now() -> datetime:
+    """The time, to the second, as GitHub shows it."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+class World:
+    """The state. `outbox` holds webhooks not yet sent, events to be set when reached, and None for the end."""
+
+    def __init__(self, root: Path, clock: Callable[[], datetime] = utc_now) -> None:
+        self.root = root
+        self.now = clock
+        self.base_url = ""
+        self.lock = threading.RLock()
+        self.users: dict[int, User] = {}
+        self.apps: dict[int, App] = {}
+        self.installations: dict[int, Installation] = {}
+        self.repositories: dict[int, Repository] = {}
+        self.comments: dict[int, Comment] = {}
+        self.reviews: dict[int, Review] = {}
+        self.review_comments: dict[int, ReviewComment] = {}
+        self.threads: dict[int, Thread] = {}
+        self.check_runs: dict[int, CheckRun] = {}
+        self.tokens: dict[str, Token] = {}
+        self.deliveries: list[Delivery] = []
+        self.outbox: SimpleQueue[Notice | threading.Event | None] = SimpleQueue()
+        self._counters: dict[str, Iterator[int]] = {kind: itertools.count(at) for kind, at in _FIRST_ID.items()}
+
+    def next_id(self, kind: str) -> int:
+        return next(self._counters[kind])
+
+    # Adding people, apps and repositories.
+
+    def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> User:
+        if any(user.login.lower() == login.lower() for user in self.users.values()):
+            raise invalid(Fault(resource="User", field="login", code="already_exists"))
+        made = User(
+            id=self.next_id("user"),
+            login=login,
+            name=name or login,
+            type=kind,
+            created_at=self.now(),
+            app_slug=app_slug,
+        )
+        self.users[made.id] = made
+        return made
+
+    def add_repository(
+        self,
+        owner: User,
+        name: str,
+        *,
+        private: bool = False,
+        default_branch: str = "main",
+        description: str = "",
+        parent: Repository | None = None,
+    ) -> Repository:
+        number = self.next_id("repository")
+        bare = BareRepository.create(self.root / f"{number}.git", default_branch)
+        now = self.now()
+        made = Repository(
+            id=number,
+            owner=owner,
+            name=name,
+            private=private,
+            default_branch=default_branch,
+            description=description,
+            git=bare,
+            created_at=now,
+            pushed_at=now,
+            parent=parent,
+            roles={owner.id: Role.ADMIN},
+        )
+        self.repositories[number] = made
+        return made
+
+    # Finding.
+
+    def user(self, login: str) -> User:
+        """Raises Refused 404."""
+        for user in self.users.values():
+            if user.login.lower() == login.lower():
+                return user
+        raise not_found()
+
+    def repository(self, owner: str, name: str) -> Repository:
+        """Raises Refused 404."""
+        wanted = f"{owner}/{name}".lower()
+        for repository in self.repositories.values():
+            if repository.full_name.lower() == wanted:
+                return repository
+        raise not_found()
+
+    def issue(self, repository: Repository, number: int) -> Issue:
+        """An issue or a pull request's conversation; raises Refused 404."""
+        if number not in repository.issues:
+            raise not_found()
+        return repository.issues[number]
+
+    def comment(self, repository: Repository, number: int) -> Comment:
+        found = self.comments.get(number)
+        if found is None or found.issue.repository is not repository:
+            raise not_found()
+        return found
+
+    def review_comment(self, repository: Repository, number: int) -> ReviewComment:
+        found = self.review_comments.get(number)
+        if found is None or found.thread.issue.repository is not repository:
+            raise not_found()
+        return found
+
+    def check_run(self, repository: Repository, number: int) -> CheckRun:
+        found = self.check_runs.get(number)
+        if found is None or found.repository is not repository:
+            raise not_found()
+        return found
+
+    def installations_on(self, repository: Repository) -> list[Installation]:
+        return [each for each in self.installations.values() if repository.id in each.repository_ids]
+
+    def open_pulls(self, repository: Repository, branch: str) -> list[Issue]:
+        """Open pull requests, in any repository, whose head is this branch."""
+        return [
+            issue
+            for each in self.repositories.values()
+            for issue in each.issues.values()
+            if issue.pull
+            and issue.state == "open"
+            and issue.pull.head_repository is repository
+            and issue.pull.head_ref == branch
+        ]
+
+    # Who may do what.
+
+    def role(self, user: User, repository: Repository) -> Role:
+        """What this account may do; everybody reads what is public."""
+        granted = repository.roles.get(user.id, Role.NONE)
+        return granted if repository.private else max(granted, Role.READ)
+
+    def issue_token(self, user: User) -> Token:
+        """A personal access token."""
+        made = Token(value=f"ghp_{secrets.token_hex(18)}", user=user)
+        self.tokens[made.value] = made
+        return made
+
+    def issue_installation_token(
+        self, installation: Installation, repository_ids: frozenset[int], permissions: dict[str, str]
+    ) -> Token:
+        """A token that ends in an hour."""
+        made = Token(
+            value=f"ghs_{secrets.token_hex(18)}",
+            user=installation.app.bot,
+            expires_at=self.now() + TOKEN_LIFE,
+            installation=installation,
+            repository_ids=repository_ids,
+            permissions=permissions,
+        )
+        self.tokens[made.value] = made
+        return made
+
+    def react(self, reactions: list[Reaction], user: User, content: str) -> tuple[Reaction, bool]:
+        """The user's reaction of this kind, and whether it is new: the same one twice is one."""
+        for reaction in reactions:
+            if reaction.user is user and reaction.content == content:
+                return reaction, False
+        made = Reaction(id=self.next_id("reaction"), user=user, content=content, created_at=self.now())
+        reactions.append(made)
+        return made, True
