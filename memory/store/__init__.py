@@ -6,6 +6,7 @@ is one transaction unless it says otherwise. A Store belongs to one process: aft
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -102,5 +103,8 @@ def open_store(url: str) -> Store:
     this code, StoreUnavailable for a server that does not answer.
     """
     database = connect(url)
-    migrate(database)
+    with ExitStack() as closed_on_error:
+        closed_on_error.callback(database.engine.dispose)
+        migrate(database)
+        closed_on_error.pop_all()
     return Store(database)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,13 +29,14 @@ from sqlalchemy import (
     make_url,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
 from memory.store.errors import StoreError, StoreUnavailable
 
 BUSY_SECONDS = 30.0
+USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
 _WRITE = "apprentice_write"
 
 
@@ -67,7 +69,7 @@ def connect(url: str) -> Database:
     if parsed.get_backend_name() == "sqlite":
         return Database(_sqlite(parsed))
     engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
-    _refuse_inherited_connections(engine)
+    _start_afresh_after_fork(engine)
     return Database(engine)
 
 
@@ -93,15 +95,16 @@ def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise StoreError(f"not a database URL: {url!r}; use sqlite:////absolute/path.db or postgresql://…") from error
+        # Without the URL: one that cannot be taken apart cannot have its password removed.
+        raise StoreError("the database URL cannot be read; " + USE) from error
     if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
-        raise StoreError(f"no support for {parsed.drivername}: use sqlite:////absolute/path.db or postgresql://…")
+        raise StoreError(f"databases of kind {parsed.drivername} are not supported; {USE}")
     return parsed
 
 
 def _sqlite(url: URL) -> Engine:
     if not url.database or url.database.startswith((":memory:", "file:")):
-        raise StoreError("SQLite needs a plain file that processes can share: sqlite:////absolute/path.db")
+        raise StoreError(f"SQLite needs a plain file that processes can share; {USE}")
     try:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -109,7 +112,7 @@ def _sqlite(url: URL) -> Engine:
     engine = create_engine(url.set(drivername="sqlite+pysqlite"), connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
-    _refuse_inherited_connections(engine)
+    _start_afresh_after_fork(engine)
     return engine
 
 
@@ -141,21 +144,18 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _refuse_inherited_connections(engine: Engine) -> None:
-    """A connection must not be used on both sides of a fork: a child opens its own."""
+def _start_afresh_after_fork(engine: Engine) -> None:
+    """A connection must not be used, nor closed, on both sides of a fork: a child lets it be and opens its own."""
+    watched = weakref.ref(engine)
+    inherited: list[Pool] = []
 
-    def remember(_connection: object, entry: ConnectionPoolEntry) -> None:
-        entry.info["pid"] = os.getpid()
+    def in_child() -> None:
+        forked = watched()
+        if forked is not None:
+            inherited.append(forked.pool)
+            forked.dispose(close=False)
 
-    def check(_connection: object, entry: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
-        if entry.info["pid"] != os.getpid():
-            # The pool's documented way to forget a connection; its stubs do not know it.
-            entry.dbapi_connection = None  # type: ignore[misc]
-            proxy.dbapi_connection = None  # type: ignore[misc]
-            raise DisconnectionError("this connection belongs to the parent process")
-
-    event.listen(engine, "connect", remember)
-    event.listen(engine, "checkout", check)
+    os.register_at_fork(after_in_child=in_child)
 
 
 @contextmanager
@@ -165,10 +165,10 @@ def _translated() -> Iterator[None]:
         yield
     except (OperationalError, InterfaceError, PoolExhausted) as error:
         raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
-    except DBAPIError as error:
+    except StatementError as error:
         raise StoreError(f"the database refused: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:
-    cause = error.orig if isinstance(error, DBAPIError) else error
+    cause = error.orig if isinstance(error, StatementError) else error
     return str(cause).strip().partition("\n")[0]

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import psycopg
+import pytest
 import redis
 
 
@@ -20,3 +26,19 @@ def test_postgresql_is_empty_and_has_vectors(postgresql_url: str) -> None:
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
         connection.execute("CREATE EXTENSION vector")
         assert connection.execute("SELECT '[3,4]'::vector <-> '[0,0]'").fetchone() == (5.0,)
+
+
+@pytest.mark.parametrize(("ci", "told"), [("true", "1 error"), ("", "1 skipped")])
+def test_ci_insists_on_its_servers(ci: str, told: str, tmp_path: Path) -> None:
+    """Where Redis is not installed its tests are skipped with a reason, but in CI they fail."""
+    this = f"{Path(__file__)}::test_redis_is_empty_and_remembers"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rs", "-p", "no:randomly", this],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CI": ci, "PATH": str(tmp_path), "PYTEST_ADDOPTS": ""},
+        cwd=Path(__file__).parents[2],
+    )
+    assert told in run.stdout
+    assert "redis-server is not installed" in run.stdout
+    assert run.returncode == (1 if ci else 0)

@@ -1,0 +1,104 @@
+"""Experiences and their vectors."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+
+from memory.model import AttemptOutcome, EditShape, Experience, Family
+from memory.store import Store, StoreError
+
+
+def experience(experience_id: str, created_at: datetime, *, repository: str = "o/r") -> Experience:
+    return Experience(
+        id=experience_id,
+        repository=repository,
+        task_id="t1",
+        error_type="TypeError",
+        family=Family.TYPE,
+        signature="unsupported operand",
+        path="a/b.py",
+        strategy="guard",
+        outcome=AttemptOutcome.PROVEN,
+        reflection="the guard held",
+        patch="--- a\n+++ b\n",
+        shape=EditShape(template="guard", before="x", after="x or y"),
+        created_at=created_at,
+    )
+
+
+def test_experiences_come_back_newest_first(store: Store, now: datetime) -> None:
+    """Experiences are listed newest first, of one repository or all, as many as asked for."""
+    old, new = experience("a", now), experience("b", now + timedelta(seconds=1))
+    other = experience("c", now + timedelta(seconds=2), repository="o/other")
+    assert [store.experiences.add(each, f"text of {each.id}") for each in (new, old, other)] == [True] * 3
+    assert store.experiences.all() == [other, new, old]
+    assert store.experiences.all(limit=2) == [other, new]
+    assert store.experiences.all(repository="o/r") == [new, old]
+    assert store.experiences.get("a") == old
+    assert store.experiences.get("z") is None
+    assert store.experiences.texts(repository="o/r") == {"b": "text of b", "a": "text of a"}
+    assert len(store.experiences.texts()) == 3
+
+
+def test_a_known_experience_stays_as_it_was(store: Store, now: datetime) -> None:
+    """Adding an id again changes neither the experience nor its text."""
+    assert store.experiences.add(experience("a", now), "first")
+    assert not store.experiences.add(experience("a", now, repository="o/other"), "second")
+    assert store.experiences.texts() == {"a": "first"}
+
+
+def test_vectors_keep_every_bit(store: Store, now: datetime) -> None:
+    """The matrix holds the very float32 values that were put, in the order of its ids, for each embedder apart."""
+    for name in ("b", "a", "c"):
+        store.experiences.add(experience(name, now), name)
+    put = {name: np.random.default_rng(seed).random(384, dtype=np.float32) for seed, name in enumerate("ba")}
+    store.experiences.put_vectors("mini", put)
+    ids, matrix = store.experiences.matrix("mini")
+    assert ids == ["a", "b"]
+    assert matrix.dtype == np.float32
+    assert np.array_equal(matrix, np.stack([put["a"], put["b"]]))
+    assert store.experiences.vectors_missing("mini") == [("c", "c")]
+    assert len(store.experiences.vectors_missing("other")) == 3
+    assert store.experiences.matrix("other")[1].shape == (0, 0)
+
+
+def test_a_matrix_can_be_of_one_repository(store: Store, now: datetime) -> None:
+    """Asked for one repository, the matrix leaves the others' vectors out."""
+    store.experiences.add(experience("a", now), "")
+    store.experiences.add(experience("b", now, repository="o/other"), "")
+    store.experiences.put_vectors("mini", {name: np.full(2, 1, dtype=np.float32) for name in "ab"})
+    assert store.experiences.matrix("mini", repository="o/other")[0] == ["b"]
+
+
+def test_a_vector_can_be_put_again(store: Store, now: datetime) -> None:
+    """A second vector of the same experience and embedder replaces the first."""
+    store.experiences.add(experience("a", now), "")
+    for value in (1, 2):
+        store.experiences.put_vectors("mini", {"a": np.full(3, value, dtype=np.float32)})
+    assert store.experiences.matrix("mini")[1].tolist() == [[2.0, 2.0, 2.0]]
+
+
+def test_what_is_forgotten_takes_its_vectors_along(store: Store, now: datetime) -> None:
+    """A deleted experience leaves no vector, and a vector that comes late for it is passed over."""
+    store.experiences.add(experience("a", now), "")
+    late = {"a": np.ones(3, dtype=np.float32)}
+    store.experiences.put_vectors("mini", late)
+    assert store.experiences.delete("a")
+    assert not store.experiences.delete("a")
+    store.experiences.put_vectors("mini", late)
+    assert store.experiences.matrix("mini")[0] == []
+
+
+def test_vectors_of_one_embedder_have_one_length(store: Store, now: datetime) -> None:
+    """A vector of another length under the same embedder id is refused: they could not be compared."""
+    store.experiences.add(experience("a", now), "")
+    store.experiences.add(experience("b", now), "")
+    store.experiences.put_vectors("mini", {"a": np.ones(3, dtype=np.float32)})
+    with pytest.raises(StoreError, match="give a new embedder a new id"):
+        store.experiences.put_vectors("mini", {"b": np.ones(4, dtype=np.float32)})
+    with pytest.raises(StoreError, match="differ in shape"):
+        store.experiences.put_vectors("flat", {"a": np.ones((1, 3), dtype=np.float32)})
+    assert store.experiences.matrix("mini")[0] == ["a"]
