@@ -1,0 +1,170 @@
+"""Failures, told apart: which family an error belongs to, which failure of a run comes first, and how to look it up."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections import Counter
+from pathlib import PurePosixPath
+
+from memory.model import Failure, Family, Frame
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+
+# Looked up along each builtin's method resolution order, so the nearest named ancestor decides.
+_ROOTS: dict[type[BaseException], Family] = {
+    AssertionError: Family.ASSERTION,
+    AttributeError: Family.ATTRIBUTE,
+    NameError: Family.NAME,
+    TypeError: Family.TYPE,
+    NotImplementedError: Family.TYPE,
+    ValueError: Family.VALUE,
+    LookupError: Family.LOOKUP,
+    ArithmeticError: Family.ARITHMETIC,
+    ImportError: Family.IMPORT,
+    StopIteration: Family.ITERATION,
+    StopAsyncIteration: Family.ITERATION,
+    GeneratorExit: Family.ITERATION,
+    RecursionError: Family.RECURSION,
+    SyntaxError: Family.SYNTAX,
+    TimeoutError: Family.TIMEOUT,
+    OSError: Family.IO,
+    EOFError: Family.IO,
+}
+
+# Well-known classes outside builtins, by name; what pytest itself raises stands first.
+_KNOWN: dict[str, Family] = {
+    "Failed": Family.ASSERTION,
+    "Timeout": Family.TIMEOUT,
+    "TimeoutExpired": Family.TIMEOUT,
+    "JSONDecodeError": Family.VALUE,
+    "FrozenInstanceError": Family.ATTRIBUTE,
+    "InvalidOperation": Family.ARITHMETIC,
+    "DivisionByZero": Family.ARITHMETIC,
+    "Overflow": Family.ARITHMETIC,
+    "UnsupportedOperation": Family.IO,
+    "ConversionSyntax": Family.VALUE,
+    "InvalidFileException": Family.IO,
+}
+
+_SUFFIXES: tuple[tuple[str, Family], ...] = (
+    ("DecodeError", Family.VALUE),
+    ("EncodeError", Family.VALUE),
+    ("ParseError", Family.VALUE),
+    ("ParserError", Family.VALUE),
+    ("ParsingError", Family.VALUE),
+    ("ValidationError", Family.VALUE),
+    ("ConversionError", Family.VALUE),
+    ("FormatError", Family.VALUE),
+    ("NotFoundError", Family.LOOKUP),
+    ("NotFound", Family.LOOKUP),
+    ("DoesNotExist", Family.LOOKUP),
+    ("ConnectionError", Family.IO),
+    ("TimeoutError", Family.TIMEOUT),
+    ("Timeout", Family.TIMEOUT),
+)
+
+
+def _builtin_family(name: str) -> Family | None:
+    found = getattr(builtins, name, None)
+    if not (isinstance(found, type) and issubclass(found, BaseException)):
+        return None
+    return next((_ROOTS[base] for base in found.__mro__ if base in _ROOTS), Family.OTHER)
+
+
+def family_of(error_type: str) -> Family:
+    """The family of an exception's class name. A dotted name is read by its last part; an unknown one by how it ends."""
+    name = error_type.rpartition(".")[2]
+    known = _KNOWN.get(name) or _builtin_family(name)
+    if known is not None:
+        return known
+    for suffix, family in _SUFFIXES:
+        if name.endswith(suffix):
+            return family
+    return next((family for root, family in _ROOTS.items() if name.endswith(root.__name__)), Family.OTHER)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether a file belongs to the tests and is therefore neither blamed nor edited."""
+    parts = PurePosixPath(path).parts
+    name = parts[-1] if parts else ""
+    if (
+        name == "conftest.py"
+        or name.startswith("test_")
+        or name.endswith("_test.py")
+        or name in ("tests.py", "test.py")
+    ):
+        return True
+    return any(part in ("tests", "test") for part in parts[:-1])
+
+
+def innermost(frames: tuple[Frame, ...]) -> Frame | None:
+    """The frame nearest to the error that is not a test's, if there is one."""
+    return next((frame for frame in reversed(frames) if not is_test_path(frame.path)), None)
+
+
+def _error_type(result: TestResult) -> str:
+    # pytest-timeout fails a test through pytest.fail, which would read as a failed expectation.
+    if result.error_type == "Failed" and result.message.startswith("Timeout"):
+        return "Timeout"
+    return result.error_type
+
+
+def _is_collection_error(result: TestResult) -> bool:
+    return result.outcome is TestOutcome.ERROR and "::" not in result.id
+
+
+def failure_of(report: TestReport) -> Failure | None:
+    """The primary failure of a run, None when nothing failed.
+
+    Errors of collection come first, because they hide the tests behind them. Otherwise the largest group of tests that
+    broke with the same error at the same place; between equals, the group that was seen first.
+    """
+    failing = report.failing()
+    candidates = [result for result in failing if _is_collection_error(result)] or list(failing)
+    if not candidates:
+        return None
+    keys = [(_error_type(result), innermost(result.frames)) for result in candidates]
+    largest = Counter(keys).most_common(1)[0][0]
+    group = [result for result, key in zip(candidates, keys, strict=True) if key == largest]
+    first = group[0]
+    return Failure(
+        error_type=_error_type(first),
+        family=family_of(_error_type(first)),
+        message=first.message,
+        frames=first.frames,
+        failing_tests=tuple(result.id for result in group),
+    )
+
+
+_NOISE: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "<address>"),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[\w.~-]*[/\\])+[\w.-]+"), "<path>"),
+    (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
+    (re.compile(r"(?<![A-Za-z_<])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"), "<number>"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def normalised(text: str) -> str:
+    """`text` in one line without what differs between two runs of the same failure: addresses, paths, ids, numbers."""
+    for pattern, replacement in _NOISE:
+        text = pattern.sub(replacement, text)
+    return text.strip()
+
+
+def _test_name(test_id: str) -> str:
+    name = test_id.rpartition("::")[2] or test_id
+    return PurePosixPath(name.partition("[")[0]).name
+
+
+def signature(failure: Failure) -> str:
+    """What a failure is looked up by: error type, message without noise, functions from the error outwards, test names."""
+    functions = dict.fromkeys(f.function for f in reversed(failure.frames) if not is_test_path(f.path))
+    tests = dict.fromkeys(_test_name(test) for test in failure.failing_tests)
+    parts = (
+        failure.error_type,
+        normalised(failure.message)[:300],
+        " ".join(list(functions)[:5]),
+        " ".join(list(tests)[:5]),
+    )
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,44 @@
+"""The project's modules by their import names: who defines what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from workers.repair.classify import is_test_path
+
+
+def module_name(path: str) -> str:
+    """The dotted name that a file is imported by; a leading `src` is left out."""
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    if parts and parts[0] in ("src", "lib"):
+        parts = parts[1:]
+    if parts and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+class Project:
+    """All sources of the project, searched on demand."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self._sources = {path: text for path, text in sources.items() if not is_test_path(path)}
+
+    def defining(self, name: str) -> tuple[str, ...]:
+        """Import names of the modules that define `name` at their top level, shortest first."""
+        pattern = re.compile(rf"^(?:(?:async )?def |class )?{re.escape(name)}\b\s*[(:=]", re.MULTILINE)
+        found = [module_name(path) for path, text in self._sources.items() if pattern.search(text)]
+        return tuple(sorted(found, key=lambda module: (module.count("."), module)))
+
+    def modules(self, name: str) -> tuple[str, ...]:
+        """Import names of the modules whose last part is `name`."""
+        found = [module_name(path) for path in self._sources]
+        return tuple(sorted(module for module in found if module.rpartition(".")[2] == name))
+
+    def definitions(self, module: str) -> tuple[str, ...]:
+        """What a module defines at its top level."""
+        text = next((text for path, text in self._sources.items() if module_name(path) == module), "")
+        return tuple(
+            dict.fromkeys(re.findall(r"^(?:(?:async )?def |class )?([A-Za-z_]\w*)\b\s*[(:=]", text, re.MULTILINE))
+        )

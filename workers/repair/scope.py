@@ -1,0 +1,192 @@
+"""What is defined where in a module, read from its syntax tree: the stock of names that edits draw from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """How something is called: parameter names without the receiver, and how many of them have no default."""
+
+    name: str
+    parameters: tuple[str, ...]
+    required: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionScope:
+    """One function or method. `qualname` is dotted; `receiver` its first parameter if a method, `owner` its class."""
+
+    qualname: str
+    owner: str
+    receiver: str
+    first_line: int
+    last_line: int
+    parameters: tuple[str, ...]
+    local_names: tuple[str, ...]
+    is_async: bool
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassScope:
+    """One class: attributes set on it or through self, methods, and the names of its bases."""
+
+    name: str
+    bases: tuple[str, ...]
+    attributes: tuple[str, ...]
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleScope:
+    """One module. `variables` are top-level names that are no definitions; `modules` imported modules' local names."""
+
+    functions: tuple[FunctionScope, ...]
+    classes: Mapping[str, ClassScope]
+    variables: tuple[str, ...]
+    definitions: tuple[str, ...]
+    imported: tuple[str, ...]
+    modules: tuple[str, ...]
+    attributes: tuple[str, ...]
+    keywords: tuple[str, ...]
+    strings: tuple[str, ...]
+
+    def function_at(self, line: int) -> FunctionScope | None:
+        """The innermost function around a line."""
+        around = [f for f in self.functions if f.first_line <= line <= f.last_line]
+        return max(around, key=lambda f: f.first_line, default=None)
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """The known ways to call `name`, as a function, a method, or a class."""
+        named = [f.signature for f in self.functions if f.signature.name == name]
+        made = [f.signature for f in self.functions if f.owner == name and f.signature.name == "__init__"]
+        return tuple(named + made)
+
+    def members(self, owner: str) -> tuple[str, ...]:
+        """Attributes, then methods, of a class and of its bases in this module."""
+        seen: dict[str, None] = {}
+        queue, done = [owner], set[str]()
+        while queue:
+            scope = self.classes.get(queue.pop(0))
+            if scope is None or scope.name in done:
+                continue
+            done.add(scope.name)
+            seen.update(dict.fromkeys((*scope.attributes, *scope.methods)))
+            queue.extend(scope.bases)
+        return tuple(seen)
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below `node`, in source order, without the bodies of functions and classes defined inside."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield from own_nodes(child)
+
+
+def bound_names(node: ast.AST) -> tuple[str, ...]:
+    """Names that are assigned directly in a function or module, in order; definitions inside are among them."""
+    names: dict[str, None] = {}
+    for child in own_nodes(node):
+        match child:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
+                names[name] = None
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names[name] = None
+    return tuple(names)
+
+
+def _parameters(node: FunctionNode) -> list[str]:
+    a = node.args
+    return [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+
+
+def _is_static(node: FunctionNode) -> bool:
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+
+
+def _function(node: FunctionNode, prefix: str, owner: str) -> FunctionScope:
+    names = _parameters(node)
+    receiver = names[0] if owner and names and not _is_static(node) else ""
+    extra = [arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
+    shown = tuple(name for name in names if name != receiver)
+    defaults = len(node.args.defaults) + sum(d is not None for d in node.args.kw_defaults)
+    return FunctionScope(
+        qualname=prefix + node.name,
+        owner=owner,
+        receiver=receiver,
+        first_line=min([node.lineno, *(d.lineno for d in node.decorator_list)]),
+        last_line=node.end_lineno or node.lineno,
+        parameters=(*shown, *extra),
+        local_names=tuple(name for name in bound_names(node) if name not in names),
+        is_async=isinstance(node, ast.AsyncFunctionDef),
+        signature=Signature(name=node.name, parameters=shown, required=max(0, len(shown) - defaults)),
+    )
+
+
+def _functions(node: ast.AST, prefix: str = "", owner: str = "") -> Iterator[FunctionScope]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield _function(child, prefix, owner)
+                yield from _functions(child, f"{prefix}{child.name}.")
+            case ast.ClassDef():
+                yield from _functions(child, f"{prefix}{child.name}.", child.name)
+            case _:
+                yield from _functions(child, prefix, owner)
+
+
+def _self_attributes(node: ast.ClassDef) -> Iterator[str]:
+    for child in ast.walk(node):
+        match child:
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr, ctx=ast.Store()):
+                yield attr
+
+
+def _class(node: ast.ClassDef) -> ClassScope:
+    attributes = dict.fromkeys((*bound_names(node), *_self_attributes(node)))
+    methods = [n.name for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return ClassScope(
+        name=node.name,
+        bases=tuple(base.id for base in node.bases if isinstance(base, ast.Name)),
+        attributes=tuple(name for name in attributes if name not in methods),
+        methods=tuple(methods),
+    )
+
+
+def _imports(tree: ast.Module) -> tuple[dict[str, None], dict[str, None]]:
+    names: dict[str, None] = {}
+    modules: dict[str, None] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=aliases):
+                modules.update(dict.fromkeys(a.asname or a.name.partition(".")[0] for a in aliases))
+            case ast.ImportFrom(names=aliases):
+                names.update(dict.fromkeys(a.asname or a.name for a in aliases if a.name != "*"))
+    return names, modules
+
+
+def read_module(tree: ast.Module) -> ModuleScope:
+    """Everything that edits need to know about a module."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    top = [n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    names, modules = _imports(tree)
+    nodes = list(ast.walk(tree))
+    strings = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    return ModuleScope(
+        functions=tuple(_functions(tree)),
+        classes={node.name: _class(node) for node in classes},
+        variables=tuple(name for name in bound_names(tree) if name not in top),
+        definitions=tuple(dict.fromkeys(top)),
+        imported=tuple(names),
+        modules=tuple(modules),
+        attributes=tuple(dict.fromkeys(n.attr for n in nodes if isinstance(n, ast.Attribute))),
+        keywords=tuple(dict.fromkeys(n.arg for n in nodes if isinstance(n, ast.keyword) and n.arg)),
+        strings=tuple(dict.fromkeys(s for s in strings if 0 < len(s) <= 30 and "\n" not in s)),
+    )

@@ -1,0 +1,249 @@
+"""Candidates, best first: a lazy best-first walk over suspects, statements and templates.
+
+The score of a candidate is its suspect's score times its template's prior for the family of failure, times what was
+learned about the template, times the edit's own weight. A shape that worked before is lifted towards 1.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import libcst as cst
+
+from memory.model import EditShape, Failure
+from workers.repair.candidates import Candidate, Suspect
+from workers.repair.classify import is_test_path
+from workers.repair.clues import clues_of
+from workers.repair.project import Project
+from workers.repair.region import Extent, Region, SourceModule, Splice, Unit, fingerprint, spliced
+from workers.repair.shapes import shape_of
+from workers.repair.site import Edit, Site
+from workers.repair.templates import STRATEGIES, Template, all_templates
+
+__all__ = ["REPLAY", "STRATEGIES", "propose", "strategies_for"]
+
+REPLAY = "replay"
+"""The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
+
+
+def strategies_for(failure: Failure) -> tuple[str, ...]:
+    """Every strategy, those with the likeliest templates for this family of failure first."""
+    best = dict.fromkeys(STRATEGIES, 0.0)
+    for template in all_templates():
+        best[template.strategy] = max(best[template.strategy], template.prior_for(failure.family))
+    return tuple(sorted(STRATEGIES, key=lambda strategy: -best[strategy]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An edit that was thought of but not yet made."""
+
+    site: Site
+    template: Template
+    edit: Edit
+    shape: EditShape
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """How templates and shapes are weighed in this search."""
+
+    failure: Failure
+    strategies: frozenset[str]
+    replay: Mapping[EditShape, float]
+    template_weight: Mapping[str, float]
+
+    def templates(self) -> tuple[Template, ...]:
+        """The templates that can yield anything."""
+        replayed = {shape.template for shape in self.replay}
+        return tuple(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed)
+
+    def base(self, suspect: float, template: Template) -> float:
+        """The score of a template's best edit at a suspect, without replay."""
+        learned = self.template_weight.get(template.name, 1.0)
+        return min(1.0, suspect * template.prior_for(self.failure.family) * learned)
+
+    def bound(self, suspect: float, template: Template) -> float:
+        """The most that any edit of a template can score at a suspect."""
+        lifts = [weight for shape, weight in self.replay.items() if shape.template == template.name]
+        return _lifted(self.base(suspect, template), max(lifts, default=0.0))
+
+    def score(self, base: float, edit: Edit, shape: EditShape) -> float:
+        """An edit's own score."""
+        return _lifted(base * edit.weight, self.replay.get(shape, 0.0))
+
+    def wanted(self, template: Template, shape: EditShape) -> bool:
+        """Whether the chosen strategies include this edit."""
+        return template.strategy in self.strategies or shape in self.replay
+
+
+def _lifted(score: float, weight: float) -> float:
+    return score + (1.0 - score) * weight
+
+
+@dataclass(slots=True)
+class Agenda:
+    """A heap of what to do next, the most promising first; ties are broken by the seed."""
+
+    rng: random.Random
+    heap: list[tuple[float, float, int, Draft | Callable[[], Iterable[Draft]]]] = field(default_factory=list)
+    count: int = 0
+
+    def push(self, score: float, item: Draft | Callable[[], Iterable[Draft]]) -> None:
+        """Add an edit, or a source of edits none of which scores higher."""
+        self.count += 1
+        heapq.heappush(self.heap, (-score, self.rng.random(), self.count, item))
+
+    def drafts(self) -> Iterator[Draft]:
+        """Edits in the order of their scores; sources are opened only when nothing better is at hand."""
+        while self.heap:
+            item = heapq.heappop(self.heap)[-1]
+            if isinstance(item, Draft):
+                yield item
+            else:
+                for draft in item():
+                    self.push(draft.score, draft)
+
+
+def propose(
+    sources: Mapping[str, str],
+    suspects: Sequence[Suspect],
+    failure: Failure,
+    *,
+    strategies: Sequence[str] | None,
+    replay: Mapping[EditShape, float] = {},
+    template_weight: Mapping[str, float] = {},
+    seed: int = 0,
+) -> Iterator[Candidate]:
+    """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
+
+    `strategies` limits to those arms (None: all of them). Tests are never edited. Equal arguments give equal candidates.
+    """
+    weighing = Weighing(
+        failure=failure,
+        strategies=frozenset(STRATEGIES if strategies is None else strategies),
+        replay=replay,
+        template_weight=template_weight,
+    )
+    agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
+    search = _Search(weighing, Project(sources), agenda)
+    by_path: dict[str, dict[int, float]] = {}
+    for suspect in suspects:
+        lines = by_path.setdefault(suspect.path, {})
+        lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
+    for path, lines in by_path.items():
+        if path in sources and not is_test_path(path):
+            search.open_module(path, sources[path], lines)
+    return _candidates(agenda.drafts())
+
+
+class _Search:
+    def __init__(self, weighing: Weighing, project: Project, agenda: Agenda) -> None:
+        self.weighing = weighing
+        self.project = project
+        self.agenda = agenda
+        self.templates = weighing.templates()
+        self.clues = clues_of(weighing.failure)
+
+    def open_module(self, path: str, source: str, lines: Mapping[int, float]) -> None:
+        try:
+            module = SourceModule(path, source)
+        except (SyntaxError, ValueError, RecursionError):
+            return
+        by_extent: dict[Extent, dict[int, float]] = {}
+        for line, score in lines.items():
+            if (extent := module.extent_at(line)) is not None:
+                by_extent.setdefault(extent, {})[line] = score
+        for extent, scores in by_extent.items():
+            best = max(self.weighing.bound(max(scores.values()), t) for t in self.templates) if self.templates else 0
+            self.agenda.push(best, partial(self._open_region, module, extent, scores))
+
+    def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[Draft]:
+        region = module.region(extent)
+        if region is None:
+            return ()
+        for unit, score in _units(region, lines):
+            site = Site(region, unit, self.project, self.weighing.failure, self.clues)
+            nodes = tuple(unit.nodes())
+            for template in self.templates:
+                at = [node for node in nodes if isinstance(node, template.node)]
+                if at:
+                    source = _source(self.weighing, site, template, at, score)
+                    self.agenda.push(self.weighing.bound(score, template), source)
+        return ()
+
+
+def _units(region: Region, lines: Mapping[int, float]) -> list[tuple[Unit, float]]:
+    scores: dict[int, tuple[Unit, float]] = {}
+    for line, score in lines.items():
+        unit = region.unit_at(line)
+        if unit is not None:
+            scores[id(unit)] = (unit, max(score, scores.get(id(unit), (unit, 0.0))[1]))
+    return list(scores.values())
+
+
+def _source(
+    weighing: Weighing, site: Site, template: Template, nodes: Sequence[cst.CSTNode], suspect: float
+) -> Callable[[], Iterator[Draft]]:
+    def drafts() -> Iterator[Draft]:
+        base = weighing.base(suspect, template)
+        for node in nodes:
+            for edit in template.edits(node, site):
+                shape = _shape(site.region, template, edit)
+                if weighing.wanted(template, shape):
+                    score = weighing.score(base, edit, shape)
+                    yield Draft(site=site, template=template, edit=edit, shape=shape, score=score)
+
+    return drafts
+
+
+def _shape(region: Region, template: Template, edit: Edit) -> EditShape:
+    start, end = edit.around
+    inside = [Splice(s.start - start, s.end - start, s.code) for s in edit.splices if start <= s.start <= s.end <= end]
+    after = spliced(region.data[start:end], inside).decode()
+    return shape_of(template.name, region.text(start, end), "\n".join((*edit.imports, after)))
+
+
+def _candidates(drafts: Iterator[Draft]) -> Iterator[Candidate]:
+    seen: dict[Region, set[object]] = {}
+    for draft in drafts:
+        region = draft.site.region
+        known = seen.setdefault(region, {(_meaning(region, region.data), ())})
+        edited = region.edited(draft.edit.splices)
+        meaning = _meaning(region, edited)
+        key = (meaning, draft.edit.imports)
+        if meaning is not None and key not in known:
+            known.add(key)
+            yield _candidate(draft, edited)
+
+
+def _meaning(region: Region, data: bytes) -> object:
+    """What a region's text compiles to, None if it does not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            flags = region.module.futures
+            return fingerprint(compile(data, "region", "exec", flags=flags, dont_inherit=True, optimize=0))
+        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
+            return None
+
+
+def _candidate(draft: Draft, edited: bytes) -> Candidate:
+    region = draft.site.region
+    function = draft.site.function
+    return Candidate(
+        path=region.module.path,
+        source=region.module_source(edited, draft.edit.imports),
+        line=region.line(draft.edit.splices[0].start) if draft.edit.splices else draft.site.unit.first_line,
+        function=function.qualname if function else "",
+        template=draft.template.name,
+        strategy=draft.template.strategy,
+        shape=draft.shape,
+        score=draft.score,
+    )

@@ -1,0 +1,136 @@
+"""An attribute or method used for another, or `self.` left out.
+
+"Change identifier used", "wrong function name" of ManySStuBs4J (Karampatsis and Sutton 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.site import Edit, Site, fading, likeness
+from workers.repair.templates import template
+from workers.repair.templates.names import alike, is_read
+
+_ANY = (Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.NAME, Family.VALUE, Family.LOOKUP)
+
+METHOD_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix"),
+    ("lower", "upper", "title", "capitalize", "casefold", "swapcase"),
+    ("startswith", "endswith"),
+    ("find", "rfind", "index", "rindex"),
+    ("split", "rsplit", "splitlines", "partition", "rpartition"),
+    ("ljust", "rjust", "center", "zfill"),
+    ("isdigit", "isnumeric", "isdecimal", "isalpha", "isalnum", "isspace", "isupper", "islower"),
+    ("append", "extend", "add", "update", "insert", "appendleft", "push", "put"),
+    ("remove", "discard", "pop", "popleft", "popitem", "clear"),
+    ("keys", "values", "items"),
+    ("get", "pop", "setdefault"),
+    ("union", "intersection", "difference", "symmetric_difference"),
+    ("issubset", "issuperset", "isdisjoint"),
+    ("intersection_update", "difference_update", "symmetric_difference_update", "update"),
+    ("sort", "reverse"),
+    ("encode", "decode"),
+    ("read", "readline", "readlines"),
+    ("write", "writelines"),
+    ("match", "search", "fullmatch", "findall", "finditer"),
+    ("group", "groups", "groupdict", "start", "end", "span"),
+    ("year", "month", "day"),
+    ("hour", "minute", "second"),
+    ("floor", "ceil", "trunc"),
+    ("dump", "dumps"),
+    ("load", "loads"),
+)
+"""Methods that are easily taken for one another."""
+
+
+def relatives(name: str) -> tuple[str, ...]:
+    """The other members of a method's families."""
+    return tuple(dict.fromkeys(m for family in METHOD_FAMILIES if name in family for m in family if m != name))
+
+
+def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
+    function = site.function
+    if function and function.receiver and site.code(node.value) == function.receiver:
+        return site.module.members(function.owner)
+    if isinstance(node.value, cst.Name) and node.value.value in site.module.classes:
+        return site.module.members(node.value.value)
+    return site.project.definitions(node.value.value) if isinstance(node.value, cst.Name) else ()
+
+
+@template(cst.Attribute, strategy="names", prior=0.7, families=_ANY)
+def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`self.a` → `self.b`: another attribute of the class, of the module's objects, or an alike method of a builtin."""
+    name = node.attr.value
+    focus = 0.2 if site.clues.attribute and site.clues.attribute != name else 1.0
+    members = alike(name, _members(node, site))[:15]
+    known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
+    others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
+    if site.clues.attribute == name:
+        others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:8])))
+    for option, weight in fading(dict.fromkeys((*members, *others)), step=0.12):
+        yield site.token(node.attr, option, weight=weight * focus, around=node)
+
+
+def _class_members(site: Site) -> tuple[str, ...]:
+    owner = site.clues.owner.rpartition(".")[2]
+    if owner in site.module.classes:
+        return site.module.members(owner)
+    return tuple(m for scope in site.module.classes.values() for m in (*scope.attributes, *scope.methods))
+
+
+@template(cst.Attribute, strategy="calls", prior=0.65, families=_ANY)
+def method_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`s.lstrip()` → `s.rstrip()`, `a.append(b)` → `a.extend(b)`: methods of one family."""
+    for option, weight in fading(relatives(node.attr.value), step=0.15):
+        yield site.token(node.attr, option, weight=weight, around=node)
+
+
+@template(cst.Name, strategy="names", prior=0.7, families=(Family.NAME, Family.ASSERTION))
+def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`total` → `self.total`, where the class has it."""
+    function = site.function
+    if function is None or not function.receiver or not is_read(node, site):
+        return
+    undefined = site.clues.undefined == node.value
+    if undefined or node.value in site.module.members(function.owner):
+        yield site.replace(node, f"{function.receiver}.{node.value}", weight=1.0 if undefined else 0.6)
+        yield site.replace(node, f"{function.owner}.{node.value}", weight=0.3)
+
+
+@template(cst.AssignTarget, strategy="names", prior=0.5, families=_ANY)
+def unset_attribute(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
+    """`total = 0` → `self.total = 0`; `self._a = a` → the attribute that others read."""
+    function = site.function
+    if function is None or not function.receiver:
+        return
+    if isinstance(node.target, cst.Name):
+        yield site.token(node.target, f"{function.receiver}.{node.target.value}")
+    elif isinstance(node.target, cst.Attribute) and site.clues.attribute:
+        yield site.token(
+            node.target.attr, site.clues.attribute, weight=likeness(node.target.attr.value, site.clues.attribute)
+        )
+
+
+@template(cst.Attribute, strategy="names", prior=0.45, families=_ANY)
+def attribute_base(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`a.b` → `b`, `a`: an object taken for its part; `self.f` → `f`."""
+    if isinstance(node.value, cst.Name) and not isinstance(site.parent(node), (cst.AssignTarget, cst.Decorator)):
+        if node.attr.value in site.variables or node.attr.value in site.callables:
+            yield site.replace(node, node.attr.value)
+        yield site.replace(node, node.value.value, weight=0.4)
+
+
+@template(cst.Name, strategy="names", prior=0.3, families=(Family.ASSERTION, Family.TYPE, Family.VALUE))
+def missing_part(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`a` → `a.b`: a part that this function takes of the same or of an alike object elsewhere."""
+    if node.value not in site.local_variables or not is_read(node, site):
+        return
+    if isinstance(site.parent(node), (cst.Attribute, cst.Call)) and not isinstance(site.parent(node), cst.Arg):
+        return
+    read = [n for n in site.body if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name)]
+    own = [n.attr.value for n in read if site.code(n.value) == node.value]
+    for part, weight in fading(dict.fromkeys((*own, *(n.attr.value for n in read)))):
+        yield site.replace(node, f"{node.value}.{part}", weight=weight)

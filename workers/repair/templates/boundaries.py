@@ -1,0 +1,111 @@
+"""Off by one: constants, indexes, slices, ranges, lengths.
+
+"Change numeral" of ManySStuBs4J (Karampatsis and Sutton 2020); the "off-by-one" class of Pan et al. 2009 (IF-CC, AS-CE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.site import Edit, Site, precedence
+from workers.repair.templates import template
+
+_EDGES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.RECURSION, Family.TIMEOUT, Family.ITERATION)
+
+
+def shifted(node: cst.BaseExpression, site: Site) -> Iterator[str]:
+    """An expression one more and one less, and without a shift by one that it already has."""
+    if isinstance(node, cst.Integer):
+        yield from (str(int(node.value, 0) + 1), str(int(node.value, 0) - 1))
+        return
+    unit = isinstance(node, cst.BinaryOperation) and site.code(node.right) == "1"
+    if isinstance(node, cst.BinaryOperation) and unit and isinstance(node.operator, (cst.Add, cst.Subtract)):
+        yield site.code(node.left)
+        yield f"{site.code(node.left)} {'-' if isinstance(node.operator, cst.Add) else '+'} 1"
+        return
+    inner = site.code(node) if precedence(site.code(node)) >= 11 else f"({site.code(node)})"
+    yield from (f"{inner} + 1", f"{inner} - 1")
+
+
+@template(cst.Integer, strategy="boundaries", prior=0.7, families=_EDGES)
+def integer_by_one(node: cst.Integer, site: Site) -> Iterator[Edit]:
+    """`3` → `4`, `2`."""
+    for code in shifted(node, site):
+        negated = isinstance(site.parent(node), cst.UnaryOperation)
+        if not (negated and code.startswith("-")):
+            yield site.replace(node, code)
+
+
+@template(cst.Subscript, strategy="boundaries", prior=0.7, families=_EDGES)
+def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
+    """`a[i]` → `a[i - 1]`, `a[i + 1]`; `a[0]` → `a[-1]` and back."""
+    for element in node.slice:
+        if isinstance(element.slice, cst.Index):
+            value = element.slice.value
+            text = site.code(value)
+            if text in ("0", "-1"):
+                yield site.replace(value, "-1" if text == "0" else "0", around=node)
+            if not isinstance(value, (cst.Integer, cst.SimpleString, cst.UnaryOperation, cst.FormattedString)):
+                for code in shifted(value, site):
+                    yield site.replace(value, code, around=node, weight=0.8)
+
+
+@template(cst.Slice, strategy="boundaries", prior=0.7, families=_EDGES)
+def slice_bound(node: cst.Slice, site: Site) -> Iterator[Edit]:
+    """`a[i:j]` → `a[i + 1:j]`, `a[i:]`, `a[:j]`, …; `a[:]` gets a bound."""
+    lower, upper = (site.code(bound) if bound else "" for bound in (node.lower, node.upper))
+    step = f":{site.code(node.step)}" if node.step else ""
+    lowers = [*shifted(node.lower, site), ""] if node.lower else ["1"]
+    uppers = [*shifted(node.upper, site), ""] if node.upper else ["-1"]
+    for code in lowers:
+        yield site.token(node, f"{code}:{upper}{step}", weight=1.0 if node.lower and code else 0.6)
+    for code in uppers:
+        yield site.token(node, f"{lower}:{code}{step}", weight=1.0 if node.upper and code else 0.6)
+    if node.lower and not node.upper and not node.step:
+        yield site.token(node, f":{lower}", weight=0.8)
+    if node.upper and not node.lower and not node.step:
+        yield site.token(node, f"{upper}:", weight=0.8)
+    if not node.step:
+        yield site.token(node, f"{lower}:{upper}:-1", weight=0.3)
+
+
+@template(cst.Call, strategy="boundaries", prior=0.8, families=_EDGES)
+def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`range(n)` → `range(n + 1)`, `range(n - 1)`, `range(1, n)`, `range(1, n + 1)`; likewise for both bounds and step."""
+    if site.code(node.func) != "range" or any(arg.star or arg.keyword for arg in node.args):
+        return
+    values = [arg.value for arg in node.args]
+    for value in values[:2]:
+        for code in shifted(value, site):
+            yield site.replace(value, code, around=node)
+    texts = [site.code(value) for value in values]
+    if len(texts) == 1:
+        for code in (f"range(1, {texts[0]})", f"range(1, {site.operand(values[0], 11)} + 1)"):
+            yield site.replace(node, code)
+    if len(texts) == 2:
+        yield site.replace(node, f"range({texts[1]})", weight=0.6)
+        yield site.replace(node, f"range({texts[0]}, {texts[1]}, -1)", weight=0.5)
+        yield site.replace(node, f"range({texts[1]}, {texts[0]}, -1)", weight=0.4)
+    if len(texts) == 3:
+        yield site.replace(node, f"range({texts[0]}, {texts[1]})", weight=0.5)
+
+
+@template(cst.BaseExpression, strategy="boundaries", prior=0.45, families=_EDGES)
+def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """A compared, returned, assigned or passed number one more or less: `a < b` → `a < b - 1`, `len(a)` → `len(a) - 1`."""
+    if not isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.BinaryOperation, cst.Subscript)):
+        return
+    parent = site.parent(node)
+    length = isinstance(node, cst.Call) and site.code(node.func) == "len"
+    counted = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract))
+    compared = isinstance(parent, (cst.Comparison, cst.ComparisonTarget))
+    if not (length or counted or compared or isinstance(parent, (cst.Return, cst.Assign, cst.AugAssign, cst.Arg))):
+        return
+    if isinstance(parent, cst.Arg) and parent.star:
+        return
+    weight = 1.0 if length or counted else 0.5 if compared or isinstance(parent, cst.Return) else 0.25
+    for code in shifted(node, site):
+        yield site.replace(node, code, weight=weight)

@@ -1,0 +1,159 @@
+"""Wrong types: a conversion missing, in excess, or to the wrong type.
+
+"Mutate data type" of TBar (Liu et al. 2019); type errors are the commonest run-time errors of Python programs
+(Oh and Oh 2022, PyTER).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.site import Edit, Site, fading
+from workers.repair.templates import template
+
+_TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
+_CONVERTERS = (
+    "int",
+    "float",
+    "str",
+    "list",
+    "tuple",
+    "set",
+    "sorted",
+    "round",
+    "bool",
+    "dict",
+    "bytes",
+    "abs",
+    "len",
+    "Decimal",
+    "repr",
+)
+_WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
+
+
+@template(cst.BaseExpression, strategy="conversions", prior=0.55, families=_TYPES)
+def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `str(a)`, `int(a)`, `list(a)`, …"""
+    if not _is_value(node, site):
+        return
+    told = [name for name in _WRAPPERS if f'"{name}"' in site.failure.message or f"'{name}'" in site.failure.message]
+    order = dict.fromkeys((*told, *_WRAPPERS))
+    focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
+    for name, weight in fading(order, step=0.15):
+        yield site.replace(
+            node, f"{name}({site.code(node) if not node.lpar else site.code(node)[1:-1]})", weight=weight * focus
+        )
+
+
+def _is_value(node: cst.BaseExpression, site: Site) -> bool:
+    parent = site.parent(node)
+    kinds = (
+        cst.Name,
+        cst.Attribute,
+        cst.Call,
+        cst.Subscript,
+        cst.BinaryOperation,
+        cst.GeneratorExp,
+        cst.ListComp,
+        cst.Integer,
+    )
+    if not isinstance(node, kinds) or isinstance(
+        parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Attribute, cst.Param)
+    ):
+        return isinstance(node, kinds) and isinstance(parent, cst.Attribute) and parent.value is node
+    if isinstance(parent, cst.Call) or (isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node)):
+        return False
+    targets = (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+    return not (isinstance(parent, targets) and parent.target is node)
+
+
+@template(cst.Call, strategy="conversions", prior=0.6, families=_TYPES)
+def wrong_conversion(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`int(a)` → `float(a)`, `round(a)`, `a`."""
+    name = site.code(node.func)
+    if name not in _CONVERTERS or len(node.args) != 1 or node.args[0].star:
+        return
+    yield site.replace(node, site.code(node.args[0].value))
+    for other, weight in fading((c for c in _CONVERTERS if c != name), step=0.15):
+        yield site.token(node.func, other, weight=weight, around=node)
+
+
+@template(cst.Call, strategy="conversions", prior=0.45, families=(Family.ASSERTION, Family.ARITHMETIC, Family.VALUE))
+def rounding(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`round(a)` → `round(a, 2)`, `int(a / b)` → `a // b`, and other precision."""
+    name = site.code(node.func)
+    if name == "round" and node.args:
+        value = site.code(node.args[0].value)
+        for digits, weight in fading(("", ", 1", ", 2", ", 3", ", 4")):
+            yield site.replace(node, f"round({value}{digits})", weight=weight)
+    inner = node.args[0].value if len(node.args) == 1 else None
+    if (
+        name in ("int", "math.floor", "floor")
+        and isinstance(inner, cst.BinaryOperation)
+        and isinstance(inner.operator, cst.Divide)
+    ):
+        yield site.replace(node, f"{site.operand(inner.left)} // {site.operand(inner.right)}")
+
+
+@template(cst.BinaryOperation, strategy="conversions", prior=0.75, families=(Family.TYPE,))
+def text_and_other(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
+    """`"n: " + n` → `"n: " + str(n)`; likewise `int(…)` on either side, and list with tuple."""
+    if not isinstance(node.operator, (cst.Add, cst.Modulo, cst.Multiply, cst.Subtract)):
+        return
+    for name, weight in fading(("str", "int", "float", "list", "tuple")):
+        for side in (node.right, node.left):
+            if not isinstance(side, (cst.SimpleString, cst.FormattedString, cst.Integer)):
+                yield site.replace(side, f"{name}({site.code(side)})", around=node, weight=weight)
+    if isinstance(node.operator, cst.Add):
+        yield site.replace(node.right, f"[{site.code(node.right)}]", around=node, weight=0.7)
+        yield site.replace(node.left, f"[{site.code(node.left)}]", around=node, weight=0.5)
+
+
+@template(cst.BaseExpression, strategy="conversions", prior=0.5, families=(Family.TYPE, Family.ATTRIBUTE))
+def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `a.encode()`, `a.decode()`, and back; `"…"` → `b"…"`."""
+    if (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value in ("encode", "decode")
+    ):
+        yield site.replace(node, site.code(node.func.value))
+        other = "decode" if node.func.attr.value == "encode" else "encode"
+        yield site.token(node.func.attr, other, around=node)
+    elif isinstance(node, cst.SimpleString) and not isinstance(site.parent(node), (cst.Expr, cst.ConcatenatedString)):
+        yield site.token(
+            node, node.value.lstrip("bB") if node.prefix.lower().startswith("b") else f"b{node.value}", weight=0.5
+        )
+    elif isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and _is_value(node, site):
+        told = "bytes" in site.failure.message
+        for method in ("encode", "decode"):
+            yield site.replace(node, f"{site.code(node)}.{method}()", weight=1.0 if told else 0.25)
+
+
+@template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
+def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `a[0]`, `a[1]`, `a[-1]`, `[a]`, `(a,)`; `a[0]` → `a`: one of many taken for the many."""
+    if isinstance(node, cst.Subscript) and not isinstance(site.parent(node), (cst.AssignTarget, cst.Del)):
+        yield site.replace(node, site.code(node.value), weight=0.8)
+    if not _is_value(node, site) or not isinstance(node, (cst.Name, cst.Call, cst.Attribute)):
+        return
+    text = site.code(node)
+    for code, weight in fading(
+        (f"{text}[0]", f"[{text}]", f"{text}[-1]", f"{text}[1]", f"({text},)", f"{text}[:]", f"{text}[::-1]")
+    ):
+        yield site.replace(node, code, weight=weight)
+
+
+@template(cst.Tuple, strategy="conversions", prior=0.3, families=_TYPES)
+def single_element(node: cst.Tuple, site: Site) -> Iterator[Edit]:
+    """`(a,)` → `a`; `(a, b)` → `(b, a)`, `[a, b]`."""
+    if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Index, cst.Del)):
+        return
+    if len(node.elements) == 1:
+        yield site.replace(node, site.code(node.elements[0].value))
+    if len(node.elements) == 2:
+        yield site.exchange(node.elements[0].value, node.elements[1].value, around=node)
