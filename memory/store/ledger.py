@@ -40,6 +40,7 @@ class Ledger:
         """Append what the tests said; False, and nothing added, when this decision's outcome is known."""
         row: dict[str, object] = {
             "decision_id": outcome.decision_id,
+            "target": outcome.target,
             "created_at": outcome.created_at,
             "body": dump(outcome),
         }

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, func, select
 
-from memory.model import Arm, Outcome, SignalKind, TaskKind
-from memory.store.bodies import load
+from memory.model import Arm, SignalKind, TaskKind
 from memory.store.tables import decisions, outcomes, signals
 
 Key = tuple[str, str, str]
@@ -33,9 +32,9 @@ class DecisionSummary:
 
 @dataclass(slots=True)
 class _Tally:
-    decisions: int = 0
-    outcomes: int = 0
-    target: float = 0.0
+    decisions: int
+    outcomes: int
+    mean_target: float | None
     signals: dict[SignalKind, int] = field(default_factory=dict)
 
 
@@ -43,12 +42,10 @@ def summarise(connection: Connection) -> list[DecisionSummary]:
     """One entry for each kind, arm and choice, in that order."""
     tallies: dict[Key, _Tally] = {}
     group = (decisions.c.kind, decisions.c.arm, decisions.c.chosen)
-    for kind, arm, chosen, count in connection.execute(select(*group, func.count()).group_by(*group)):
-        tallies[kind, arm, chosen] = _Tally(decisions=count)
-    for kind, arm, chosen, body in connection.execute(select(*group, outcomes.c.body).join(outcomes)):
-        tally = tallies[kind, arm, chosen]
-        tally.outcomes += 1
-        tally.target += load(Outcome, body).target
+    judged = (func.count(outcomes.c.target), func.avg(outcomes.c.target))
+    query = select(*group, func.count(), *judged).outerjoin(outcomes).group_by(*group)
+    for kind, arm, chosen, count, outcome_count, mean in connection.execute(query):
+        tallies[kind, arm, chosen] = _Tally(decisions=count, outcomes=outcome_count, mean_target=mean)
     _count_signals(connection, tallies)
     return [_summary(key, tallies[key]) for key in sorted(tallies)]
 
@@ -70,6 +67,6 @@ def _summary(key: Key, tally: _Tally) -> DecisionSummary:
         chosen=key[2],
         decisions=tally.decisions,
         outcomes=tally.outcomes,
-        mean_target=tally.target / tally.outcomes if tally.outcomes else None,
+        mean_target=tally.mean_target,
         signals=tally.signals,
     )

@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -86,6 +87,7 @@ outcomes = Table(
     "outcomes",
     metadata,
     Column("decision_id", String, ForeignKey("decisions.id"), primary_key=True),
+    Column("target", Double, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )

@@ -102,6 +102,7 @@ def _create_ledger() -> None:
     op.create_table(
         "outcomes",
         _name("decision_id"),
+        sa.Column("target", sa.Double(), nullable=False),
         _time("created_at"),
         _text("body"),
         sa.PrimaryKeyConstraint("decision_id", name="pk_outcomes"),
