@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from workers.errors import SandboxEnded
-from workers.ports import SandboxSession
+from workers.ports import Limits, SandboxSession, Workload
+from workers.sandbox.project import Project
+from workers.sandbox.testing import WORKSPACE, base_environment
 
 _T = TypeVar("_T")
 
@@ -76,9 +79,31 @@ class _Ready(msgspec.Struct, frozen=True, kw_only=True):
     unfit: str
 
 
-def command(python: str) -> tuple[str, ...]:
-    """The command that starts the server inside."""
-    return (python, "-c", _START, str(PACKAGE.parent))
+def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
+    """What pytest is to be called with to collect `tests`; None when the test command is not plainly pytest."""
+    words = _after_pytest(project)
+    if words is None or any(not word.startswith("-") and (project.tree / word).exists() for word in words):
+        return words
+    return (*words, *dict.fromkeys(test.partition("::")[0] for test in tests))
+
+
+def _after_pytest(project: Project) -> tuple[str, ...] | None:
+    words = project.test_command
+    if words[0] in ("python", "python3") and words[1:3] == ("-m", "pytest"):
+        return words[3:]
+    return words[1:] if words[0] == "pytest" and (project.python.parent / "pytest").is_file() else None
+
+
+def workload(project: Project, limits: Limits) -> Workload:
+    """The server as a workload: the checkout, the project's interpreter, and the package that runs there."""
+    return Workload(
+        command=(str(project.python), "-c", _START, str(PACKAGE.parent)),
+        tree=project.tree,
+        python=project.python,
+        env={**base_environment(project), "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache --rootdir={WORKSPACE}"},
+        read_only=(*project.read_only, PACKAGE),
+        limits=limits,
+    )
 
 
 class ForkServer:
@@ -87,10 +112,13 @@ class ForkServer:
     `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are.
     """
 
-    def __init__(self, session: SandboxSession, *, root: str, args: tuple[str, ...], wall: float) -> None:
+    def __init__(self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = WORKSPACE) -> None:
         self._session = session
         opening = _Opening(root=root, args=args, wall=wall)
-        self.unfit = self._speak(msgspec.json.encode(opening), wall, _Ready).unfit
+        said = self._speak(msgspec.json.encode(opening), wall, _Ready)
+        if not said.ready:
+            raise SandboxEnded(said.unfit)
+        self.unfit = said.unfit
 
     def ask(self, request: Request) -> Answer:
         """Try one edit."""

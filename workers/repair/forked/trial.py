@@ -88,15 +88,13 @@ class Trial:
 
 
 def _chosen(session: pytest.Session, wanted: list[str]) -> list[Chosen]:
-    """The items that ids stand for: the id of a file, which could not be collected before, stands for all its tests."""
-    items = {item.nodeid: item for item in session.items}
-    chosen: list[Chosen] = []
-    for test in wanted:
-        inside: list[pytest.Item] = (
-            [] if "::" in test else [i for i in session.items if i.nodeid.split("::")[0] == test]
-        )
-        chosen.extend([Chosen(test, item) for item in inside] or [Chosen(test, items.get(test))])
-    return chosen
+    """The items that ids stand for: a file, class or function, which was not collected before, for all under it."""
+    under: dict[str, list[pytest.Item | None]] = {}
+    for item in session.items:
+        parts = item.nodeid.split("[")[0].split("::")
+        for name in {item.nodeid, *("::".join(parts[:count]) for count in range(1, len(parts) + 1))}:
+            under.setdefault(name, []).append(item)
+    return [Chosen(test, item) for test in wanted for item in under.get(test, [None])]
 
 
 def _count_passed(failing: list[Chosen], outcomes: dict[str, bool]) -> int:

@@ -1,0 +1,79 @@
+"""How the chosen tests end without any edit: what the fork server has to reproduce before its verdicts count."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from workers.repair.forkserver import Answer, ForkServer, Request
+
+SLACK, MARGIN_SECONDS = 3.0, 2.0
+"""Unedited tests may compute so many times what they took before, and so much more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The tests to judge by: those to be made to pass, and those that pass and must go on to.
+
+    `seconds` is what they took, all together, when they were last run.
+    """
+
+    failing: tuple[str, ...]
+    covering: tuple[str, ...]
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
+
+    `wall` is what they took by the clock, in seconds; `fresh` tells that nothing may be swapped.
+    """
+
+    covering: tuple[str, ...]
+    cpu: tuple[float, float]
+    wall: float
+    fresh: bool
+    runs: int
+
+
+class Unfit(Exception):
+    """The project defeats the fork server; the text says why."""
+
+
+def establish(server: ForkServer, wanted: Selection) -> Baseline:
+    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded."""
+    began = time.monotonic()
+    shown, wanted = _first(server, wanted)
+    wall = time.monotonic() - began
+    passing = [test for test in wanted.failing if shown.outcomes.get(test)]
+    if passing:
+        raise Unfit(f"{passing[0]} passes when run apart from the others")
+    covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
+    if server.unfit:
+        return Baseline(covering=covering, cpu=(shown.cpu, shown.cpu), wall=wall, fresh=True, runs=2)
+    again = [server.ask(_unedited(wanted, fresh=False)) for _ in range(2)]
+    agreed = all(answer.how == "swap" and answer.outcomes == shown.outcomes for answer in again)
+    return Baseline(covering=covering, cpu=(again[-1].cpu, shown.cpu), wall=wall, fresh=not agreed, runs=4)
+
+
+def _first(server: ForkServer, wanted: Selection) -> tuple[Answer, Selection]:
+    """The tests afresh; without the failing ones when those never end, or end the process."""
+    answer = server.ask(_unedited(wanted, fresh=True))
+    if answer.ended == "answered" or not wanted.covering:
+        return answer, wanted
+    rest = Selection(failing=(), covering=wanted.covering, seconds=wanted.seconds)
+    return server.ask(_unedited(rest, fresh=True)), rest
+
+
+def _unedited(wanted: Selection, *, fresh: bool) -> Request:
+    cpu = SLACK * wanted.seconds + MARGIN_SECONDS
+    return Request(
+        id=0,
+        failing=wanted.failing,
+        covering=wanted.covering,
+        cpu=(cpu, cpu),
+        wall=10.0 + 2 * cpu,
+        whole=True,
+        fresh=fresh,
+    )

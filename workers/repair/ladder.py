@@ -1,0 +1,64 @@
+"""In which order candidates get how much processor time, so that endless loops cost little and slow fixes get their turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from workers.repair.candidates import Candidate
+
+RUNGS = ((0.15, 5.0), (0.8, 12.0), (4.0, 30.0))
+"""Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited."""
+
+PATIENCE = 20
+"""So many steps are made on one rung for each that is made on the next."""
+
+
+def cap(rung: int, usual: float) -> float:
+    """Processor seconds for one try, when the tests usually cost `usual`."""
+    least, times = RUNGS[rung]
+    return max(least, times * usual)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One candidate to be tried with the time of one rung."""
+
+    candidate: Candidate
+    rung: int
+
+    def above(self) -> Step | None:
+        """The same candidate with more time; None when it had the most."""
+        return Step(candidate=self.candidate, rung=self.rung + 1) if self.rung + 1 < len(RUNGS) else None
+
+
+class Ladder:
+    """Iterates over steps; candidates are pulled from their source only when their turn comes."""
+
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        self._source = iter(candidates)
+        self._waiting: tuple[deque[Step], ...] = tuple(deque() for _ in RUNGS)
+        self._made = [0] * len(RUNGS)
+
+    def __iter__(self) -> Iterator[Step]:
+        while (step := self._next()) is not None:
+            self._made[step.rung] += 1
+            yield step
+
+    def put(self, step: Step) -> None:
+        """Have a step made later."""
+        self._waiting[step.rung].append(step)
+
+    def left(self) -> tuple[Candidate, ...]:
+        """The candidates that still wait for their turn on a higher rung, the lowest first."""
+        return tuple(step.candidate for queue in self._waiting for step in queue)
+
+    def _next(self) -> Step | None:
+        for rung in range(len(RUNGS) - 1, 0, -1):
+            if self._waiting[rung] and self._made[rung - 1] >= PATIENCE * (self._made[rung] + 1):
+                return self._waiting[rung].popleft()
+        candidate = next(self._source, None)
+        if candidate is not None:
+            return Step(candidate=candidate, rung=0)
+        return next((queue.popleft() for queue in self._waiting if queue), None)
