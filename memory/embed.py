@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import threading
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -88,8 +85,7 @@ class MiniLM:
     def _loaded(self) -> SentenceTransformer:
         with self._lock:
             if self._model is None:
-                with _quiet():
-                    self._model = _load()
+                self._model = _load()
             return self._model
 
 
@@ -100,20 +96,6 @@ def _load() -> SentenceTransformer:
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it bare
     return SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep third-party warnings and chatter at loading away from our users; errors still come through."""
-    logger = logging.getLogger("sentence_transformers")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(before)
 
 
 def _normalised(rows: NDArray[np.float32]) -> NDArray[np.float32]:

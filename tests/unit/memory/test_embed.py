@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.embed import HashedWords
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_rows_have_unit_length_or_are_empty(texts: list[str]) -> None:
+    """One float32 row a text, L2-normalised; a text without words is all zeros."""
+    rows = HashedWords(64).embed(texts)
+    assert rows.shape == (len(texts), 64)
+    assert rows.dtype == np.float32
+    for length in np.linalg.norm(rows, axis=1):
+        assert length == pytest.approx(1.0, abs=1e-5) or length == 0.0
+
+
+def test_equal_texts_have_equal_vectors_and_shared_words_are_near() -> None:
+    """The vectors depend on the words alone: same in every process, nearer the more words are shared."""
+    one, same, near, far = HashedWords().embed(
+        ["KeyError unit_price cart", "cart: unit_price (KeyError)", "KeyError in cart", "division by zero"]
+    )
+    assert np.array_equal(one, same)
+    assert one @ near > 0.5 > one @ far
+
+
+def test_ids_tell_dimensions_apart() -> None:
+    """Vectors of different sizes never share an id."""
+    assert HashedWords(64).id != HashedWords(128).id

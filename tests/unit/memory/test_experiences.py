@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memory.embed import HashedWords
+from memory.experiences import Experiences, neighbours, replay_shapes
+from memory.learner import Learner
+from memory.model import (
+    Actor,
+    Arm,
+    AttemptOutcome,
+    Decision,
+    EditShape,
+    Experience,
+    Family,
+    Permission,
+    SignalKind,
+    State,
+    TaskKind,
+)
+from memory.store import Store
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SHAPE = EditShape(template="guard", before="_.get(_)", after="_.get(_) or _")
+KEY = "'unit_price' missing in Basket.total test_total_of_basket"
+
+
+class Counting(HashedWords):
+    """Counts the texts it was given and how often it was warmed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedded = 0
+        self.warmed = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.embedded += len(texts)
+        return super().embed(texts)
+
+    def warm(self) -> None:
+        self.warmed += 1
+
+
+def experience(
+    id_: str = "e1", *, signature: str = KEY, error_type: str = "KeyError", repository: str = "o/r",
+    outcome: AttemptOutcome = AttemptOutcome.PROVEN, shape: EditShape | None = SHAPE, task_id: str = "t1",
+) -> Experience:  # fmt: skip
+    return Experience(
+        id=id_, repository=repository, task_id=task_id, error_type=error_type, family=Family.LOOKUP,
+        signature=signature, path="shop/cart.py", strategy="guard", outcome=outcome, reflection="", patch="",
+        shape=shape, created_at=NOW,
+    )  # fmt: skip
+
+
+def recalled_ids(experiences: Experiences, signature: str = KEY, error_type: str = "KeyError", k: int = 5) -> list[str]:
+    found = experiences.recall(signature=signature, error_type=error_type, family="lookup", repository="o/r", k=k)
+    assert [r.score for r in found] == sorted((r.score for r in found), reverse=True)
+    assert all(0.0 <= r.score <= 1.0 for r in found)
+    return [r.experience.id for r in found]
+
+
+@pytest.fixture
+def embedder() -> Counting:
+    return Counting()
+
+
+@pytest.fixture
+def experiences(store: Store, embedder: Counting) -> Experiences:
+    return Experiences(store, embedder)
+
+
+def test_empty_memory_does_not_touch_the_embedder(experiences: Experiences, embedder: Counting) -> None:
+    """With nothing remembered, recall is empty and loads nothing; neither does warming."""
+    experiences.warm()
+    assert recalled_ids(experiences) == []
+    assert (embedder.embedded, embedder.warmed) == (0, 0)
+
+
+def test_each_experience_is_embedded_once(experiences: Experiences, embedder: Counting) -> None:
+    """Vectors are computed at the first recall that needs them, and kept."""
+    experiences.remember(experience())
+    assert embedder.embedded == 0
+    recalled_ids(experiences)
+    recalled_ids(experiences)
+    assert embedder.embedded == 1 + 2
+    experiences.warm()
+    assert embedder.warmed == 1
+
+
+def test_similar_failures_come_first(experiences: Experiences) -> None:
+    """The failure that shares names with the query is recalled before unrelated ones, and scores clearly higher."""
+    experiences.remember(experience("far", signature="division by zero in stats.mean", error_type="ZeroDivisionError"))
+    experiences.remember(experience("near", signature="'unit_price' missing in Order.total"))
+    found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
+    assert found[0].experience.id == "near"
+    assert found[0].score > 2 * max([r.score for r in found[1:]], default=0.0)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({}, {"outcome": AttemptOutcome.NOTHING_PLAUSIBLE}),
+        ({}, {"repository": "other/repo"}),
+    ],
+)
+def test_useful_memories_come_before_equally_near_ones(
+    experiences: Experiences, better: dict[str, object], worse: dict[str, object]
+) -> None:
+    """Of equals, what was proven and what happened in this repository is more useful."""
+    experiences.remember(experience("a-worse", **worse))  # type: ignore[arg-type]
+    experiences.remember(experience("b-better", **better))  # type: ignore[arg-type]
+    assert recalled_ids(experiences) == ["b-better", "a-worse"]
+
+
+def test_at_most_k_are_recalled(experiences: Experiences) -> None:
+    """k bounds what comes back."""
+    for i in range(6):
+        experiences.remember(experience(f"e{i}"))
+    assert len(recalled_ids(experiences, k=4)) == 4
+
+
+def test_new_memories_are_found_at_once_and_forgotten_ones_never(experiences: Experiences) -> None:
+    """The index follows the store."""
+    experiences.remember(experience("one"))
+    assert recalled_ids(experiences) == ["one"]
+    experiences.remember(experience("two"))
+    assert set(recalled_ids(experiences)) == {"one", "two"}
+    assert experiences.forget("one")
+    assert recalled_ids(experiences) == ["two"]
+    assert not experiences.forget("one")
+
+
+def test_remembering_twice_changes_nothing(experiences: Experiences) -> None:
+    """A known id is left as it is."""
+    assert experiences.remember(experience())
+    assert not experiences.remember(experience(outcome=AttemptOutcome.UNPROVEN))
+
+
+def test_only_proven_edits_are_replayed(experiences: Experiences) -> None:
+    """Failed attempts and attempts without a shape give nothing to replay; weights lie in (0, 1]."""
+    other = EditShape(template="swap", before="a", after="b")
+    experiences.remember(experience("proven"))
+    experiences.remember(experience("failed", outcome=AttemptOutcome.UNPROVEN, shape=other))
+    experiences.remember(experience("shapeless", shape=None))
+    found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
+    shapes = replay_shapes(found)
+    assert set(shapes) == {SHAPE}
+    assert 0.0 < shapes[SHAPE] <= 1.0
+    assert {n.success for n in neighbours(found)} == {True, False}
+    assert {n.strategy for n in neighbours(found)} == {"guard"}
+
+
+@pytest.mark.parametrize(
+    ("permission", "replayed"), [(Permission.WRITE, False), (Permission.READ, True)], ids=["maintainer", "outsider"]
+)
+def test_what_people_rejected_is_remembered_but_not_replayed(
+    store: Store, experiences: Experiences, permission: Permission, replayed: bool
+) -> None:
+    """A maintainer's rejection takes an edit out of replay until it is taken back; an outsider's does not."""
+    learner = Learner(store, random.Random(1), lambda: NOW, control_share=0.0)
+    decision = _decided(learner)
+    experiences.remember(experience())
+    learner.hear(decision.id, SignalKind.FIX_CLOSED, Actor(id=1, login="ada"), permission, "pull:1")
+
+    def shapes() -> set[EditShape]:
+        found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
+        assert len(found) == 1
+        return set(replay_shapes(found))
+
+    assert shapes() == ({SHAPE} if replayed else set())
+    learner.take_back(decision.id, SignalKind.FIX_CLOSED, "pull:1")
+    assert shapes() == {SHAPE}
+
+
+def _decided(learner: Learner) -> Decision:
+    state = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
+    return learner.decide("t1", state, ("guard",), arm=Arm.LEARNED, prior={})

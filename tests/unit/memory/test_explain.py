@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from memory import posting
+from memory.embed import HashedWords
+from memory.experiences import Experiences
+from memory.explain import Explanation, explain
+from memory.learner import Learner
+from memory.model import (
+    Action,
+    Actor,
+    Arm,
+    AttemptOutcome,
+    Decision,
+    Experience,
+    Family,
+    Finding,
+    Permission,
+    Severity,
+    Sighting,
+    SignalKind,
+    State,
+    TaskKind,
+)
+from memory.store import Store
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
+ADA = Actor(id=1, login="ada")
+FINDING = Finding(
+    fingerprint="abc123", path="a.py", line=3, end_line=3, tool="ruff", rule="B006", category="style",
+    severity=Severity.MINOR, message="m", anchor="def f(x=[]):",
+)  # fmt: skip
+
+
+def explained(store: Store, learner: Learner, reference: str) -> Explanation:
+    found = explain(store, learner, reference)
+    assert found is not None
+    return found
+
+
+def repair(learner: Learner, task: str = "t1", arm: Arm = Arm.LEARNED) -> Decision:
+    return learner.decide(task, STATE, ("swap", "guard"), arm=arm, prior={})
+
+
+def experience(id_: str, repository: str) -> Experience:
+    return Experience(
+        id=id_, repository=repository, task_id=f"t-{id_}", error_type="KeyError", family=Family.LOOKUP,
+        signature="'unit_price' in total", path="cart.py", strategy="guard", outcome=AttemptOutcome.PROVEN,
+        reflection="a missing key", patch="", shape=None, created_at=NOW,
+    )  # fmt: skip
+
+
+def test_unknown_reference_explains_nothing(store: Store, learner: Learner) -> None:
+    """Neither an id nor a fingerprint that is known: None; so is an empty reference."""
+    assert explain(store, learner, "nope") is None
+    assert explain(store, learner, "") is None
+
+
+def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
+    """The explanation holds the odds, the rows of all levels, what the tests said, and who said what with which weight."""
+    decision = repair(learner)
+    learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, next_state=None, prior={})
+    learner.hear(decision.id, SignalKind.FIX_MERGED, ADA, Permission.MAINTAIN, "pull:1")
+    learner.hear(decision.id, SignalKind.REACTION_DOWN, Actor(id=2, login="eve"), Permission.NONE, "reaction:1")
+    why = explained(store, learner, decision.id)
+    assert {option.name: option.probability for option in why.options} == dict(
+        zip(decision.available, decision.probabilities, strict=True)
+    )
+    assert [(row.scope, row.factor) for row in why.table] == [
+        (scope, factor) for scope in ("repository", "label", "family", "global") for factor in ("acceptance", "proof")
+    ]
+    assert why.target == pytest.approx(0.75)
+    assert [(s.login, s.permission, s.weight) for s in why.signals] == [("ada", "maintain", 1.0), ("eve", "none", 0.0)]
+    text = why.text()
+    for words in (f"Chose {decision.chosen}", "ada (maintain): fix merged, weight 1.0", "eve (none)", "target 0.75"):
+        assert words in text
+
+
+def test_a_retracted_signal_is_shown_as_taken_back(store: Store, learner: Learner) -> None:
+    """What somebody took back is still told, with a note, and only once."""
+    decision = repair(learner)
+    learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
+    learner.take_back(decision.id, SignalKind.REJECTED, "comment:1")
+    why = explained(store, learner, decision.id)
+    assert [signal.taken_back for signal in why.signals] == [True]
+    assert why.table == ()
+    assert "taken back" in why.text()
+
+
+def test_control_decisions_say_so(store: Store, learner: Learner) -> None:
+    """The explanation of a control decision says that nothing learned was used."""
+    text = explained(store, learner, repair(learner, arm=Arm.CONTROL).id).text()
+    assert "control arm (nothing learned was used)" in text
+    assert "silence teaches nothing" in text
+
+
+def test_a_finding_is_explained_by_its_fingerprint(store: Store, learner: Learner) -> None:
+    """A fingerprint, or its beginning once sighted, leads to the latest decision about it, with its verdicts."""
+    decisions = [_posted(learner) for _ in range(4)]
+    for i, decision in enumerate(decisions[:3]):
+        learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, f"comment:{i}")
+    why = explained(store, learner, "abc123")
+    assert why.decision_id == decisions[-1].id
+    assert "3 of 3 rejected here; acceptance" in why.text()
+    assert explain(store, learner, "abc") is None
+    store.posts.add_sightings([_sighting(decisions[-1])])
+    assert explained(store, learner, "abc").decision_id == decisions[-1].id
+
+
+def test_the_belief_shown_is_the_one_that_decides(store: Store, learner: Learner) -> None:
+    """With the finding at hand, an explanation shows exactly the posterior that posting would use."""
+    decision = _posted(learner)
+    store.posts.add_sightings([_sighting(decision)])
+    appraisal = posting.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False)
+    assert {option.acceptance for option in explained(store, learner, decision.id).options} == {appraisal.belief.mean}
+
+
+def test_neighbours_of_other_repositories_are_not_told(store: Store, learner: Learner) -> None:
+    """People are shown similar cases of their own repository only, and not the case itself."""
+    decision = repair(learner)
+    experiences = Experiences(store, HashedWords())
+    for id_, repository in ((decision.id, "o/r"), ("mine", "o/r"), ("theirs", "secret/repo")):
+        experiences.remember(experience(id_, repository))
+    why = explained(store, learner, decision.id)
+    assert [near.id for near in why.neighbours] == ["mine"]
+    assert "secret" not in json.dumps(why.to_json())
+
+
+def test_an_explanation_is_json(store: Store, learner: Learner) -> None:
+    """to_json gives plain values."""
+    decision = repair(learner)
+    assert json.loads(json.dumps(explained(store, learner, decision.id).to_json()))["chosen"] == decision.chosen
+
+
+def _posted(learner: Learner) -> Decision:
+    return posting.decide_posting(learner, "t1", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=5)
+
+
+def _sighting(decision: Decision) -> Sighting:
+    return Sighting(
+        repository="o/r", number=1, sha="s", decision_id=decision.id, finding=FINDING, action=Action.SUMMARY,
+        created_at=NOW,
+    )  # fmt: skip

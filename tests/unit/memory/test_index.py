@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.index import BM25, best, cosines, fuse, terms
+
+FAILURES = [
+    "KeyError: 'unit_price' in shop.cart.Basket.total",
+    "AttributeError: 'NoneType' object has no attribute 'strip' in parse_header",
+    "ZeroDivisionError: division by zero in stats.mean",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("unit_price", ["unit", "price", "unit_price"]),
+        ("parseHTTPHeader", ["parse", "http", "header", "parsehttpheader"]),
+        ("shop.cart", ["shop", "cart"]),
+        ("NoneType has no 'x2'", ["none", "type", "nonetype", "has", "no", "x", "2", "x2"]),
+    ],
+)
+def test_terms_split_identifiers(text: str, parts: list[str]) -> None:
+    """Snake, camel and dotted names are found by their parts and, where compound, as a whole."""
+    assert terms(text) == parts
+
+
+def test_bm25_finds_the_failure_that_shares_rare_names() -> None:
+    """A query with the parts of a name, written differently, ranks its document first."""
+    scores = BM25([terms(text) for text in FAILURES]).scores(terms("cart item has no unitPrice"))
+    assert best(scores, 3)[0] == 0
+
+
+def test_bm25_is_the_published_formula() -> None:
+    """On one term, the score is idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length))."""
+    scores = BM25([["a", "a", "b"], ["b"]]).scores(["a"])
+    assert scores[0] == pytest.approx(np.log(1 + 1.5 / 1.5) * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
+    assert scores[1] == 0.0
+
+
+@pytest.mark.parametrize("documents", [[], [[]], [[], ["a"]]])
+def test_bm25_takes_empty_documents(documents: list[list[str]]) -> None:
+    """Nothing to search and empty documents give scores, not errors."""
+    assert len(BM25(documents).scores(["a"])) == len(documents)
+
+
+@given(st.lists(st.floats(-1, 1, width=32), max_size=40), st.integers(0, 50))
+def test_best_is_the_head_of_the_full_sort(scores: list[float], k: int) -> None:
+    """The partition gives exactly what sorting everything would, without what scores nothing."""
+    array = np.array(scores, dtype=np.float32)
+    ordered = sorted((row for row in range(len(scores)) if array[row] > 0), key=lambda row: (-array[row], row))
+    assert best(array, k) == ordered[:k]
+
+
+def test_cosine_of_a_row_with_itself_is_highest() -> None:
+    """Exact search gives each unit vector back as its own nearest."""
+    matrix = np.eye(4, dtype=np.float32)
+    assert [best(cosines(matrix, row), 1) for row in matrix] == [[0], [1], [2], [3]]
+
+
+def test_fusion_follows_the_heavier_view_and_rewards_agreement() -> None:
+    """First in every view is 1; where views disagree the heavier one wins; being listed twice beats being listed once."""
+    fused = fuse([(2.0, ["a", "b", "c"]), (1.0, ["b", "a"])])
+    assert fused["a"] > fused["b"] > fused["c"] > 0
+    assert fuse([(2.0, ["a"]), (1.0, ["a"])]) == {"a": pytest.approx(1.0)}

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory import posting
+from memory.learner import Learner
+from memory.model import (
+    Actor,
+    Arm,
+    Attempt,
+    AttemptOutcome,
+    Finding,
+    Permission,
+    Severity,
+    SignalKind,
+    State,
+    Task,
+    TaskKind,
+)
+from memory.stats import mean_difference, rate_difference, stats, wilson
+from memory.store import Store
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def repair(store: Store, learner: Learner, number: int, arm: Arm, tries: list[tuple[AttemptOutcome, int]]) -> None:
+    task = Task(id=f"t{number}", kind=TaskKind.REPAIR, repository="o/r", sha="s", number=number, created_at=NOW)
+    store.tasks.add(task)
+    state = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
+    for outcome, candidates in tries:
+        decision = learner.decide(task.id, state, ("a", "b"), arm=arm, prior={})
+        attempt = Attempt(
+            decision_id=decision.id, strategy=decision.chosen, probability=decision.probability,
+            candidates=candidates, outcome=outcome,
+        )  # fmt: skip
+        store.tasks.add_attempt(task.id, attempt)
+
+
+def test_nothing_measured_is_said_so(store: Store) -> None:
+    """An empty ledger gives no rate, no difference and no claim."""
+    counted = stats(store)
+    assert [arm.rate for arm in counted.arms] == [None, None]
+    assert counted.fix_rate.difference is None
+    assert "not known yet" in counted.text()
+
+
+def test_repairs_are_counted_by_arm(store: Store, learner: Learner) -> None:
+    """A task counts once; candidates to the first fix add up over its attempts; unfixed tasks count as tasks only."""
+    proven, nothing = AttemptOutcome.PROVEN, AttemptOutcome.NOTHING_PLAUSIBLE
+    repair(store, learner, 1, Arm.LEARNED, [(nothing, 30), (proven, 10)])
+    repair(store, learner, 2, Arm.LEARNED, [(proven, 20)])
+    repair(store, learner, 3, Arm.LEARNED, [(nothing, 99)])
+    repair(store, learner, 4, Arm.CONTROL, [(proven, 80)])
+    learned, control = stats(store).arms
+    assert (learned.arm, learned.tasks, learned.fixed, learned.mean_candidates) == ("learned", 3, 2, 30)
+    assert (control.arm, control.tasks, control.fixed, control.mean_candidates) == ("control", 1, 1, 80)
+    json.dumps(stats(store).to_json())
+
+
+def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> None:
+    """Acceptance by rule is the weighted mean of verdicts; what was taken back does not count."""
+    finding = Finding(
+        fingerprint="f", path="a.py", line=1, end_line=1, tool="ruff", rule="B006", category="style",
+        severity=Severity.MINOR, message="m", anchor="x",
+    )  # fmt: skip
+    verdicts = [SignalKind.REJECTED, SignalKind.REJECTED, SignalKind.SUGGESTION_APPLIED, SignalKind.REACTION_DOWN]
+    for i, kind in enumerate(verdicts):
+        decision = posting.decide_posting(
+            learner, "t", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=True, slots_left=9
+        )
+        learner.hear(decision.id, kind, Actor(id=1, login="ada"), Permission.WRITE, f"comment:{i}")
+    learner.take_back(decision.id, SignalKind.REACTION_DOWN, "comment:3")
+    counted = stats(store)
+    (pattern,) = counted.patterns
+    assert (pattern.rule, pattern.decisions, pattern.verdicts) == ("B006", 4, 3.0)
+    assert pattern.acceptance == pytest.approx(1 / 3)
+    assert counted.signals == {"rejected": 2, "suggestion_applied": 1}
+    assert sum(counted.actions.values()) == 4
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_wilson_holds_the_proportion(successes: int, more: int) -> None:
+    """The interval lies within [0, 1] and holds what was seen."""
+    low, high = wilson(successes, successes + more)
+    assert 0.0 <= low <= high <= 1.0
+    if successes + more:
+        assert low - 1e-9 <= successes / (successes + more) <= high + 1e-9
+
+
+def test_wilson_knows_how_little_three_rejections_tell() -> None:
+    """0 accepted of 3 leaves an upper bound of 56 %."""
+    assert wilson(0, 3)[1] == pytest.approx(0.56, abs=0.005)
+
+
+def test_newcombe_reproduces_the_published_example() -> None:
+    """56 of 70 against 48 of 80 gives 0.0524 to 0.3339 (Newcombe 1998, table II)."""
+    difference = rate_difference(56, 70, 48, 80)
+    assert (difference.low, difference.high) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
+    assert "better" in difference.verdict
+
+
+def test_a_null_result_is_reported_as_one() -> None:
+    """Equal arms, and small ones, are said to show no difference."""
+    assert "no difference shown" in rate_difference(5, 10, 5, 10).verdict
+    rng = random.Random(1)
+    samples = [[rng.gauss(50, 20) for _ in range(20)] for _ in range(2)]
+    assert "no difference shown" in mean_difference(*samples).verdict
+
+
+def test_fewer_candidates_are_better() -> None:
+    """For candidates a negative difference speaks for learning, a positive one against it."""
+    low, high = [10.0, 11.0, 12.0, 9.0], [50.0, 52.0, 49.0, 51.0]
+    assert "learning is better" in mean_difference(low, high).verdict
+    assert "learning is worse" in mean_difference(high, low).verdict
+    assert mean_difference(low, [50.0]).difference is None
