@@ -11,22 +11,21 @@ import os
 import secrets
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.errors import CannotRun
 from workers.ports import Completed, SandboxSession, Workload
-from workers.sandbox import mounts, orders, seccomp
+from workers.sandbox import mounts, seccomp
+from workers.sandbox.launching import Descriptors, await_ready, launcher_command
+from workers.sandbox.orders import Order
+from workers.sandbox.refusals import MISSING, explained
 from workers.sandbox.session import conversation
-from workers.sandbox.supervise import Collected, Tree, readable, supervise
+from workers.sandbox.supervise import Collected, Tree, supervise
 
 FIRST_USER, USERS = 1_500_000_000, 500_000_000
 """As root every run gets a user id of its own, far from those of accounts: no run counts, or reaches, another's processes."""
-
-SET_UP_SECONDS = 120.0
-MISSING = "bubblewrap is not installed: install it (`apt install bubblewrap`, `dnf install bubblewrap`)"
 
 
 class Bubblewrap:
@@ -52,10 +51,7 @@ class Bubblewrap:
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
         """Start a process to speak with, for `wall_seconds` at most; leaving the context ends its whole process tree."""
-        with (
-            self._started(workload, subprocess.PIPE) as tree,
-            conversation(tree, workload.limits) as spoken,
-        ):
+        with self._started(workload, subprocess.PIPE) as tree, conversation(tree, workload.limits) as spoken:
             yield spoken
 
     @contextmanager
@@ -70,128 +66,76 @@ class Bubblewrap:
                 stderr=subprocess.PIPE,
                 env={},  # the inside can read the environment of its first process, which is bubblewrap
                 cwd="/",
-                pass_fds=start.inherited,
+                pass_fds=start.descriptors.inherited,
                 start_new_session=True,
             )
             tree = start.tree(process)
             stack.callback(tree.close)
             stack.callback(tree.kill)
-            start.await_ready(tree)
+            await_ready(tree, start.descriptors.status)
             yield tree
 
 
 class _Start:
-    """The descriptors and arguments of one start; `stack` closes what is open."""
+    """The arguments of one start."""
 
     def __init__(self, workload: Workload, stack: ExitStack) -> None:
-        self.workload, self.stack = workload, stack
-        self.inherited: list[int] = []
+        self.workload, self.descriptors = workload, Descriptors(stack)
         self.as_root = os.geteuid() == 0
         self.user = _spare_user() if self.as_root else os.geteuid()
-        self.info, self.info_inside = self._pipe()
-        self.status, self.status_inside = self._pipe()
-        self.report, self.report_inside = self._pipe()
+        self.info, self.info_inside = self.descriptors.pipe()
 
     def arguments(self) -> int:
-        """The descriptor of bubblewrap's arguments: on its command line they would be visible inside."""
+        """The descriptor of bubblewrap's arguments."""
         lines = [
             *mounts.isolation(as_root=self.as_root),
             *mounts.file_systems(self.workload),
             *self._made_files(),
             *mounts.sealed(),
-            *("--seccomp", str(self._memory(seccomp.program(os.uname().machine)))),
+            *("--seccomp", str(self.descriptors.memory(seccomp.program(os.uname().machine)))),
             *("--info-fd", str(self.info_inside)),
         ]
-        return self._memory("".join(f"{line}\0" for line in lines).encode())
+        return self.descriptors.memory("".join(f"{line}\0" for line in lines).encode())
 
     def launcher(self) -> list[str]:
         """The first command inside."""
-        told = orders.Order(
+        order = Order(
             workload=self.workload,
             source=mounts.SOURCE,
             workspace=mounts.WORKSPACE,
             home=mounts.HOME,
             user=self.user if self.as_root else None,
+            processes=self.workload.limits.processes,
             environment=mounts.environment(self.workload),
-            report=self.report_inside,
+            report=self.descriptors.report_inside,
         )
-        order = self._memory(told.encoded())
-        return [sys.executable, "-I", "-S", str(mounts.LAUNCHER), str(order), str(self.status_inside)]
+        encoded = self.descriptors.memory(order.encoded())
+        return launcher_command(mounts.LAUNCHER, encoded, self.descriptors.status_inside)
 
     def tree(self, process: subprocess.Popen[bytes]) -> Tree:
         """Who is who, as bubblewrap tells; CannotRun when it refused."""
-        for descriptor in self.inherited:
-            os.close(descriptor)
-        self.inherited.clear()
+        self.descriptors.handed_over()
         try:
             leader = _init_of(self.info)
             leader_handle = os.pidfd_open(leader)
         except (ValueError, ProcessLookupError):
             process.kill()
             _, errors = process.communicate()
-            raise CannotRun(refusal(errors)) from None
+            raise CannotRun(explained(errors.decode(errors="replace"))) from None
         return Tree(
             process=process,
             leader=leader,
             leader_handle=leader_handle,
             process_handle=os.pidfd_open(process.pid),
-            report=os.dup(self.report),
-        )
-
-    def await_ready(self, tree: Tree) -> None:
-        """Until the launcher hands over to the command; CannotRun with its reason when it cannot."""
-        said = b""
-        while readable(self.status, SET_UP_SECONDS):
-            piece = os.read(self.status, 4096)
-            said += piece
-            if not piece:
-                break
-        if said == b"ready":
-            return
-        tree.kill()
-        assert tree.process.stderr is not None
-        reason = said or tree.process.stderr.read()
-        raise CannotRun(
-            f"the sandbox could not be set up: {reason.decode(errors='replace').strip() or 'no reason given'}"
+            report=os.dup(self.descriptors.report),
         )
 
     def _made_files(self) -> Iterator[str]:
         files = mounts.made_files(self.workload, self.user)
         yield from mounts.made_directories(files)
         for path, (mode, text) in files.items():
-            yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(self._memory(text.encode())), str(path))
-
-    def _pipe(self) -> tuple[int, int]:
-        reading, writing = os.pipe()
-        self.stack.callback(os.close, reading)
-        self._inherit(writing)
-        return reading, writing
-
-    def _memory(self, content: bytes) -> int:
-        descriptor = os.memfd_create("apprentice")
-        self._inherit(descriptor)
-        os.write(descriptor, content)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return descriptor
-
-    def _inherit(self, descriptor: int) -> None:
-        self.inherited.append(descriptor)
-        self.stack.callback(self._close_inherited, descriptor)
-
-    def _close_inherited(self, descriptor: int) -> None:
-        if descriptor in self.inherited:
-            os.close(descriptor)
-
-
-def refusal(errors: bytes) -> str:
-    """Why bubblewrap did not start, and what to do about it."""
-    said = errors.decode(errors="replace").strip().removeprefix("bwrap: ") or "it said nothing"
-    return (
-        f"bubblewrap cannot make a sandbox here ({said}): allow unprivileged user namespaces (sysctl "
-        "kernel.unprivileged_userns_clone=1, user.max_user_namespaces>0; on Ubuntu 24.04 and later an AppArmor profile "
-        "for bwrap or kernel.apparmor_restrict_unprivileged_userns=0), or run the worker as root or with a looser "
-        "container profile"
-    )
+            content = self.descriptors.memory(text.encode())
+            yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(content), str(path))
 
 
 def _find() -> Path:

@@ -20,7 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 
 COMMAND_NOT_FOUND, SET_UP_FAILED = 127, 125
-NEVER_COPIED = frozenset({".git", "node_modules", ".tox", "__pycache__"})
+NEVER_COPIED = frozenset(
+    {".git", "node_modules", ".tox", ".nox", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+)
 ENVIRONMENTS = frozenset({".venv", "venv"})
 OPEN_FILES = 1024
 CPU_GRACE_SECONDS = 2
@@ -152,7 +154,7 @@ def replace(directory: int, name: str, content: bytes) -> None:
         stream.write(content)
 
 
-def set_limits(limits: dict[str, int]) -> None:
+def set_limits(limits: dict[str, Any]) -> None:
     """Resource limits of each process. Set here, inside: outside the namespace NPROC would count the host's processes."""
     for kind, soft, hard in wanted_limits(limits):
         ceiling = resource.getrlimit(kind)[1]
@@ -161,12 +163,14 @@ def set_limits(limits: dict[str, int]) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def wanted_limits(limits: dict[str, int]) -> Iterator[tuple[int, int, int]]:
+def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     """Kind, soft and hard limit. DATA, not AS: programs reserve far more addresses than they ever fill."""
     cpu, memory, disk = limits["cpu_seconds"], limits["memory_mb"] << 20, limits["disk_mb"] << 20
     yield resource.RLIMIT_CPU, cpu, cpu + CPU_GRACE_SECONDS
     yield resource.RLIMIT_DATA, memory, memory
-    yield resource.RLIMIT_NPROC, limits["processes"], limits["processes"]
+    processes = limits["processes"]
+    if processes is not None:
+        yield resource.RLIMIT_NPROC, processes, processes
     yield resource.RLIMIT_FSIZE, disk, disk
     yield resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES
     yield resource.RLIMIT_CORE, 0, 0

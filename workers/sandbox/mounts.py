@@ -17,6 +17,7 @@ LAUNCHER = INSIDE / "launcher.py"
 COMMANDS = INSIDE / "bin"
 HOME = Path("/tmp/home")  # noqa: S108 - inside the sandbox, on a file system of its own
 SHARED_MEMORY_MB = 128
+SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
 ROOT_DIRECTORIES = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 ETC_SHOWN = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "ssl/certs")
@@ -68,8 +69,7 @@ def shown(workload: Workload) -> list[Path]:
 
 def environment(workload: Workload) -> dict[str, str]:
     """The whole environment of the command, before $APPRENTICE_REPORT_FD."""
-    system = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
-    places = (str(COMMANDS), str(workload.python.absolute().parent), *system)
+    places = (str(COMMANDS), str(workload.python.absolute().parent), *SYSTEM_PATH)
     return {**workload.env, "PATH": ":".join(places), "HOME": str(HOME), "TMPDIR": "/tmp"}  # noqa: S108
 
 

@@ -15,13 +15,17 @@ REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Where the launcher finds and puts things, as it sees them. `user` is whom to become, None to stay who it is."""
+    """Where the launcher finds and puts things, as it sees them.
+
+    `user` is whom to become, None to stay who it is; `processes` is None where the host's own would be counted too.
+    """
 
     workload: Workload
     source: Path
     workspace: Path
     home: Path
     user: int | None
+    processes: int | None
     environment: dict[str, str]
     report: int
 
@@ -39,7 +43,7 @@ class Order:
             "limits": {
                 "cpu_seconds": limits.cpu_seconds,
                 "memory_mb": limits.memory_mb,
-                "processes": limits.processes,
+                "processes": self.processes,
                 "disk_mb": limits.disk_mb,
             },
         }

@@ -32,13 +32,15 @@ NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "opera
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start reporting. The descriptor is taken out of the environment: a pytest inside a test must not report."""
-    descriptor = os.environ.pop(REPORT, None)
+    descriptor, is_worker = os.environ.pop(REPORT, None), hasattr(config, "workerinput")
+    if descriptor is None and not is_worker:
+        return
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
     tracer = make_tracer(root, os.environ.get(TRACE))
     config.pluginmanager.register(Details(root, tracer), "apprentice-details")
     if os.environ.get(SELECT):
         config.pluginmanager.register(Selection(os.environ[SELECT]), "apprentice-selection")
-    if descriptor is not None and not hasattr(config, "workerinput"):
+    if descriptor is not None and not is_worker:
         config.pluginmanager.register(Reporter(int(descriptor), tracer), "apprentice-reporter")
 
 
@@ -131,6 +133,10 @@ class Reporter:
                 left = left[os.write(self.descriptor, left) :]
         except OSError:
             self.process = -1
+
+    def pytest_unconfigure(self) -> None:
+        """For a second pytest in the same process."""
+        os.environ[REPORT] = str(self.descriptor)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         ids = [item.nodeid for item in session.items]

@@ -44,7 +44,10 @@ class Tree:
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
         if self.grouped:
+            descendants = usage_of(self.leader).pids[1:]
             _kill_group(self.leader)
+            for pid in descendants:
+                _kill_one(pid)
         _kill_by_handle(self.leader_handle)
         readable(self.leader_handle, DEATH_SECONDS)  # an init's death is told after that of its whole namespace
         _kill_by_handle(self.process_handle)
@@ -202,6 +205,13 @@ def _ending_of(exit_code: int) -> Ending:
 def _kill_by_handle(handle: int) -> None:
     try:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _kill_one(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
 

@@ -106,7 +106,7 @@ def _write(path: Path, text: str) -> None:
 def _environment(project: Project, plugin: Path, *, selected: bool, trace: bool) -> dict[str, str]:
     environment = {
         **base_environment(project, plugin),
-        "PYTEST_ADDOPTS": f"-p {PLUGIN} -o cache_dir=/tmp/pytest-cache --rootdir={WORKSPACE}",
+        "PYTEST_ADDOPTS": f"-p {PLUGIN} --rootdir={WORKSPACE}",
         "APPRENTICE_ROOT": WORKSPACE,
     }
     if selected:

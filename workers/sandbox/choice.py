@@ -1,0 +1,42 @@
+"""Which sandbox this machine can have, found by trying."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from workers.errors import ApprenticeError, CannotRun
+from workers.ports import Ending, Limits, Sandbox, Workload
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.plain import PlainProcess
+from workers.settings import WorkerSettings
+
+TRIAL = Limits(wall_seconds=20.0, memory_mb=256, disk_mb=16)
+
+
+def problems() -> tuple[str, ...]:
+    """What keeps code from being run in a sandbox here, a line each with its remedy; empty when one was really started."""
+    with tempfile.TemporaryDirectory(prefix="apprentice-trial-") as place:
+        workload = Workload(command=("true",), tree=Path(place), python=Path(sys.executable), limits=TRIAL)
+        try:
+            completed = Bubblewrap().run(workload)
+        except ApprenticeError as refusal:
+            return (str(refusal),)
+    if completed.ending is Ending.EXITED and completed.exit_code == 0:
+        return ()
+    return (
+        f"a trial run in the sandbox failed ({completed.ending}, exit code {completed.exit_code}): {completed.stderr}",
+    )
+
+
+def open_sandbox(settings: WorkerSettings) -> Sandbox:
+    """The sandbox to run code in. Raises CannotRun with the first problem when there is none, unless that was allowed."""
+    found = problems()
+    if not found:
+        return Bubblewrap()
+    if settings.unsafe_without_sandbox:
+        return PlainProcess()
+    raise CannotRun(
+        f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"
+    )

@@ -1,0 +1,75 @@
+"""What every way of starting the launcher shares: descriptors it inherits, and word that it is ready."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from workers.errors import CannotRun
+from workers.sandbox.supervise import Tree, readable
+
+SET_UP_SECONDS = 120.0
+LAUNCHER_SOURCE = Path(__file__).with_name("launcher.py")
+
+
+class Descriptors:
+    """Pipes and files in memory for one start; `stack` closes what is open."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.inherited: list[int] = []
+        self.status, self.status_inside = self.pipe()
+        self.report, self.report_inside = self.pipe()
+
+    def pipe(self) -> tuple[int, int]:
+        """Our reading end, and the writing end that is inherited."""
+        reading, writing = os.pipe()
+        self._stack.callback(os.close, reading)
+        self._inherit(writing)
+        return reading, writing
+
+    def memory(self, content: bytes) -> int:
+        """An inherited descriptor to read `content` from: on a command line it would be visible inside."""
+        descriptor = os.memfd_create("apprentice")
+        self._inherit(descriptor)
+        with os.fdopen(os.dup(descriptor), "wb") as stream:
+            stream.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
+    def handed_over(self) -> None:
+        """Close our copies of what the started process inherited: a pipe ends only when nobody can write to it."""
+        for descriptor in self.inherited:
+            os.close(descriptor)
+        self.inherited.clear()
+
+    def _inherit(self, descriptor: int) -> None:
+        self.inherited.append(descriptor)
+        self._stack.callback(self._close, descriptor)
+
+    def _close(self, descriptor: int) -> None:
+        if descriptor in self.inherited:
+            os.close(descriptor)
+
+
+def launcher_command(launcher: Path, order: int, status: int) -> list[str]:
+    """Starts the launcher on our own interpreter: the project's may be the project's own work."""
+    return [sys.executable, "-I", "-S", str(launcher), str(order), str(status)]
+
+
+def await_ready(tree: Tree, status: int) -> None:
+    """Until the launcher hands over to the command; CannotRun with its reason when it cannot."""
+    said = b""
+    while readable(status, SET_UP_SECONDS):
+        piece = os.read(status, 4096)
+        said += piece
+        if not piece:
+            break
+    if said == b"ready":
+        return
+    tree.kill()
+    assert tree.process.stderr is not None
+    reason = (said or tree.process.stderr.read()).decode(errors="replace").strip()
+    raise CannotRun(f"the sandbox could not be set up: {reason or 'it did not say why'}")
