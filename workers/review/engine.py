@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from memory.model import Finding, Suggestion
-from workers.patches import Change, changed_lines, parse_diff
+from workers.patches import Change, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
 from workers.review.coverage import FileCoverage, base_source, coverage, skipped, source_of
 from workers.review.covering import ImportGraph
@@ -17,7 +17,7 @@ from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.detector import Detection, Detector, HeadTree, joined
 from workers.review.detectors.ruff import Ruff
 from workers.review.findings import Seen, elsewhere, on_changed_lines, seen_in
-from workers.review.suggest import Prover, drafts, suggested, that_help
+from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
 from workers.review.tree import Unread, python_sources, target_version
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
@@ -48,6 +48,17 @@ class Reviewed:
         """The paths that were not fully read."""
         return frozenset(file.path for file in self.coverage if file.reason)
 
+    @property
+    def not_read(self) -> Mapping[str, str]:
+        """What people are told was not read, with the reason; a file that is gone leaves nothing to read."""
+        gone = {file.path for file in self.change.files if file.status is FileStatus.DELETED}
+        return {file.path: file.reason for file in self.coverage if file.reason and file.path not in gone}
+
+    @property
+    def files_read(self) -> int:
+        """How many files every detector read."""
+        return sum(not file.reason for file in self.coverage)
+
 
 def review_change(
     sandbox: Sandbox,
@@ -59,9 +70,11 @@ def review_change(
     may_run_tests: bool,
     progress: Progress,
     limits: Limits | None = None,
+    trace: Trace | None = None,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
+    `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
@@ -71,7 +84,7 @@ def review_change(
     reading = _Reading.of((Ruff(sandbox), Bandit(sandbox)), head)
     all_seen = tuple(each.finding for each in reading.seen)
     progress(f"{len(all_seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, limits) if project is not None and may_run_tests else None
+    prover = partial(_prover, sandbox, project, limits, trace) if project is not None and may_run_tests else None
     suggestions = _suggestions(reading, change, prover, progress)
     known = reading.fingerprints_of(_base(base_tree, change, head))
     return Reviewed(
@@ -143,13 +156,14 @@ def _suggestions(
     return suggested(helpful, prover())
 
 
-def _prover(sandbox: Sandbox, project: Project, limits: Limits | None) -> Prover:
+def _prover(sandbox: Sandbox, project: Project, limits: Limits | None, trace: Trace | None) -> Prover:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
     return Prover(
         run,
         ImportGraph(python_sources(project.tree)),
+        trace=trace,
         command=project.test_command,
         clock=time.monotonic,
         deadline=time.monotonic() + PROOF_SECONDS,

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.model import Finding, Severity
+from workers.patches import parse_diff, unified
+from workers.review.detectors.detector import Category, RawFinding
+from workers.review.findings import elsewhere, is_severe, merged, on_changed_lines, seen_in
+
+SOURCE = """\
+import os
+
+
+class Basket:
+    def total(self, prices=[]):
+        if prices == None:
+            return 0
+        return sum(prices)
+"""
+
+
+def raw(line: int, rule: str = "E711", **changes: object) -> RawFinding:
+    found = RawFinding(
+        path="shop/basket.py",
+        line=line,
+        end_line=line,
+        column=1,
+        tool="ruff",
+        rule=rule,
+        category=Category.CORRECTNESS,
+        severity=Severity.MINOR,
+        message="m",
+    )
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def security(line: int, rule: str, tool: str, **changes: object) -> RawFinding:
+    return raw(line, rule, tool=tool, category=Category.SECURITY, **changes)
+
+
+def findings(source: str, *found: RawFinding) -> tuple[Finding, ...]:
+    return tuple(each.finding for each in seen_in(found, {"shop/basket.py": source}))
+
+
+def mark(source: str, *found: RawFinding) -> str:
+    (finding,) = findings(source, *found)
+    return finding.fingerprint
+
+
+@given(st.integers(min_value=0, max_value=50))
+def test_shifted_lines_keep_the_fingerprint(lines: int) -> None:
+    """Code inserted above moves a finding without making it another."""
+    assert mark("# new\n" * lines + SOURCE, raw(6 + lines)) == mark(SOURCE, raw(6))
+
+
+def test_reindented_and_reformatted_lines_keep_the_fingerprint() -> None:
+    """White space is no part of what a finding is."""
+    head, body = SOURCE.split("        if", 1)
+    deeper = "        if" + body.replace("prices == None", "prices  ==  None")
+    nested = head + "        if prices:\n" + "".join(f"    {line}\n" for line in deeper.splitlines())
+    assert mark(nested, raw(7)) == mark(SOURCE, raw(6))
+
+
+def test_edits_elsewhere_keep_the_fingerprint() -> None:
+    """Only the finding's own lines and the names around it count."""
+    edited = SOURCE.replace("return 0", "return None").replace("import os", "import sys")
+    assert mark(edited, raw(6)) == mark(SOURCE, raw(6))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        mark(SOURCE.replace("prices == None", "costs == None"), raw(6)),
+        mark(SOURCE.replace("def total", "def sum"), raw(6)),
+        mark(SOURCE, raw(6, "E712")),
+        mark(SOURCE.replace("class Basket", "class Cart"), raw(6)),
+    ],
+)
+def test_another_name_rule_or_function_is_another_finding(other: str) -> None:
+    """Names, the rule and the enclosing function tell findings apart."""
+    assert other != mark(SOURCE, raw(6))
+
+
+def test_identical_lines_in_one_function_are_numbered() -> None:
+    """The same line twice is two findings, and inserting code between them changes neither."""
+    source = "def f(x):\n    a(x == None)\n    a(x == None)\n"
+    apart = source.replace("    a(x", "    y()\n    a(x")
+    together = [finding.fingerprint for finding in findings(source, raw(3), raw(2))]
+    assert len(set(together)) == 2
+    assert [finding.fingerprint for finding in findings(apart, raw(5), raw(3))] == together
+
+
+def test_a_file_that_does_not_parse_still_has_findings() -> None:
+    """A syntax error has no function around it, but a fingerprint; a place past the end is drawn to the last line."""
+    (finding,) = findings("def broken(:\n", raw(2, "invalid-syntax"))
+    assert (finding.line, finding.end_line, finding.anchor) == (1, 1, "def broken(:")
+
+
+def test_findings_come_in_one_order() -> None:
+    """Path and line order findings, whatever order the tools reported them in."""
+    assert findings(SOURCE, raw(6), raw(1, "F401")) == findings(SOURCE, raw(1, "F401"), raw(6))
+
+
+def test_what_both_tools_say_is_said_once() -> None:
+    """ruff's S602 and bandit's B602 on one line are one finding, graded by bandit."""
+    twins = [security(3, "S602", "ruff"), security(3, "B602", "bandit", severity=Severity.CRITICAL)]
+    (one,) = merged(twins)
+    assert (one.rule, one.tool, one.severity) == ("S602", "ruff", Severity.CRITICAL)
+
+
+def test_twins_on_different_lines_are_two() -> None:
+    """The same rule elsewhere in the file is another finding."""
+    assert len(merged([security(3, "S602", "ruff"), security(5, "B602", "bandit")])) == 2
+
+
+def test_a_bare_except_that_passes_is_said_once() -> None:
+    """Three rules complain about `except: pass`; one is enough."""
+    found = [raw(3, "E722"), security(3, "S110", "ruff"), security(3, "B110", "bandit")]
+    assert [each.rule for each in merged(found)] == ["E722"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "found", "silent"),
+    [
+        ("# nosec", security(1, "S602", "ruff"), True),
+        ("# nosec B602", security(1, "S602", "ruff"), True),
+        ("# nosec B101", security(1, "S602", "ruff"), False),
+        ("# noqa", security(1, "B602", "bandit"), True),
+        ("# noqa: E501, S602", security(1, "B602", "bandit"), True),
+        ("# noqa: S603", security(1, "B602", "bandit"), False),
+        ("# nosec", raw(1, "F401"), False),
+    ],
+)
+def test_a_comment_for_one_tool_answers_the_other(comment: str, found: RawFinding, silent: bool) -> None:
+    """Whoever silenced bandit's rule has silenced ruff's copy of it, and the other way round, and nothing else."""
+    assert (findings(f"run('ls', shell=True)  {comment}\n", found) == ()) == silent
+
+
+def test_only_findings_on_changed_lines_are_kept() -> None:
+    """A finding counts as changed when any of its lines was added or rewritten."""
+    change = parse_diff(unified("shop/basket.py", SOURCE.replace("return 0", "return None"), SOURCE))
+    on, spanning, off = findings(SOURCE, raw(7), raw(6, "B1", end_line=8), raw(1, "F401"))[::-1]
+    assert set(on_changed_lines((on, spanning, off), change)) == {on, spanning}
+
+
+def test_elsewhere_only_what_is_severe_or_caused_by_the_change_is_kept() -> None:
+    """Old trivia off the changed lines is not news; a hole is, and so is what the change broke."""
+    change = parse_diff(unified("shop/basket.py", SOURCE.replace("return 0", "return None"), SOURCE))
+    trivia, caused, hole = findings(
+        SOURCE,
+        raw(5, "B006"),
+        raw(1, "F401"),
+        security(8, "S307", "ruff", severity=Severity.MAJOR),
+    )[0:3]
+    trivia, caused = (trivia, caused) if trivia.rule == "B006" else (caused, trivia)
+    before = frozenset({trivia.fingerprint, hole.fingerprint})
+    assert elsewhere((trivia, caused, hole), change, before) == (caused, hole)
+    assert is_severe(hole)
+    assert not is_severe(trivia)
