@@ -10,7 +10,8 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.playground.nouns import Actor, App, Repository, Role, Token
+from bot.playground.accounts import Actor, App, Role, Token
+from bot.playground.nouns import Repository
 from bot.playground.refusals import Refused, bad_credentials, forbidden_app, forbidden_user, not_found
 from bot.playground.world import World
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.playground.nouns import App
+from bot.playground.accounts import App
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

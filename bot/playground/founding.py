@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bot.playground.accounts import Actor, App, Installation, Role, User
 from bot.playground.acts.events import announce_installation, announce_installation_change, ping
 from bot.playground.acts.pulls import pushed
 from bot.playground.auth import make_key
 from bot.playground.git import ZERO
-from bot.playground.nouns import Actor, App, Installation, Repository, Role, User
+from bot.playground.nouns import Repository
 from bot.playground.world import World
 
 PERMISSIONS: Mapping[str, str] = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import re
 
+from bot.playground.accounts import Role
 from bot.playground.acts.pulls import pushed
 from bot.playground.auth import Caller, authenticate
 from bot.playground.git import ZERO, BareRepository, git
-from bot.playground.nouns import Repository, Role
+from bot.playground.nouns import Repository
 from bot.playground.refusals import Refused
 from bot.playground.rest.dispatch import Request, Response
 from bot.playground.world import World

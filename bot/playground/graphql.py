@@ -5,16 +5,18 @@ Types, fields and arguments are GitHub's; a test holds them against its publishe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
 
 from bot.playground import graphql_views as view
+from bot.playground.accounts import Role
+from bot.playground.acts import pulls
 from bot.playground.acts import reviews as act
 from bot.playground.auth import Caller, Needs, check
-from bot.playground.nouns import Role, Thread
+from bot.playground.nouns import Thread
 from bot.playground.refusals import Refused
 from bot.playground.rest.calls import Answer, Call, Routes
 from bot.playground.world import World
@@ -63,9 +65,16 @@ class Root:
             "node": self._node,
             "nodes": lambda _info, ids: [self._find(each) for each in ids],
             "viewer": lambda _info: view.account(self.caller.actor().user),
-            "resolveReviewThread": lambda _info, input: self._settle(input, resolved=True),  # noqa: A006 - GitHub's name
-            "unresolveReviewThread": lambda _info, input: self._settle(input, resolved=False),  # noqa: A006
+            "resolveReviewThread": self._field(self._settle, True),
+            "unresolveReviewThread": self._field(self._settle, False),
+            "markPullRequestReadyForReview": self._field(self._set_draft, False),
+            "convertPullRequestToDraft": self._field(self._set_draft, True),
         }
+
+    @staticmethod
+    def _field(act: Callable[[Mapping[str, str], bool], dict[str, object]], wanted: bool) -> Callable[..., object]:
+        """A mutation: its one argument is called `input` on GitHub."""
+        return lambda _info, **arguments: act(arguments["input"], wanted)
 
     def _repository(self, _info: GraphQLResolveInfo[None], owner: str, name: str) -> view.View:
         try:
@@ -109,7 +118,7 @@ class Root:
     def _thread(self, wanted: str) -> Thread | None:
         return next((each for each in self.world.threads.values() if each.node_id == wanted), None)
 
-    def _settle(self, given: Mapping[str, str], *, resolved: bool) -> dict[str, object]:
+    def _settle(self, given: Mapping[str, str], resolved: bool) -> dict[str, object]:
         """Resolving takes the author of the pull request or somebody with triage."""
         made = self._thread(given["threadId"])
         if made is None:
@@ -119,6 +128,18 @@ class Root:
         check(self.world, self.caller, made.issue.repository, READ if own else WRITE)
         (act.resolve if resolved else act.unresolve)(self.world, made, who)
         return {"clientMutationId": given.get("clientMutationId"), "thread": view.thread(self.world, made)}
+
+    def _set_draft(self, given: Mapping[str, str], draft: bool) -> dict[str, object]:
+        wanted = given["pullRequestId"]
+        issues = (issue for each in self.world.repositories.values() for issue in each.issues.values())
+        made = next((issue for issue in issues if issue.pull and issue.pull.node_id == wanted), None)
+        if made is None:
+            raise _no_node(wanted)
+        who = self.caller.actor()
+        own = made.author is who.user and who.via is None
+        check(self.world, self.caller, made.repository, READ if own else WRITE)
+        pulls.set_draft(self.world, made, who, draft)
+        return {"clientMutationId": given.get("clientMutationId"), "pullRequest": view.pull(self.world, made)}
 
 
 def _no_node(wanted: str) -> Refused:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 from graphql import GraphQLResolveInfo
 
-from bot.playground.nouns import REACTIONS, Comment, Issue, Reaction, Repository, ReviewComment, Thread, User
+from bot.playground.accounts import User
+from bot.playground.nouns import REACTIONS, Comment, Issue, Reaction, Repository, ReviewComment, Thread
 from bot.playground.payloads.issues import page
 from bot.playground.payloads.people import when
 from bot.playground.payloads.pulls import pull_of
@@ -55,6 +56,10 @@ type PullRequest implements Node {
   reviewThreads(first: Int, after: String): PullRequestReviewThreadConnection!
 }
 type Repository implements Node { id: ID! name: String! databaseId: Int pullRequest(number: Int!): PullRequest }
+input MarkPullRequestReadyForReviewInput { pullRequestId: ID! clientMutationId: String }
+input ConvertPullRequestToDraftInput { pullRequestId: ID! clientMutationId: String }
+type MarkPullRequestReadyForReviewPayload { clientMutationId: String pullRequest: PullRequest }
+type ConvertPullRequestToDraftPayload { clientMutationId: String pullRequest: PullRequest }
 input ResolveReviewThreadInput { threadId: ID! clientMutationId: String }
 input UnresolveReviewThreadInput { threadId: ID! clientMutationId: String }
 type ResolveReviewThreadPayload { clientMutationId: String thread: PullRequestReviewThread }
@@ -68,6 +73,8 @@ type Query {
 type Mutation {
   resolveReviewThread(input: ResolveReviewThreadInput!): ResolveReviewThreadPayload
   unresolveReviewThread(input: UnresolveReviewThreadInput!): UnresolveReviewThreadPayload
+  markPullRequestReadyForReview(input: MarkPullRequestReadyForReviewInput!): MarkPullRequestReadyForReviewPayload
+  convertPullRequestToDraft(input: ConvertPullRequestToDraftInput!): ConvertPullRequestToDraftPayload
 }
 """
 

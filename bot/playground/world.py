@@ -10,23 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
 
+from bot.playground.accounts import App, Installation, Role, Token, User
 from bot.playground.deliveries import Delivery, Notice
 from bot.playground.git import BareRepository
-from bot.playground.nouns import (
-    App,
-    CheckRun,
-    Comment,
-    Installation,
-    Issue,
-    Reaction,
-    Repository,
-    Review,
-    ReviewComment,
-    Role,
-    Thread,
-    Token,
-    User,
-)
+from bot.playground.nouns import CheckRun, Comment, Issue, Reaction, Repository, Review, ReviewComment, Thread
 from bot.playground.refusals import Fault, invalid, not_found
 
 TOKEN_LIFE = timedelta(hours=1)

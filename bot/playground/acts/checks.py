@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.playground.accounts import Actor, App
 from bot.playground.acts.events import announce
-from bot.playground.nouns import Actor, App, CheckAnnotation, CheckRun, Repository
+from bot.playground.nouns import CheckAnnotation, CheckRun, Repository
 from bot.playground.payloads import checks as shape
 from bot.playground.refusals import Refused, unprocessable
 from bot.playground.world import World

@@ -6,8 +6,9 @@ import json
 import uuid
 from collections.abc import Mapping
 
+from bot.playground.accounts import App, Installation, User, node_id
 from bot.playground.deliveries import Notice
-from bot.playground.nouns import App, Installation, Repository, User, node_id
+from bot.playground.nouns import Repository
 from bot.playground.payloads.people import JsonObject, installation, organization, user
 from bot.playground.payloads.repositories import repository, stub
 from bot.playground.world import World

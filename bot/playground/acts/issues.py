@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.playground.accounts import Actor, User
 from bot.playground.acts.events import announce
-from bot.playground.nouns import Actor, Comment, Issue, Label, Repository, User
+from bot.playground.nouns import Comment, Issue, Label, Repository
 from bot.playground.payloads import issues as shape
 from bot.playground.payloads.people import JsonObject
 from bot.playground.payloads.pulls import full_pull

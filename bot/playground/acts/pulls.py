@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from bot.playground.accounts import Actor
 from bot.playground.acts.anchors import carry_over
 from bot.playground.acts.events import announce
 from bot.playground.acts.issues import check_body, next_number, set_state, tell
 from bot.playground.git import ZERO, Person
-from bot.playground.nouns import Actor, Issue, Pull, Repository
+from bot.playground.nouns import Issue, Pull, Repository
 from bot.playground.payloads.pulls import pull_of
 from bot.playground.payloads.pushes import push
 from bot.playground.refusals import Fault, Refused, invalid

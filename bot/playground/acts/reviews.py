@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.playground.accounts import Actor
 from bot.playground.acts.anchors import Anchor, find_anchor
 from bot.playground.acts.events import announce
 from bot.playground.acts.issues import check_body
-from bot.playground.nouns import Actor, Issue, Review, ReviewComment, Thread
+from bot.playground.nouns import Issue, Review, ReviewComment, Thread
 from bot.playground.payloads import pulls as shape
 from bot.playground.payloads.pulls import pull_of
 from bot.playground.refusals import Refused, missing, unprocessable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.playground.nouns import CheckAnnotation, CheckRun, Issue, node_id
+from bot.playground.accounts import node_id
+from bot.playground.nouns import CheckAnnotation, CheckRun, Issue
 from bot.playground.payloads.people import JsonObject, app, when, when_or_null
 from bot.playground.payloads.pulls import pull_of
 from bot.playground.payloads.repositories import api, web

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.playground.nouns import REACTIONS, Comment, Issue, Label, Reaction, Repository, Role, User
+from bot.playground.accounts import Role, User
+from bot.playground.nouns import REACTIONS, Comment, Issue, Label, Reaction, Repository
 from bot.playground.payloads.people import JsonObject, app_or_null, user, user_or_null, when, when_or_null
 from bot.playground.payloads.repositories import api, web
 from bot.playground.world import World

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 from pathlib import PurePosixPath
 
+from bot.playground.accounts import User, node_id
 from bot.playground.git import CommitInfo, FileChange, Person
-from bot.playground.nouns import Repository, User, node_id
+from bot.playground.nouns import Repository
 from bot.playground.payloads.people import JsonObject, user, when
 from bot.playground.payloads.repositories import api, web
 from bot.playground.world import World

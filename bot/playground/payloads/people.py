@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.playground.nouns import App, Installation, Role, Token, User
+from bot.playground.accounts import App, Installation, Role, Token, User
 from bot.playground.world import World
 
 JsonObject = dict[str, object]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.playground.accounts import Actor
 from bot.playground.git import EMPTY_TREE, ZERO, CommitInfo, Person
-from bot.playground.nouns import Actor, Repository
+from bot.playground.nouns import Repository
 from bot.playground.payloads.objects import account_of
 from bot.playground.payloads.people import JsonObject
 from bot.playground.payloads.repositories import repository, web

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.playground.nouns import Repository, Role
+from bot.playground.accounts import Role
+from bot.playground.nouns import Repository
 from bot.playground.payloads.people import JsonObject, permissions, user, when
 from bot.playground.world import World
 

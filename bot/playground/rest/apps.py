@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.playground.accounts import App, Installation
 from bot.playground.auth import Needs
 from bot.playground.deliveries import Delivery
-from bot.playground.nouns import App, Installation
 from bot.playground.payloads import people as shape
 from bot.playground.payloads.deliveries import delivery, delivery_item
 from bot.playground.payloads.repositories import repository

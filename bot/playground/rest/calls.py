@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bot.playground.accounts import Actor, Role
 from bot.playground.auth import Caller, Needs, check
-from bot.playground.nouns import Actor, Issue, Repository, Role
+from bot.playground.nouns import Issue, Repository
 from bot.playground.refusals import not_found, unprocessable
 from bot.playground.world import World
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bot.playground.accounts import App
 from bot.playground.acts import checks as act
 from bot.playground.auth import Needs
-from bot.playground.nouns import App, CheckAnnotation, CheckRun
+from bot.playground.nouns import CheckAnnotation, CheckRun
 from bot.playground.payloads import checks as shape
 from bot.playground.refusals import Refused, unprocessable
 from bot.playground.rest.calls import Answer, Call, Routes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bot.playground.accounts import Role
 from bot.playground.acts import issues as act
 from bot.playground.auth import Needs
-from bot.playground.nouns import Comment, Issue, Label, Role
+from bot.playground.nouns import Comment, Issue, Label
 from bot.playground.payloads import issues as shape
 from bot.playground.refusals import forbidden_user, not_found
 from bot.playground.rest.calls import Answer, Call, Routes

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bot.playground.accounts import Role
 from bot.playground.acts import issues as issue_act
 from bot.playground.acts import pulls as act
 from bot.playground.auth import Needs
-from bot.playground.nouns import Issue, Repository, Role
+from bot.playground.nouns import Issue, Repository
 from bot.playground.payloads import objects
 from bot.playground.payloads import pulls as shape
 from bot.playground.payloads.pulls import pull_of

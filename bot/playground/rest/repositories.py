@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 
+from bot.playground.accounts import Role
 from bot.playground.acts.pulls import pushed
 from bot.playground.auth import Needs
 from bot.playground.git import EMPTY_TREE, ZERO, GitFailed, Person
-from bot.playground.nouns import Repository, Role
+from bot.playground.nouns import Repository
 from bot.playground.payloads import objects as shape
 from bot.playground.payloads.people import JsonObject
 from bot.playground.payloads.repositories import api, full_repository, web

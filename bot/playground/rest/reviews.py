@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bot.playground.accounts import Role
 from bot.playground.acts import reviews as act
 from bot.playground.auth import Needs
-from bot.playground.nouns import Review, ReviewComment, Role
+from bot.playground.nouns import Review, ReviewComment
 from bot.playground.payloads import pulls as shape
 from bot.playground.payloads.pulls import pull_of
 from bot.playground.refusals import missing, not_found
