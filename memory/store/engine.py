@@ -11,10 +11,12 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy import (
     URL,
@@ -38,6 +40,8 @@ from memory.store.errors import StoreError, StoreUnavailable
 BUSY_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
 _WRITE = "apprentice_write"
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,13 @@ def changed(connection: Connection, statement: Update | Delete) -> int:
     result = connection.execute(statement)
     assert isinstance(result, CursorResult)
     return result.rowcount
+
+
+def in_batches(items: Iterable[Item], size: int = 1000) -> Iterator[list[Item]]:
+    """Lists of at most `size`: a statement takes only so many parameters."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def _parse(url: str) -> URL:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 
 from memory.model import Experience
 from memory.store.bodies import dump, load
-from memory.store.engine import Database, changed, dialect_insert, insert_new
+from memory.store.engine import Database, changed, dialect_insert, in_batches, insert_new
 from memory.store.errors import StoreError
 from memory.store.tables import experiences, vectors
 
@@ -81,14 +81,8 @@ class Experiences:
         """
         with self.database.writing() as connection:
             _require_one_length(connection, embedder_id, new)
-            known = select(experiences.c.id).where(experiences.c.id.in_(sorted(new)))
-            rows = [_vector_row(embedder_id, found, new[found]) for found in connection.execute(known).scalars()]
-            if rows:
-                insert = dialect_insert(connection, vectors)
-                replace = insert.on_conflict_do_update(
-                    index_elements=list(vectors.primary_key), set_={"data": insert.excluded.data}
-                )
-                connection.execute(replace, sorted(rows, key=lambda row: str(row["experience_id"])))
+            for batch in in_batches(sorted(new)):
+                _put_vectors(connection, embedder_id, {each: new[each] for each in batch})
 
     def matrix(self, embedder_id: str, *, repository: str | None = None) -> tuple[list[str], Floats]:
         """Ids of embedded experiences (of one repository), sorted, and their n×d float32 vectors in the same order."""
@@ -101,6 +95,15 @@ class Experiences:
         dimensions = rows[0].dimensions if rows else 0
         floats = np.frombuffer(b"".join(row.data for row in rows), dtype=_STORED).reshape(len(rows), dimensions)
         return [row.experience_id for row in rows], floats.astype(np.float32, copy=False)
+
+
+def _put_vectors(connection: Connection, embedder_id: str, new: Mapping[str, Floats]) -> None:
+    known = select(experiences.c.id).where(experiences.c.id.in_(list(new))).order_by(experiences.c.id)
+    rows = [_vector_row(embedder_id, found, new[found]) for found in connection.execute(known).scalars()]
+    if rows:
+        insert = dialect_insert(connection, vectors)
+        new_data = {"data": insert.excluded.data}
+        connection.execute(insert.on_conflict_do_update(index_elements=list(vectors.primary_key), set_=new_data), rows)
 
 
 def _require_one_length(connection: Connection, embedder_id: str, new: Mapping[str, Floats]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, func, or_, select, update
 
 from memory.store import effects
-from memory.store.engine import Database, changed, insert_new
+from memory.store.engine import Database, changed, in_batches, insert_new
 from memory.store.jobs import Delivery, Effect, EffectState, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.tables import deliveries, jobs
 
@@ -111,7 +111,8 @@ class Inbox:
     def mark_sent(self, ids: Sequence[str], now: datetime) -> None:
         """These ids went to the queue just now."""
         with self.database.writing() as connection:
-            connection.execute(update(jobs).where(jobs.c.id.in_(sorted(ids))).values(sent_at=now))
+            for batch in in_batches(sorted(ids)):
+                connection.execute(update(jobs).where(jobs.c.id.in_(batch)).values(sent_at=now))
 
     def counts(self) -> Mapping[JobState, int]:
         """How many jobs are in each state; every state is there."""

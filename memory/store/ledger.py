@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, func, select, text
 from memory.model import Cell, Contribution, Decision, Factor, Level, Outcome, Signal, TaskKind
 from memory.store import cells
 from memory.store.bodies import dump, load
-from memory.store.engine import Database, insert_new
+from memory.store.engine import Database, in_batches, insert_new
 from memory.store.errors import StoreError
 from memory.store.summary import DecisionSummary, summarise
 from memory.store.tables import decisions, outcomes, signals
@@ -91,8 +91,10 @@ class Ledger:
         """What was done about these decisions and not taken back, oldest first."""
         retraction = signals.alias("retraction")
         taken_back = select(retraction.c.id).where(retraction.c.retracts == signals.c.id).exists()
-        about = signals.c.decision_id.in_(decision_ids)
-        return self._signals(_signals_oldest_first().where(about, signals.c.retracts == "", ~taken_back))
+        query = _signals_oldest_first().where(signals.c.retracts == "", ~taken_back)
+        batches = in_batches(dict.fromkeys(decision_ids))
+        live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
+        return sorted(live, key=lambda signal: (signal.created_at, signal.id))
 
     def cells(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
         """The cells at these levels that hold any evidence, by level, strategy and factor."""

@@ -102,3 +102,12 @@ def test_vectors_of_one_embedder_have_one_length(store: Store, now: datetime) ->
     with pytest.raises(StoreError, match="differ in shape"):
         store.experiences.put_vectors("flat", {"a": np.ones((1, 3), dtype=np.float32)})
     assert store.experiences.matrix("mini")[0] == ["a"]
+
+
+def test_many_vectors_can_be_put(store: Store, now: datetime) -> None:
+    """More vectors than one statement has room for can be put at once."""
+    store.experiences.add(experience("a", now), "")
+    many = dict.fromkeys([f"gone{number}" for number in range(70_000)], np.ones(1, dtype=np.float32))
+    store.experiences.put_vectors("mini", many | {"a": np.full(1, 2, dtype=np.float32)})
+    ids, matrix = store.experiences.matrix("mini")
+    assert (ids, matrix.tolist()) == (["a"], [[2.0]])

@@ -78,6 +78,8 @@ def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: dat
     assert store.ledger.decision("z") is None
     assert store.ledger.decisions_about("f1") == [early, late]
     assert store.ledger.decisions_of_task("t2") == [other]
+    assert store.ledger.decisions_of_kind(TaskKind.REPAIR) == [early, other, late]
+    assert store.ledger.decisions_of_kind(TaskKind.REVIEW) == []
     assert store.ledger.decision_count() == 3
 
 
@@ -130,6 +132,15 @@ def test_a_retracted_signal_is_not_live(store: Store, decide: Decide, react: Rea
     assert store.ledger.live_signals([]) == []
     assert store.ledger.cells_digest() == before
     assert store.ledger.cells([GLOBAL]) == {}
+
+
+def test_many_decisions_can_be_asked_about(store: Store, decide: Decide, react: React) -> None:
+    """More decisions than one statement has room for can be asked about at once."""
+    store.ledger.append_decisions([decide("d1"), decide("d2")])
+    store.ledger.append_signal(react("s1", "d1"), [])
+    store.ledger.append_signal(react("s0", "d2"), [])
+    many = ["d1", *(f"x{number}" for number in range(70_000)), "d2"]
+    assert [signal.id for signal in store.ledger.live_signals(many)] == ["s0", "s1"]
 
 
 def test_nothing_comes_of_no_decision(store: Store, judge: Judge, react: React) -> None:
