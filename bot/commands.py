@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,7 +52,7 @@ _TICKS = re.compile(r"`+")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.:-]{0,79}")
 _BECAUSE = re.compile(r"(?:because|as|since)\b[\s:,]*", re.IGNORECASE)
-_OPTION = re.compile(r"--?[A-Za-z][\w-]*|[\w-]+=\S*")
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*|[\w.-]+=\S*")
 
 
 def parse(text: str, bot_name: str) -> tuple[Command | CommandError, ...]:
@@ -67,16 +67,18 @@ def parse(text: str, bot_name: str) -> tuple[Command | CommandError, ...]:
 def _addressed(text: str, bot_name: str) -> Iterator[str]:
     """What follows our name on each line that begins with it."""
     name = re.escape(bot_name)
-    address = re.compile(rf" {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>.*)", re.IGNORECASE)
-    for line in _spoken(text).split("\n"):
-        match = address.match(line)
-        if match:
-            yield match["rest"].strip()
+    address = re.compile(
+        rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
+    )
+    visible = _without_hidden(text)
+    line_starts = _spoken(visible)
+    for match in address.finditer(line_starts):
+        yield visible[match.start("rest") : match.end("rest")].replace("\x00", "").strip()
 
 
 def _command(rest: str) -> Command | CommandError:
-    word, _, argument = rest.partition(" ")
-    name, argument = word.rstrip(".,;:!?").lower(), argument.strip()
+    word, argument = (*rest.split(maxsplit=1), "", "")[:2]
+    name = word.rstrip(".,;:!?").lower()
     if not name:
         return Command(verb=Verb.HELP)
     if name not in tuple(Verb):
@@ -100,17 +102,24 @@ def _with_argument(verb: Verb, argument: str) -> Command | CommandError:
 
 def _shown(word: str) -> str:
     """A stranger's word, safe to repeat inside a code span."""
-    return re.sub(r"[^\w=.-]", "", word)[:40]
+    return re.sub(r"[^\w=.-]", "", word)[:40] or "?"
+
+
+def _without_hidden(text: str) -> str:
+    """`text` with HTML comments blanked and one kind of line end."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text)))
 
 
 def _spoken(text: str) -> str:
-    """`text` with everything blanked that is code, quoted or hidden. Where readings differ, it is blanked."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    blanks = [match.span() for match in _HTML_COMMENT.finditer(text)]
-    blanks += _fenced_or_quoted(text)
-    blanks += _code_spans(text)
+    """`text` with everything blanked that is code or quoted. Where readings differ, it is blanked."""
+    return _blanked(text, (*_fenced_or_quoted(text), *_code_spans(text)))
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The same length, with a character in each place of `spans` that begins no command; lines stay lines."""
     letters = list(text)
-    for start, end in blanks:
+    for start, end in spans:
         letters[start:end] = ("\n" if letter == "\n" else "\x00" for letter in letters[start:end])
     return "".join(letters)
 

@@ -1,0 +1,315 @@
+"""Which jobs an event implies, with everything pinned from the event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from bot.events import Ignored, parse
+from bot.routing import jobs_for
+from memory.model import SignalKind
+from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review, Track
+
+Route = Callable[..., tuple[Job, ...]]
+REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
+MARA = Account(id=501, login="mara")
+BOT = {"sender": {"login": "renovate[bot]", "id": 901, "type": "Bot"}}
+HEAD, BASE = "a" * 40, "b" * 40
+OURS = {"user": {"login": "apprentice[bot]", "id": 900, "type": "Bot"}, "head": {"ref": "apprentice/fix-12"}}
+
+NEW_ISSUE = Fix(
+    repository=REPOSITORY,
+    actor=MARA,
+    issue=12,
+    pull=False,
+    commanded=False,
+    title="Weights are rounded the wrong way",
+    body="`round_up(2)` gives 3.",
+)
+REVIEW = Review(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD, base_sha=BASE)
+TRACK = Track(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
+
+
+@pytest.fixture
+def route(payload: Callable[..., bytes]) -> Route:
+    """`route("issues", {…changes})`: the jobs of that sample."""
+
+    def jobs(event: str, changes: dict[str, Any] | None = None, bot_login: str | None = None) -> tuple[Job, ...]:
+        parsed = parse(event, payload(event, changes))
+        assert not isinstance(parsed, Ignored)
+        return jobs_for(parsed, bot_name="apprentice", trigger_label="fix me", bot_login=bot_login)
+
+    return jobs
+
+
+def changed(job: Fix | Review | Track, **changes: object) -> Job:
+    return msgspec.structs.replace(job, **changes)
+
+
+@pytest.mark.parametrize("event", ["ping", "installation", "installation_repositories", "push"])
+def test_no_jobs(event: str, route: Route) -> None:
+    """Some events are heard and imply nothing yet."""
+    assert route(event) == ()
+
+
+def test_without_installation(route: Route) -> None:
+    """What a plain repository webhook sends cannot be acted on: there is no installation to act through."""
+    assert route("issues", {"installation": None}) == ()
+
+
+# ── Issues ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_new_issue(route: Route) -> None:
+    """A new issue is looked at, without having been asked to."""
+    assert route("issues") == (NEW_ISSUE,)
+
+
+@pytest.mark.parametrize(
+    "issue", [{"labels": [{"name": "bug"}, {"name": "Fix Me"}]}, {"body": "It fails.\n\n@apprentice fix"}]
+)
+def test_new_issue_that_asks(issue: dict[str, Any], route: Route) -> None:
+    """An issue opened with our label, or that says so in its text, is a command, and one job."""
+    body = issue.get("body", NEW_ISSUE.body)
+    assert route("issues", {"issue": issue}) == (changed(NEW_ISSUE, commanded=True, body=body),)
+
+
+def test_label_added_later(route: Route) -> None:
+    """Our label on an older issue is a command; another label is not."""
+    later = {"action": "labeled", "issue": {"updated_at": "2026-03-05T10:00:00Z"}}
+    assert route("issues", later | {"label": {"name": "fix me"}}) == (changed(NEW_ISSUE, commanded=True),)
+    assert route("issues", later | {"label": {"name": "bug"}}) == ()
+
+
+def test_label_from_birth(route: Route) -> None:
+    """An issue opened with our label makes GitHub send two events and us do the work once."""
+    assert route("issues", {"action": "labeled", "label": {"name": "fix me"}}) == ()
+
+
+def test_empty_issue(route: Route) -> None:
+    """GitHub sends null for an empty body."""
+    assert route("issues", {"issue": {"body": None}}) == (changed(NEW_ISSUE, body=""),)
+
+
+# ── Comments on issues and pull requests ───────────────────────────────────────────────────────────────────────────
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"comment": {"body": text}}
+
+
+ON_PULL = {"issue": {"pull_request": {"url": "https://api.github.test/p"}}}
+
+
+def test_fix_in_issue(route: Route) -> None:
+    """`fix` under an issue pins the issue's text and the comment's, which may hold the traceback."""
+    job = changed(NEW_ISSUE, commanded=True, comment_id=8001, body="`round_up(2)` gives 3.\n\n@apprentice fix")
+    assert route("issue_comment") == (job,)
+
+
+def test_talk(route: Route) -> None:
+    """A comment that says nothing to us implies nothing."""
+    assert route("issue_comment", said("Nice, @apprentice fix would be good?")) == ()
+    assert route("issue_comment", said("> @apprentice fix")) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("help", {"command": "help"}),
+        ("why 3f2a", {"command": "why", "argument": "3f2a"}),
+        ("revew", {"command": "", "problem": "there is no command `revew`", "suggestion": "review"}),
+        ("review", {"command": "review", "problem": "`review` works in a pull request"}),
+    ],
+)
+def test_answers_in_issue(text: str, expected: dict[str, Any], route: Route) -> None:
+    """What needs no work, makes no sense, or makes none here, is answered."""
+    answer = Answer(repository=REPOSITORY, actor=MARA, number=12, comment_id=8001, **expected)
+    assert route("issue_comment", said(f"@apprentice {text}")) == (answer,)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "note"),
+    [
+        ("accept", SignalKind.ACCEPTED, ""),
+        ("reject because it hides the cause", SignalKind.REJECTED, "it hides the cause"),
+    ],
+)
+def test_verdict_in_issue(text: str, kind: SignalKind, note: str, route: Route) -> None:
+    """`accept` and `reject` under an issue or pull request judge what we said in that conversation."""
+    verdict = Feedback(
+        repository=REPOSITORY,
+        actor=MARA,
+        kind=kind,
+        about="issue-comment:12",
+        source="issue-comment:8001",
+        note=note,
+        reply_to=8001,
+    )
+    assert route("issue_comment", said(f"/apprentice {text}")) == (verdict,)
+
+
+def test_on_pull_request(route: Route) -> None:
+    """Under a pull request `review` and `fix` are about it; its commits are looked up, the event does not carry them."""
+    review = Review(repository=REPOSITORY, actor=MARA, number=12, commanded=True, comment_id=8001)
+    assert route("issue_comment", ON_PULL | said("@apprentice review")) == (review,)
+    (fix,) = route("issue_comment", ON_PULL | said("@apprentice fix"))
+    assert isinstance(fix, Fix)
+    assert (fix.pull, fix.sha, fix.issue) == (True, "", 12)
+
+
+def test_in_a_review(route: Route) -> None:
+    """A command in a review's own text is obeyed at the commit that the event carries."""
+    asked = {"review": {"body": "@apprentice review"}}
+    assert route("pull_request_review", asked) == (changed(REVIEW, commanded=True, comment_id=9001),)
+    assert route("pull_request_review") == ()
+
+
+def test_reply_in_thread(route: Route) -> None:
+    """A verdict in a thread is about the comment that began it."""
+    verdict = Feedback(
+        repository=REPOSITORY,
+        actor=MARA,
+        kind=SignalKind.REJECTED,
+        about="comment:8100",
+        source="comment:8101",
+        note="we like it so",
+        reply_to=8101,
+    )
+    assert route("pull_request_review_comment", said("@apprentice reject because we like it so")) == (verdict,)
+
+
+def test_verdict_on_nothing(route: Route) -> None:
+    """A verdict that is no reply is about nothing, and is answered in its thread."""
+    changes = {"comment": {"body": "@apprentice accept", "in_reply_to_id": None}}
+    problem = "`accept` works as a reply to one of my comments"
+    answer = Answer(
+        repository=REPOSITORY,
+        actor=MARA,
+        number=31,
+        comment_id=8101,
+        command="accept",
+        problem=problem,
+        review_comment=True,
+    )
+    assert route("pull_request_review_comment", changes) == (answer,)
+
+
+def test_fix_in_thread(route: Route) -> None:
+    """`fix` in a thread repairs the pull request at the commit that the event carries."""
+    (fix,) = route("pull_request_review_comment")
+    assert isinstance(fix, Fix)
+    assert (fix.pull, fix.issue, fix.sha, fix.comment_id) == (True, 31, HEAD, 8101)
+
+
+# ── Pull requests ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("action", "jobs"),
+    [("opened", (REVIEW,)), ("reopened", (REVIEW,)), ("ready_for_review", (REVIEW,)), ("synchronize", (TRACK, REVIEW))],
+)
+def test_pull_request(action: str, jobs: tuple[Job, ...], route: Route) -> None:
+    """New commits are reviewed; on a push, what was applied is looked for first."""
+    assert route("pull_request", {"action": action}) == jobs
+
+
+@pytest.mark.parametrize(("action", "jobs"), [("opened", ()), ("reopened", ()), ("synchronize", (TRACK,))])
+def test_draft(action: str, jobs: tuple[Job, ...], route: Route) -> None:
+    """A draft is not reviewed unasked."""
+    assert route("pull_request", {"action": action, "pull_request": {"draft": True}}) == jobs
+
+
+def test_draft_that_asks(route: Route) -> None:
+    """A draft whose description asks for a review gets one."""
+    changes = {"pull_request": {"draft": True, "body": "@apprentice review"}}
+    assert route("pull_request", changes) == (changed(REVIEW, commanded=True),)
+
+
+@pytest.mark.parametrize("repo", [{"id": 78}, None])
+def test_fork(repo: dict[str, int] | None, route: Route) -> None:
+    """A pull request from a fork, or from one that is gone, says so."""
+    assert route("pull_request", {"pull_request": {"head": {"repo": repo}}}) == (changed(REVIEW, from_fork=True),)
+
+
+@pytest.mark.parametrize("merged", [True, False])
+def test_closed(merged: bool, route: Route) -> None:
+    """A closed pull request is tracked a last time; somebody else's closing judges nothing of ours."""
+    changes = {"action": "closed", "pull_request": {"merged": merged}}
+    assert route("pull_request", changes) == (changed(TRACK, closed=True, merged=merged),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "undone"),
+    [
+        ({"action": "closed", "pull_request": OURS | {"merged": True}}, SignalKind.FIX_MERGED, False),
+        ({"action": "closed", "pull_request": OURS}, SignalKind.FIX_CLOSED, False),
+        ({"action": "reopened", "pull_request": OURS}, SignalKind.FIX_CLOSED, True),
+    ],
+)
+def test_our_own_pull_request(changes: dict[str, Any], kind: SignalKind, undone: bool, route: Route) -> None:
+    """Merging or closing a fix of ours judges it, opening it again takes that back, and we do not review it."""
+    verdict = Feedback(repository=REPOSITORY, actor=MARA, kind=kind, about="pull:31", source="pull:31", undone=undone)
+    assert [job for job in route("pull_request", changes) if not isinstance(job, Track)] == [verdict]
+
+
+def test_our_branch_name_is_not_enough(route: Route) -> None:
+    """A person's, another bot's or a fork's pull request from a branch named like ours is not ours."""
+    closed = {"action": "closed", "pull_request": {"head": {"ref": "apprentice/fix-12"}}}
+    assert [type(job) for job in route("pull_request", closed)] == [Track]
+    theirs = {"action": "closed", "pull_request": OURS}
+    assert [type(job) for job in route("pull_request", theirs, "other[bot]")] == [Track]
+    assert [type(job) for job in route("pull_request", theirs, "Apprentice[bot]")] == [Track, Feedback]
+    forked = {"action": "closed", "pull_request": OURS | {"head": {"ref": "apprentice/x", "repo": {"id": 9}}}}
+    assert [type(job) for job in route("pull_request", forked)] == [Track]
+
+
+# ── Threads and checks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("action", "undone"), [("resolved", False), ("unresolved", True)])
+def test_thread(action: str, undone: bool, route: Route) -> None:
+    """Resolving a thread is a signal about its first comment; opening it again takes that one back."""
+    signal = Feedback(
+        repository=REPOSITORY,
+        actor=MARA,
+        kind=SignalKind.THREAD_RESOLVED,
+        about="comment:8100",
+        source="thread:PRRT_1",
+        undone=undone,
+    )
+    assert route("pull_request_review_thread", {"action": action}) == (signal,)
+
+
+def test_check_run_again(route: Route) -> None:
+    """Asking for our check again is asking for the review again, at that commit."""
+    assert route("check_run") == (changed(REVIEW, commanded=True),)
+    assert route("check_run", {"check_run": {"head_sha": "d" * 40}}) == ()
+
+
+# ── Bots ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "event",
+    ["issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "pull_request_review_thread"],
+)
+def test_bots_neither_command_nor_teach(event: str, route: Route) -> None:
+    """What a bot says, ourselves included, is neither command nor feedback."""
+    assert route(event, BOT) == ()
+
+
+def test_bots_close_without_judging(route: Route) -> None:
+    """A bot that merges our fix has no opinion of it."""
+    closed = BOT | {"action": "closed", "pull_request": OURS | {"merged": True}}
+    assert [type(job) for job in route("pull_request", closed)] == [Track]
+
+
+def test_bots_pull_requests_are_reviewed(route: Route) -> None:
+    """A dependency bot's pull request is reviewed; the commands in its description are not obeyed."""
+    (review,) = route("pull_request", BOT | {"pull_request": {"body": "@apprentice fix"}})
+    assert isinstance(review, Review)
+    assert review.commanded is False
