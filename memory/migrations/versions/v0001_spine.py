@@ -16,6 +16,7 @@ LEDGER = ("decisions", "outcomes", "signals")
 def upgrade() -> None:
     _create_inbox()
     _create_ledger()
+    _create_cells()
     _create_memory()
     _create_github()
     for table in LEDGER:
@@ -124,6 +125,9 @@ def _create_ledger() -> None:
         ),
     )
     op.create_index("ix_signals_retracts", "signals", ["retracts"])
+
+
+def _create_cells() -> None:
     op.create_table(
         "cells",
         _name("scope"),
