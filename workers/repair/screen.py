@@ -15,6 +15,7 @@ from workers.repair.baseline import Baseline, Selection, Unfit, establish
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.forkserver import Answer, ForkServer, Request, arguments, workload
 from workers.repair.ladder import Ladder, Step, cap
+from workers.repair.prove import passes
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests
@@ -185,7 +186,7 @@ def verdict_of(candidate: Candidate, answer: Answer) -> Verdict:
 def verdict_from(candidate: Candidate, report: TestReport, wanted: Selection) -> Verdict:
     """The verdict in the report of a run of its own."""
     outcomes = {result.id: result.outcome for result in report.results}
-    passed = sum(_passed(test, outcomes) for test in wanted.failing)
+    passed = sum(passes(test, outcomes) for test in wanted.failing)
     kept = all(outcomes.get(test) is TestOutcome.PASSED for test in wanted.covering)
     first = next(iter(report.failing()), None)
     return Verdict(
@@ -195,14 +196,6 @@ def verdict_from(candidate: Candidate, report: TestReport, wanted: Selection) ->
         error_type=first.error_type if first else "",
         message=first.message if first else report.trouble,
     )
-
-
-def _passed(test: str, outcomes: dict[str, TestOutcome]) -> bool:
-    """Whether a test passed; a file, class or function stands for all tests under it."""
-    inside = [
-        outcome for name, outcome in outcomes.items() if name == test or name.startswith((f"{test}::", f"{test}["))
-    ]
-    return bool(inside) and all(outcome is TestOutcome.PASSED for outcome in inside)
 
 
 def implausible(candidate: Candidate, error_type: str, message: str) -> Verdict:

@@ -1,0 +1,184 @@
+"""One strategy's attempt: propose, screen, prove the best, and say what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+
+from memory.model import AttemptOutcome, EditShape, Failure, Proof
+from workers.patches import unified
+from workers.ports import Limits, Sandbox
+from workers.repair.candidates import Candidate, Verdict
+from workers.repair.localise import suspects
+from workers.repair.proofs import Proofs, Prover
+from workers.repair.reflection import Facts, reflection
+from workers.repair.reproduce import Reproduction
+from workers.repair.screen import Screen, open_screen
+from workers.repair.search import propose
+from workers.repair.selection import judges, sources_of
+from workers.repair.shortlist import Clock, Tally, ranked, shortlists
+from workers.sandbox.project import Project
+
+REPORTED_EVERY = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptResult:
+    """What came of one strategy. `patch` is a unified diff, empty unless proven; so are `shape` and `proof`.
+
+    `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
+    nearest candidate (None if it stayed), `path` the file of the candidate that is proven, or nearest.
+    """
+
+    outcome: AttemptOutcome
+    candidates: int
+    test_runs: int
+    reflection: str
+    fixed: int
+    path: str
+    nearest: Verdict | None
+    became: Failure | None
+    patch: str = ""
+    shape: EditShape | None = None
+    proof: Proof | None = None
+
+
+class Workbench:
+    """What the attempts of one repair share: sources, suspects, and one screen that is open between enter and exit."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        project: Project,
+        reproduction: Reproduction,
+        failure: Failure,
+        progress: Callable[[str], None],
+        *,
+        limits: Limits | None = None,
+    ) -> None:
+        self._prover = Prover(sandbox, project, reproduction, failure, limits)
+        self._reproduction = reproduction
+        self._failure = failure
+        self._progress = progress
+        self._sources = sources_of(project)
+        self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
+        wanted = judges(reproduction, failure, self._suspects)
+        self._open = open_screen(
+            sandbox,
+            project,
+            failing=wanted.failing,
+            covering=wanted.covering,
+            seconds=wanted.seconds,
+            limits=limits,
+        )
+        self._screen: Screen | None = None
+
+    def __enter__(self) -> Workbench:
+        self._screen = self._open.__enter__()
+        if self._screen.note:
+            self._progress(self._screen.note)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, at)
+
+    @property
+    def test_runs(self) -> int:
+        """How often tests were run so far."""
+        return self._prover.runs + (self._screen.test_runs if self._screen else 0)
+
+    def attempt(
+        self,
+        *,
+        strategies: Sequence[str],
+        deadline: float,
+        replay: Mapping[EditShape, float] | None = None,
+        seed: int = 0,
+        cap: int | None = None,
+    ) -> AttemptResult:
+        """Try what these strategies and replayed shapes propose, until `deadline` (of time.monotonic) or `cap` candidates."""
+        candidates = propose(
+            self._sources, self._suspects, self._failure, strategies=tuple(strategies), replay=replay or {}, seed=seed
+        )
+        return self.attempt_with(candidates, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
+
+    def attempt_with(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        strategies: Sequence[str],
+        deadline: float,
+        seed: int = 0,
+        cap: int | None = None,
+    ) -> AttemptResult:
+        """The same with candidates from elsewhere, best first."""
+        assert self._screen is not None, "a workbench is used within its context"
+        before = self.test_runs
+        clock = Clock(deadline)
+        tally = Tally(failure=self._failure)
+        verdicts = self._screen.verdicts(islice(candidates, cap), deadline=clock)
+        proofs = self._prover.begin(seed)
+        for shortlist in shortlists(self._told(verdicts), tally, clock):
+            proofs.take(ranked(shortlist, self._sources))
+            if proofs.finished():
+                break
+        spent = clock.rang or tally.candidates == cap
+        return self._result(tally, proofs, tuple(strategies), outcome_of(proofs, spent=spent), self.test_runs - before)
+
+    def _told(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
+        for number, verdict in enumerate(verdicts, start=1):
+            if number % REPORTED_EVERY == 0:
+                self._progress(f"tried {number} candidates")
+            yield verdict
+
+    def _result(
+        self, tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome, runs: int
+    ) -> AttemptResult:
+        best = proofs.best
+        shown = best.candidate if best else tally.shown()
+        return AttemptResult(
+            outcome=outcome,
+            candidates=tally.candidates,
+            test_runs=runs,
+            reflection=reflection(facts(tally, proofs, strategies, outcome)),
+            fixed=tally.nearest.passed if tally.nearest else 0,
+            path=shown.path if shown else "",
+            nearest=tally.nearest,
+            became=tally.became() if best is None else None,
+            patch=unified(best.candidate.path, self._sources[best.candidate.path], best.candidate.source)
+            if best
+            else "",
+            shape=best.candidate.shape if best else None,
+            proof=best.proof if best else None,
+        )
+
+
+def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
+    """How an attempt ended; `spent` tells that its time or its candidates were used up."""
+    if proofs.best is not None:
+        return AttemptOutcome.PROVEN
+    if proofs.made:
+        return AttemptOutcome.UNPROVEN
+    return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
+
+
+def facts(tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome) -> Facts:
+    """What there is to say about an attempt."""
+    shown = proofs.best.candidate if proofs.best else tally.shown()
+    nearest = tally.nearest
+    return Facts(
+        strategies=strategies,
+        outcome=outcome,
+        failure=tally.failure,
+        candidates=tally.candidates,
+        plausible=tally.plausible,
+        nearest=shown.template if shown else "",
+        path=shown.path if shown else "",
+        line=shown.line if shown else 0,
+        passed=nearest.passed if nearest else 0,
+        error_type=nearest.error_type if nearest else "",
+        message=nearest.message if nearest else "",
+        objection=proofs.objection,
+    )

@@ -1,0 +1,140 @@
+"""See the failure with our own eyes: run the suite, tell what fails each time from what fails once, and trace what ran."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workers.errors import CannotRun
+from workers.ports import Ending, Limits, Sandbox
+from workers.repair.classify import failure_of, innermost
+from workers.repair.clues import clues_of
+from workers.sandbox.project import Project
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.testing import TestRun, run_tests
+
+FIRST_LOOK_SECONDS = 30.0
+"""A suite that takes longer is looked at again: one of its tests may never end."""
+
+MOST_TRACED, TRACED_SECONDS, FAILING_TRACED = 400, 3.0, 50
+"""Bounds of the traced run: passing tests, the seconds that they took untraced, and failing tests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """What the suite did before any edit.
+
+    `report` is the whole suite as it ran. `flaky` names tests that failed once and passed when run again, `uncollected`
+    files that need something which is not installed; both are set aside. `lines` maps test id → path → executed lines
+    (empty when tracing failed), for the failing tests and for `passing`, tests that passed both times.
+    """
+
+    report: TestReport
+    flaky: tuple[str, ...]
+    uncollected: tuple[str, ...]
+    lines: Mapping[str, Mapping[str, frozenset[int]]]
+    passing: tuple[str, ...]
+    test_runs: int
+
+    @property
+    def failing_report(self) -> TestReport:
+        """The report without the failures that were set aside: what there is to repair."""
+        return without(self.report, {*self.flaky, *self.uncollected})
+
+    @property
+    def nothing_failing(self) -> bool:
+        """Whether there is nothing to repair."""
+        return not self.failing_report.failing()
+
+
+def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = None) -> Reproduction:
+    """Run the whole suite, then the failing tests again with a trace; `limits` are those of one run.
+
+    Raises CannotRun with one clear line when the suite did not run, or when nothing of it can be collected.
+    """
+    limits = limits or Limits()
+    report, runs = _whole(sandbox, project, limits)
+    uncollected = tuple(result.id for result in report.failing() if _is_out_of_reach(result, report, project))
+    there = without(report, set(uncollected))
+    if not there.results or (report.trouble and not there.failing()):
+        raise CannotRun(report.trouble or "no test ran: see that the test command collects any")
+    failing = [result.id for result in there.failing()]
+    if not failing:
+        return Reproduction(report=report, flaky=(), uncollected=uncollected, lines={}, passing=(), test_runs=runs)
+    tests = (*failing[:FAILING_TRACED], *companions(there))
+    traced = run_tests(sandbox, project, tests=tests, limits=limits, trace=True)
+    again = {result.id for result in traced.report.passing()}
+    return Reproduction(
+        report=report,
+        flaky=tuple(test for test in failing if test in again),
+        uncollected=uncollected,
+        lines=traced.lines,
+        passing=tuple(result.id for result in there.passing() if result.id in again),
+        test_runs=runs + 1,
+    )
+
+
+def without(report: TestReport, ids: Collection[str]) -> TestReport:
+    """The report less some results."""
+    return replace(report, results=tuple(result for result in report.results if result.id not in ids))
+
+
+def companions(report: TestReport) -> tuple[str, ...]:
+    """Passing tests to be traced beside the failing ones: those of the same files first, until time is used up."""
+    files = {result.id.partition("::")[0] for result in report.failing()}
+    near = sorted(report.passing(), key=lambda result: result.id.partition("::")[0] not in files)
+    return tuple(_within(near))
+
+
+def _within(results: Sequence[TestResult]) -> Iterator[str]:
+    left = TRACED_SECONDS
+    for result in results[:MOST_TRACED]:
+        if result.seconds <= left:
+            left -= result.seconds
+            yield result.id
+
+
+def _whole(sandbox: Sandbox, project: Project, limits: Limits) -> tuple[TestReport, int]:
+    """The whole suite, and how often tests were run for it. One that is stopped early gets all its time only if it moves."""
+    short = replace(limits, wall_seconds=min(FIRST_LOOK_SECONDS, limits.wall_seconds))
+    run = run_tests(sandbox, project, limits=short)
+    if run.completed.ending is not Ending.WALL_TIME or short == limits:
+        return run.report, 1
+    stuck = _stopped_in(run)
+    if stuck and _stopped_in(run_tests(sandbox, project, tests=stuck, limits=short)):
+        return run.report, 2
+    return run_tests(sandbox, project, limits=limits).report, 3
+
+
+def _stopped_in(run: TestRun) -> tuple[str, ...]:
+    """The tests that were running when the run was stopped for taking too long."""
+    if run.completed.ending is not Ending.WALL_TIME:
+        return ()
+    return tuple(result.id for result in run.report.failing() if result.error_type == "Timeout")
+
+
+def _is_out_of_reach(result: TestResult, report: TestReport, project: Project) -> bool:
+    """Whether a file cannot be collected for a reason that no edit of the sources removes."""
+    failure = failure_of(replace(report, results=(result,)))
+    if failure is None or result.outcome is not TestOutcome.ERROR or "::" in result.id:
+        return False
+    clues = clues_of(failure)
+    if failure.error_type == "ModuleNotFoundError":
+        return not _is_nearly_known(clues.module.partition(".")[0], project)
+    if failure.error_type == "ImportError" and clues.source:
+        return clues.source.partition(".")[0] not in _own_names(project)
+    return innermost(result.frames) is None
+
+
+def _is_nearly_known(module: str, project: Project) -> bool:
+    """Whether a module that does not exist may be a slip for one that does, rather than a requirement not installed."""
+    known = {*_own_names(project), *sys.stdlib_module_names}
+    return bool(difflib.get_close_matches(module, known, n=1, cutoff=0.8))
+
+
+def _own_names(project: Project) -> set[str]:
+    """What the project's import roots offer at their top."""
+    roots = [project.tree / root for root in project.source_roots]
+    return {entry.stem for root in roots if root.is_dir() for entry in root.iterdir() if entry.stem.isidentifier()}

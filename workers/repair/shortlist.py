@@ -1,0 +1,111 @@
+"""From verdicts to the few candidates that are worth a proof, and what the rest of them told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from memory.model import Failure
+from workers.repair.candidates import Candidate, Verdict
+from workers.repair.classify import family_of
+from workers.repair.screen import CRASH, TIMEOUT
+
+CLOSE_BEHIND, CLOSE_SHARE = 25, 0.1
+"""After a plausible candidate so many more are screened, for that share of the time that is left at most."""
+
+UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
+"""Errors that say nothing about how near a candidate came."""
+
+
+class Clock:
+    """Tells whether a point of time.monotonic() has passed, and remembers having said so."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self.rang = False
+
+    def __call__(self) -> bool:
+        self.rang = self.rang or time.monotonic() >= self._deadline
+        return self.rang
+
+    def share(self, part: float) -> Clock:
+        """A clock for a part of the time that is left."""
+        now = time.monotonic()
+        return Clock(now + part * max(0.0, self._deadline - now))
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest."""
+
+    failure: Failure
+    candidates: int = 0
+    plausible: int = 0
+    nearest: Verdict | None = None
+
+    def add(self, verdict: Verdict) -> None:
+        """Take a verdict into account; of equals the first one, which was the likeliest, stays nearest."""
+        self.candidates += 1
+        self.plausible += verdict.plausible
+        if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
+            self.nearest = verdict
+
+    def shown(self) -> Candidate | None:
+        """The candidate that came nearest."""
+        return self.nearest.candidate if self.nearest else None
+
+    def became(self) -> Failure | None:
+        """What the failure turned into with the nearest candidate; None if it stayed, or none was near."""
+        if self.nearest is None or not self._moved(self.nearest):
+            return None
+        return Failure(
+            error_type=self.nearest.error_type,
+            family=family_of(self.nearest.error_type),
+            message=self.nearest.message,
+            frames=(),
+            failing_tests=self.failure.failing_tests,
+        )
+
+    def _nearness(self, verdict: Verdict) -> tuple[bool, int, bool]:
+        return verdict.plausible, verdict.passed, self._moved(verdict)
+
+    def _moved(self, verdict: Verdict) -> bool:
+        return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
+
+
+def shortlists(verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Iterator[list[Candidate]]:
+    """Each plausible candidate together with those that come close behind it."""
+    for verdict in verdicts:
+        tally.add(verdict)
+        if verdict.plausible:
+            yield [verdict.candidate, *_close_behind(verdicts, tally, clock.share(CLOSE_SHARE))]
+
+
+def _close_behind(verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Iterator[Candidate]:
+    for verdict in islice(verdicts, CLOSE_BEHIND):
+        tally.add(verdict)
+        if verdict.plausible:
+            yield verdict.candidate
+        if clock():
+            return
+
+
+def ranked(candidates: Sequence[Candidate], sources: Mapping[str, str]) -> list[Candidate]:
+    """Best first: by score, and between equals the smaller edit.
+
+    Size comes last because ranking plausible patches by it alone was measured to prefer overfitted ones.
+    """
+    return sorted(candidates, key=lambda c: (-c.score, changed_characters(sources.get(c.path, ""), c.source)))
+
+
+def changed_characters(before: str, after: str) -> int:
+    """The length of the shortest stretch that has to be replaced, on its longer side."""
+    head = _common_start(before, after)
+    tail = _common_start(before[::-1], after[::-1])
+    return max(len(before), len(after)) - min(len(before), len(after), head + tail)
+
+
+def _common_start(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
