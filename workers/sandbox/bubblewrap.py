@@ -105,6 +105,7 @@ class _Start:
             workspace=mounts.WORKSPACE,
             home=mounts.HOME,
             user=self.user if self.as_root else None,
+            first=True,
             processes=self.workload.limits.processes,
             environment=mounts.environment(self.workload),
             report=self.descriptors.report_inside,

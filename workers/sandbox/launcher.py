@@ -14,10 +14,11 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import stat
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 COMMAND_NOT_FOUND, SET_UP_FAILED = 127, 125
 NEVER_COPIED = frozenset(
@@ -25,6 +26,10 @@ NEVER_COPIED = frozenset(
 )
 ENVIRONMENTS = frozenset({".venv", "venv"})
 OPEN_FILES = 1024
+SIGNAL_BASE = 128
+SET_DEATH_SIGNAL, SET_DUMPABLE = 1, 4
+"""Operations of prctl(2)."""
+
 CPU_GRACE_SECONDS = 2
 """Between the catchable signal at the CPU limit and the one that is not."""
 
@@ -36,12 +41,16 @@ def main() -> None:
         order = json.load(stream)
     try:
         prepare(order)
+        if order["first"]:
+            shut_away()
+        os.write(status_descriptor, b"ready")
     except OSError as problem:
         os.write(status_descriptor, explain(problem, order).encode())
         sys.exit(SET_UP_FAILED)
-    os.write(status_descriptor, b"ready")
     os.close(status_descriptor)
-    execute(order["command"], order["environment"])
+    if order["first"]:
+        os._exit(be_first(order))
+    execute(order)
 
 
 def prepare(order: dict[str, Any]) -> None:
@@ -55,7 +64,6 @@ def prepare(order: dict[str, Any]) -> None:
     give_up_power(order["uid"])
     for path, content in order["overlay"].items():
         lay_over(workspace, path, None if content is None else base64.b64decode(content))
-    set_limits(order["limits"])
     os.chdir(workspace)
 
 
@@ -176,13 +184,42 @@ def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     yield resource.RLIMIT_CORE, 0, 0
 
 
-def execute(command: list[str], environment: dict[str, str]) -> None:
+def shut_away() -> None:
+    """Keep our memory from the command, which may run as the same user, and die with bubblewrap (lost on becoming another).
+
+    prctl(2), whose failure would leave a hole: hence the check.
+    """
+    import ctypes  # only the first process needs it, and it takes its time
+
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(SET_DUMPABLE, 0, 0, 0, 0) or prctl(SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl refused")
+
+
+def be_first(order: dict[str, Any]) -> int:
+    """Be the namespace's first process, under the filter like all: bury orphans, end with the command, and all with us."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a signal without handler does not reach a first process
+    child = os.fork()
+    if child == 0:
+        execute(order)
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return SIGNAL_BASE - code if code < 0 else code
+
+
+def execute(order: dict[str, Any]) -> NoReturn:
     """Become the command."""
+    command = order["command"]
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and the command would too
     try:
-        os.execvpe(command[0], command, environment)  # noqa: S606 - the purpose of it all
+        set_limits(order["limits"])
+        os.execvpe(command[0], command, order["environment"])  # noqa: S606 - the purpose of it all
     except OSError as problem:
-        sys.stderr.write(f"sandbox: cannot start {command[0]}: {problem.strerror}\n")
-        sys.exit(COMMAND_NOT_FOUND)
+        os.write(2, f"sandbox: cannot start {command[0]}: {problem.strerror}\n".encode())
+        os._exit(COMMAND_NOT_FOUND)
 
 
 def explain(problem: OSError, order: dict[str, Any]) -> str:

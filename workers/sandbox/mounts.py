@@ -50,6 +50,7 @@ def sealed() -> tuple[str, ...]:
 def isolation(*, as_root: bool) -> Iterator[str]:
     """Namespaces and powers. As root no user namespace is made: its root would be the host's, and own the host's files."""
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+    yield "--as-pid-1"  # bubblewrap's own first process would be the only one without the system-call filter
     yield from ("--die-with-parent", "--new-session", "--hostname", "sandbox", "--chdir", "/", "--cap-drop", "ALL")
     if not as_root:
         yield "--unshare-user"

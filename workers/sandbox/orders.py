@@ -17,7 +17,7 @@ REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
 class Order:
     """Where the launcher finds and puts things, as it sees them.
 
-    `user` is whom to become, None to stay who it is; `processes` is None where the host's own would be counted too.
+    `first`: it is the first process of a namespace. `user` is whom to become, None to stay who it is; `processes` is None where the host's own would be counted too.
     """
 
     workload: Workload
@@ -26,6 +26,7 @@ class Order:
     home: Path
     user: int | None
     processes: int | None
+    first: bool
     environment: dict[str, str]
     report: int
 
@@ -37,6 +38,7 @@ class Order:
             "workspace": str(self.workspace),
             "own": [str(self.workspace), str(self.home)],
             "uid": self.user,
+            "first": self.first,
             "overlay": {_inner(path): _text(content) for path, content in self.workload.overlay.items()},
             "environment": {**self.environment, REPORT_VARIABLE: str(self.report)},
             "command": list(self.workload.command),

@@ -133,6 +133,7 @@ def _order(workload: Workload, place: Path, report: int) -> Order:
         workspace=place.resolve() / "checkout",
         home=place / "home",
         user=None,
+        first=False,
         processes=None,
         environment={
             **workload.env,
