@@ -265,6 +265,15 @@ def test_old_trivia_is_not_said_but_old_holes_and_new_damage_are(tmp_path: Path)
     assert len(reviewed.present) == 3
 
 
+def test_a_file_that_was_broken_before_is_not_blamed_for_its_past(tmp_path: Path) -> None:
+    """Where the base could not be read, what stands off the changed lines is not called new."""
+    broken = "import os\n" + "x = 1\n" * 9 + "def f(:\n"
+    made = trees(tmp_path, {"a.py": broken.replace("(:", "():\n    return 1")}, {"a.py": broken})
+    reviewed = review(made, may_run_tests=False)
+    assert (reviewed.findings, reviewed.elsewhere) == ((), ())
+    assert len(reviewed.present) == 1
+
+
 def test_a_hostile_repository_neither_runs_nor_rules(tmp_path: Path) -> None:
     """Its tool configurations, plug-ins and modules that shadow the standard library change nothing and never run."""
     evil = "raise SystemExit('pwned')\n"
@@ -316,6 +325,7 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
         "stub.pyi": ("read", ""),
         "vendor/x.py": ("skipped", "vendored code"),
     }
+    assert "shop/money.py" not in reviewed.unread
     found = {(finding.path, finding.rule) for finding in reviewed.findings}
     assert found == {("broken.py", "invalid-syntax"), ("new.py", "F401"), ("stub.pyi", "F401")}
 

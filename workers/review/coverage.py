@@ -48,13 +48,8 @@ def source_of(root: Path, file: FileChange) -> str:
 
 
 def base_source(root: Path, file: FileChange) -> str:
-    """The text that the change began from, empty when there was none to read."""
-    if file.status is FileStatus.ADDED:
-        return ""
-    try:
-        return read_text(root, file.old_path)
-    except Unread:
-        return ""
+    """The text that the change began from, empty when there was none; raises Unread when it cannot be read."""
+    return "" if file.status is FileStatus.ADDED else read_text(root, file.old_path)
 
 
 def why_skipped(file: FileChange) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from workers.review.covering import ImportGraph
 from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.detector import Detection, Detector, HeadTree, joined
 from workers.review.detectors.ruff import Ruff
+from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import Seen, elsewhere, on_changed_lines, seen_in
 from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
 from workers.review.tree import Unread, python_sources, target_version
@@ -45,8 +47,9 @@ class Reviewed:
 
     @property
     def unread(self) -> frozenset[str]:
-        """The paths that were not fully read."""
-        return frozenset(file.path for file in self.coverage if file.reason)
+        """The paths that are there and were not fully read."""
+        gone = {file.path for file in self.change.files if file.status is FileStatus.DELETED}
+        return frozenset(file.path for file in self.coverage if file.reason) - gone
 
     @property
     def not_read(self) -> Mapping[str, str]:
@@ -86,11 +89,11 @@ def review_change(
     progress(f"{len(all_seen)} findings in the changed files")
     prover = partial(_prover, sandbox, project, limits, trace) if project is not None and may_run_tests else None
     suggestions = _suggestions(reading, change, prover, progress)
-    known = reading.fingerprints_of(_base(base_tree, change, head))
+    old = reading.not_new(_base(base_tree, change, head))
     return Reviewed(
         change=change,
         findings=_with(suggestions, on_changed_lines(all_seen, change)),
-        elsewhere=elsewhere(all_seen, change, known),
+        elsewhere=elsewhere(all_seen, change, old),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
     )
@@ -108,9 +111,13 @@ def _head(root: Path, change: Change) -> tuple[HeadTree, dict[str, str]]:
 
 
 def _base(root: Path, change: Change, head: HeadTree) -> HeadTree:
-    """The same files as they were, under the names they have now."""
-    files = (file for file in change.files if file.path in head.sources)
-    return replace(head, sources={file.path: base_source(root, file) for file in files})
+    """The same files as they were, under the names they have now; without those that cannot be read."""
+    sources = {}
+    for file in change.files:
+        if file.path in head.sources:
+            with suppress(Unread):
+                sources[file.path] = base_source(root, file)
+    return replace(head, sources=sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +146,14 @@ class _Reading:
     def detect(self, tree: HeadTree) -> Detection:
         return joined([detector.detect(tree, sorted(tree.sources)) for detector in self.detectors])
 
-    def fingerprints_of(self, tree: HeadTree) -> frozenset[str]:
-        """What the same detectors see in another state of the files."""
-        found = seen_in(self.detect(tree).findings, tree.sources)
-        return frozenset(each.finding.fingerprint for each in found)
+    def not_new(self, base: HeadTree) -> frozenset[str]:
+        """What was there before the change, or may have been: in files whose base could not be read, everything."""
+        detection = self.detect(base)
+        before = seen_in(detection.findings, base.sources)
+        broken = {each.finding.path for each in before if each.finding.rule == SYNTAX_ERROR}
+        clear = base.sources.keys() - detection.unread.keys() - broken
+        doubtful = (each for each in self.seen if each.finding.path not in clear)
+        return frozenset(each.finding.fingerprint for each in (*before, *doubtful))
 
 
 def _suggestions(

@@ -27,6 +27,9 @@ from workers.review.findings import Seen, harm, order, seen_in
 from workers.review.source import parsed
 from workers.sandbox.report import TestOutcome, TestReport
 
+MAX_DRAFTS = 60
+"""Suggestions that are thought through in one review; there are never more comments than this."""
+
 MAX_TRIALS = 20
 """Suggestions whose tests are run in one review."""
 
@@ -58,9 +61,11 @@ class Draft:
 
 
 def drafts(seen: Sequence[Seen], sources: Mapping[str, str], changed: Mapping[str, frozenset[int]]) -> list[Draft]:
-    """The fixes that can be said on changed lines and leave a file that parses, worst finding first."""
-    found = []
+    """The fixes that can be said on changed lines and leave a file that parses; the worst findings first, and at most `MAX_DRAFTS`."""
+    found: list[Draft] = []
     for each in sorted(seen, key=lambda each: (-harm(each.finding), order(each.finding))):
+        if len(found) >= MAX_DRAFTS:
+            break
         path = each.finding.path
         suggestion = suggestion_for(each.fix, sources[path], changed.get(path, frozenset())) if each.fix else None
         if suggestion is not None and parsed(text := applied(suggestion, sources[path])) is not None:

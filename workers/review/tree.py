@@ -12,7 +12,7 @@ from pathlib import Path
 from workers.errors import ApprenticeError
 
 MAX_BYTES = 1_000_000
-MAX_FILES = 2_000
+MAX_FILES, MAX_TREE_CHARACTERS = 2_000, 10_000_000
 """Of a larger tree the imports are not followed; its whole suite speaks for a suggestion."""
 
 _OLDEST, _NEWEST = 7, 14
@@ -43,14 +43,16 @@ def read_text(root: Path, path: str) -> str:
 
 
 def python_sources(root: Path) -> dict[str, str]:
-    """Every readable Python file by its path; nothing when there are more than `MAX_FILES`."""
+    """Every readable Python file by its path; nothing when there are more than `MAX_FILES` or they are too long."""
     sources: dict[str, str] = {}
+    room = MAX_TREE_CHARACTERS
     for path in _python_paths(root):
         try:
             sources[path] = read_text(root, path)
         except Unread:
             continue  # a file that we cannot read imports nothing that we could tell
-        if len(sources) > MAX_FILES:
+        room -= len(sources[path])
+        if len(sources) > MAX_FILES or room < 0:
             return {}
     return sources
 

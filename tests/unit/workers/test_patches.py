@@ -155,6 +155,31 @@ def test_a_merge_diff_is_refused() -> None:
         parse_diff("diff --cc a.py\nindex 1,2..3\n")
 
 
+PIECES = [
+    "diff --git a/x b/x",
+    "--- a/x",
+    "+++ b/x",
+    "@@ -1,2 +1,2 @@",
+    "+a",
+    "-b",
+    " c",
+    "",
+    "rename to y",
+    "\\ No",
+    "@@",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("\n".join) | st.text())
+def test_no_text_crashes_the_parser(text: str) -> None:
+    """Any text is read as a diff or refused with a clear line, and added lines always lie inside their hunks."""
+    try:
+        files = parse_diff(text).files
+    except BadInput:
+        return
+    assert all(file.added_lines <= commentable_lines(file) for file in files)
+
+
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "\x0c\n", "\u2028x\n", "-- d\n", "lone\rreturn\n"]))
 ENDS = st.sampled_from(["", "end", "end\r"])
 

@@ -56,7 +56,7 @@ class Bandit:
         def read(some: Sequence[str]) -> Detection:
             return findings_in(run_tool(self._sandbox, _arguments(), tree, some, {_INI: b"[bandit]\n"}))
 
-        return in_parts([path for path in paths if self.reads(path)], read)
+        return in_parts(tree, [path for path in paths if self.reads(path)], read)
 
 
 def _arguments() -> tuple[str, ...]:

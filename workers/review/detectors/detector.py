@@ -100,18 +100,19 @@ def joined(detections: Sequence[Detection]) -> Detection:
     return Detection(findings=tuple(found for each in detections for found in each.findings), unread=unread)
 
 
-PART = 200
-"""Files given to a tool at once: argument lists have a limit."""
+MAX_PART_FILES = 200
+MAX_PART_CHARACTERS = 4_000_000
+"""What is given to a tool at once: argument lists have a limit, and so has its time."""
 
 
 def in_parts(
-    paths: Sequence[str], read: Callable[[Sequence[str]], Detection], *, failures: int = 12, part: int = PART
+    tree: HeadTree, paths: Sequence[str], read: Callable[[Sequence[str]], Detection], *, failures: int = 12
 ) -> Detection:
     """Read many files in parts. A part that fails is halved, so that one bad file does not hide its neighbours.
 
     After `failures` failures the rest of what fails is given up whole.
     """
-    queue = [paths[at : at + part] for at in range(0, len(paths), part)]
+    queue = _parts(tree, paths)
     done: list[Detection] = []
     while queue:
         some = queue.pop(0)
@@ -124,3 +125,15 @@ def in_parts(
             else:
                 done.append(Detection(unread=dict.fromkeys(some, str(failure))))
     return joined(done)
+
+
+def _parts(tree: HeadTree, paths: Sequence[str]) -> list[list[str]]:
+    parts: list[list[str]] = []
+    room = 0
+    for path in paths:
+        if not parts or len(parts[-1]) >= MAX_PART_FILES or len(tree.sources[path]) > room:
+            parts.append([])
+            room = MAX_PART_CHARACTERS
+        parts[-1].append(path)
+        room -= len(tree.sources[path])
+    return parts

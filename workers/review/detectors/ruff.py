@@ -65,7 +65,7 @@ class Ruff:
         def read(some: Sequence[str]) -> Detection:
             return findings_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some))
 
-        return in_parts([path for path in paths if self.reads(path)], read)
+        return in_parts(tree, [path for path in paths if self.reads(path)], read)
 
 
 def _arguments(target_version: str) -> tuple[str, ...]:

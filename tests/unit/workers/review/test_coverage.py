@@ -90,11 +90,12 @@ def test_no_symbolic_link_is_followed(tmp_path: Path) -> None:
 
 
 def test_the_base_of_a_file_is_found_under_its_old_name(tmp_path: Path) -> None:
-    """A renamed file began as the old one; a new or unreadable one began as nothing."""
+    """A renamed file began as the old one, a new one as nothing; an old one that is missing is not taken for new."""
     (tmp_path / "old.py").write_text("x = 1\n")
     assert base_source(tmp_path, changed("new.py", old_path="old.py", status=FileStatus.RENAMED)) == "x = 1\n"
     assert base_source(tmp_path, changed("old.py", status=FileStatus.ADDED)) == ""
-    assert base_source(tmp_path, changed("none.py")) == ""
+    with pytest.raises(Unread, match="not in the tree"):
+        base_source(tmp_path, changed("none.py"))
 
 
 def test_a_detector_that_failed_is_named() -> None:

@@ -8,7 +8,16 @@ import pytest
 from memory.model import Severity
 from workers.ports import Completed, Ending
 from workers.review.detectors import bandit, ruff
-from workers.review.detectors.detector import Category, Detection, DetectorFailed, RawFinding, in_parts
+from workers.review.detectors.detector import (
+    MAX_PART_CHARACTERS,
+    MAX_PART_FILES,
+    Category,
+    Detection,
+    DetectorFailed,
+    HeadTree,
+    RawFinding,
+    in_parts,
+)
 from workers.review.detectors.rules import is_test_path, is_wanted, kind_of, twin
 
 
@@ -118,6 +127,10 @@ class Reader:
         return Detection(findings=tuple(_finding(path) for path in paths))
 
 
+def tree(paths: Sequence[str], text: str = "") -> HeadTree:
+    return HeadTree(sources=dict.fromkeys(paths, text), target_version="py311")
+
+
 def _finding(path: str) -> RawFinding:
     return RawFinding(
         path=path,
@@ -135,7 +148,7 @@ def _finding(path: str) -> RawFinding:
 def test_one_bad_file_does_not_hide_its_neighbours() -> None:
     """A part that fails is halved until the culprit stands alone, and only that one is unread."""
     paths = [f"{n}.py" for n in range(50)]
-    detection = in_parts(paths, Reader("17.py"))
+    detection = in_parts(tree(paths), paths, Reader("17.py"))
     assert detection.unread == {"17.py": "it crashed"}
     assert {found.path for found in detection.findings} == set(paths) - {"17.py"}
 
@@ -144,15 +157,19 @@ def test_a_tool_that_always_fails_is_given_up() -> None:
     """The number of failures is bounded, and every file is accounted for."""
     paths = [f"{n}.py" for n in range(50)]
     reader = Reader(*paths)
-    detection = in_parts(paths, reader, failures=5)
+    detection = in_parts(tree(paths), paths, reader, failures=5)
     assert set(detection.unread) == set(paths)
     assert reader.runs < 12
 
 
 def test_no_file_is_lost_between_parts() -> None:
-    """Every file is read once, however many there are."""
-    paths = [f"{n}.py" for n in range(7)]
-    assert [found.path for found in in_parts(paths, Reader(), part=3).findings] == paths
+    """Every file is read once, however many or large they are, and no part is larger than allowed but a single file."""
+    paths = [f"{n}.py" for n in range(2 * MAX_PART_FILES + 1)]
+    large = tree(paths, "x" * (MAX_PART_CHARACTERS // 3))
+    for some in (tree(paths), large):
+        reader = Reader()
+        assert [found.path for found in in_parts(some, paths, reader).findings] == paths
+        assert reader.runs == (3 if some is not large else 134)
 
 
 @pytest.mark.parametrize(
