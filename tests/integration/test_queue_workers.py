@@ -1,0 +1,216 @@
+"""Real workers on both brokers: what is killed, wiped or poisonous costs time, never work, and never doubles an effect."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+
+from memory.store import JobState, Store, open_store
+from workers.errors import BadInput, Retryable
+from workers.handover import hand_over, rows
+from workers.jobs import Account, Fix, Job, RepositoryRef, Review
+from workers.queue import depth, make_celery, send
+from workers.settings import Settings
+from workers.sweeper import sweep
+
+TOY_WORKER = Path(__file__).with_name("toy_worker.py")
+PATIENCE = 90.0
+REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
+MARA = Account(id=501, login="mara")
+
+
+def fix(number: int, title: str = "") -> Fix:
+    return Fix(repository=REPOSITORY, actor=MARA, issue=number, pull=False, commanded=True, title=title)
+
+
+class House:
+    """One home, one broker, one store, and the workers started on them."""
+
+    def __init__(self, home: Path, broker_url: str) -> None:
+        self.home = home
+        self.broker_url = broker_url
+        self.settings = Settings(home=home, broker_url=broker_url)
+        self.celery = make_celery(self.settings)
+        self.store: Store = open_store(self.settings.database())
+
+    @contextmanager
+    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, str(TOY_WORKER), str(self.home), self.broker_url]
+        process = subprocess.Popen(command, start_new_session=True)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def add(self, *jobs: Job) -> list[str]:
+        """Commit jobs and send them; their ids."""
+        new = rows("test", jobs)
+        self.store.inbox.enqueue(new)
+        ids = [row.id for row in new]
+        assert hand_over(self.store, partial(send, self.celery), ids, datetime.now(UTC))
+        return ids
+
+    def lines(self, name: str) -> list[str]:
+        path = self.home / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    def wipe_broker(self) -> None:
+        if self.broker_url:
+            with redis.Redis.from_url(self.broker_url) as client:
+                client.flushall()
+        else:
+            shutil.rmtree(self.home / "broker" / "messages")
+            (self.home / "broker" / "messages").mkdir()
+
+    def sweep_until(self, condition: Callable[[], bool]) -> None:
+        def swept() -> bool:
+            sweep(self.store, partial(send, self.celery), datetime.now(UTC), resend_after=2.0)
+            return condition()
+
+        wait_for(swept)
+
+    def ended(self) -> bool:
+        counts = self.store.inbox.counts()
+        return counts[JobState.READY] + counts[JobState.LEASED] == 0
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def runs(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture(params=["embedded", pytest.param("redis", marks=pytest.mark.redis)])
+def house(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
+    """The same code on the embedded broker and on a real Redis."""
+    url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
+    house = House(tmp_path, url)
+    yield house
+    house.store.close()
+
+
+def test_jobs_and_what_follows(house: House) -> None:
+    """Every job is done once, and so is the job that follows from it."""
+    jobs = house.add(*(fix(number) for number in range(20)))
+    with house.worker() as worker:
+        wait_for(lambda: house.store.inbox.counts()[JobState.DONE] == 40)
+        worker.terminate()
+        assert worker.wait(PATIENCE) == 0
+    assert Counter(house.lines("effects")) == Counter(jobs)
+    assert len(set(house.lines("done"))) == len(house.lines("done")) == 20
+
+
+def test_worker_killed_in_the_middle(house: House) -> None:
+    """A worker killed with SIGKILL leaves no process behind; after a restart its job ends, with one effect."""
+    (job,) = house.add(fix(1, "wait"))
+    with house.worker() as worker:
+        wait_for(lambda: len(house.lines("started")) == 1)
+        child = int(house.lines("started")[0].split()[1])
+        worker.send_signal(signal.SIGKILL)
+        worker.wait(PATIENCE)
+    wait_for(lambda: not runs(child))
+    (house.home / "go").touch()
+    with house.worker():
+        house.sweep_until(house.ended)
+    assert house.store.inbox.counts()[JobState.DONE] == 2
+    assert house.lines("effects") == [job]
+    assert len(house.lines("started")) == 2
+
+
+def test_child_killed_after_its_effect(house: House) -> None:
+    """A job that dies between its effect and the record of it is done again, and the effect found, not repeated."""
+    (job,) = house.add(fix(1, "die after effect"))
+    with house.worker():
+        house.sweep_until(house.ended)
+    assert house.lines("effects") == [job]
+    assert [line.split()[0] for line in house.lines("started")] == [job, job]
+    assert house.store.inbox.counts()[JobState.DONE] == 2
+
+
+def test_idle_child_killed(house: House) -> None:
+    """A child that is killed while it waits for work does not stop its siblings."""
+    with house.worker() as worker:
+        house.add(fix(0))
+        wait_for(house.ended)
+        for child in children(worker.pid):
+            os.kill(child, signal.SIGKILL)
+            house.add(*(Review(repository=REPOSITORY, actor=MARA, number=child * 10 + more) for more in range(4)))
+            wait_for(house.ended)
+    assert house.store.inbox.counts()[JobState.DONE] == 10
+
+
+def test_broker_wiped(house: House) -> None:
+    """What a broker forgot is sent again from the database."""
+    jobs = house.add(*(fix(number) for number in range(5)))
+    house.wipe_broker()
+    assert depth(house.celery) == 0
+    with house.worker():
+        house.sweep_until(house.ended)
+    assert Counter(house.lines("effects")) == Counter(jobs)
+
+
+def test_poison(house: House) -> None:
+    """A job that kills every worker it meets is given up after a few, its asker told; the jobs beside it are done."""
+    poison, *others = house.add(fix(0, "poison"), *(fix(number) for number in range(1, 6)))
+    with house.worker():
+        house.sweep_until(house.ended)
+    stored = house.store.inbox.job(poison)
+    assert stored is not None
+    assert (stored.state, stored.reason) == (JobState.DEAD, "given up: 5 workers in a row fell silent on it")
+    wait_for(lambda: house.lines("told") != [])
+    assert set(house.lines("told")) == {stored.reason}
+    assert Counter(house.lines("effects")) == Counter(others)
+    assert sum(line.startswith(poison) for line in house.lines("started")) == 5
+
+
+def test_sent_twice(house: House) -> None:
+    """Two messages about one job are one job."""
+    jobs = house.add(*(fix(number) for number in range(5)))
+    send(house.celery, jobs)
+    assert depth(house.celery) == 10
+    with house.worker():
+        wait_for(lambda: house.ended() and depth(house.celery) == 0)
+    assert Counter(house.lines("effects")) == Counter(jobs)
+
+
+def test_no_broker(tmp_path: Path) -> None:
+    """A broker that is not there is an error of the kind that may pass."""
+    celery = make_celery(Settings(home=tmp_path, broker_url="redis://127.0.0.1:1/0"))
+    with pytest.raises(Retryable, match="the broker does not take messages"):
+        send(celery, ["a"])
+
+
+def test_other_broker(tmp_path: Path) -> None:
+    """A broker of a kind that was never tried is refused."""
+    with pytest.raises(BadInput, match="APPRENTICE_BROKER_URL"):
+        make_celery(Settings(home=tmp_path, broker_url="amqp://localhost"))
+
+
+def test_messages_are_private(tmp_path: Path) -> None:
+    """The embedded broker's folder is for its owner alone."""
+    make_celery(Settings(home=tmp_path))
+    assert (tmp_path / "broker" / "messages").stat().st_mode & 0o077 == 0
