@@ -68,17 +68,17 @@ def test_back_off_is_the_documented_formula() -> None:
 
 
 def test_a_rare_error_borrows_from_its_family() -> None:
-    """Evidence of the family alone moves the estimate, less than the same evidence of this very error does."""
+    """Evidence of the family alone moves the estimate, less than if it were of this very error."""
     nothing = expected("swap", {})
     family = expected("swap", cells("swap", 20.0, 1.0, ("family",)))
-    label = expected("swap", cells("swap", 20.0, 1.0, ("label",)))
+    label = expected("swap", cells("swap", 20.0, 1.0, ("label", "family")))
     assert nothing < family < label
 
 
 def test_own_evidence_overrules_the_broad_levels() -> None:
     """Many failures here outweigh many successes elsewhere."""
     table = cells("swap", 100.0, 0.9, ("label", "family", "global")) | cells("swap", 60.0, 0.0, ("repository",))
-    assert expected("swap", table) < 0.1
+    assert expected("swap", table) < 0.15
 
 
 def test_acceptance_is_learned_apart_and_multiplied() -> None:
