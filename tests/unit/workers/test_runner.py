@@ -1,0 +1,254 @@
+"""One job from lease to end, whatever the flow does."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.store import JobState, NewJob, Store, StoredJob, open_store
+from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
+from workers.handover import rows
+from workers.jobs import Account, Answer, Job, Poll, RepositoryRef, encode, job_id
+from workers.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, run_leased
+from workers.settings import WorkerSettings
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
+POLL = Poll(repository=REPOSITORY)
+ANSWER = Answer(repository=REPOSITORY, actor=Account(id=501, login="mara"), number=1, comment_id=2, command="help")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """A context over a real store, with a clock that is set by hand and ears for what was told and sent."""
+
+    store: Store
+    settings: WorkerSettings
+    flows: Mapping[type, Flow]
+    now: list[datetime] = dataclasses.field(default_factory=lambda: [NOW])
+    told: list[str] = dataclasses.field(default_factory=list)
+    sent: list[str] = dataclasses.field(default_factory=list)
+    job_id: str = ""
+    deaf: bool = False
+    rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(1))
+
+    def clock(self) -> datetime:
+        return self.now[0]
+
+    def for_job(self, job_id: str) -> Bench:
+        return dataclasses.replace(self, job_id=job_id)
+
+    def tell(self, job: Job, error: ApprenticeError) -> None:
+        if self.deaf:
+            raise Retryable("GitHub does not answer")
+        self.told.append(f"{type(job).__name__}: {error}")
+
+    def run(self, flow: Callable[..., Sequence[Job]] | None = None, job: str = "j") -> StoredJob:
+        """Run the job, by `flow` if given, and return it as it stands then."""
+        context = self if flow is None else dataclasses.replace(self, flows={Poll: flow})
+        run_leased(context, job, worker="w", send=self.send)
+        stored = self.store.inbox.job(job)
+        assert stored is not None
+        return stored
+
+    def send(self, ids: Sequence[str]) -> None:
+        self.sent.extend(ids)
+
+    def pass_time(self, by: timedelta) -> None:
+        self.now[0] += by
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    settings = WorkerSettings(home=tmp_path, lease_seconds=30)
+    with open_store(settings.database()) as store:
+        store.inbox.enqueue([NewJob(id="j", kind="poll", payload=encode(POLL))], now=NOW)
+        yield Bench(store=store, settings=settings, flows={})
+
+
+def test_done_with_follow_ups(bench: Bench) -> None:
+    """What follows from a job is stored with its end and sent, under an id that comes from both."""
+    stored = bench.run(lambda job, context: [ANSWER])
+    follow_up = bench.store.inbox.job(job_id("j", ANSWER))
+    assert stored.state is JobState.DONE
+    assert follow_up is not None
+    assert (follow_up.state, follow_up.payload) == (JobState.READY, encode(ANSWER))
+    assert bench.sent == [follow_up.id]
+
+
+def test_flow_knows_its_job(bench: Bench) -> None:
+    """The flow gets the decoded job and a context for it alone; its repository is remembered."""
+    seen: list[tuple[Job, str]] = []
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        seen.append((job, context.job_id))
+        return ()
+
+    bench.run(flow)
+    assert seen == [(POLL, "j")]
+    assert [known.full_name for known in bench.store.repositories.all()] == ["acme/scales"]
+
+
+def test_not_to_be_had(bench: Bench) -> None:
+    """A job that is done, that somebody else has, or that does not exist is left alone."""
+    ran: list[str] = []
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        ran.append(context.job_id)
+        bench.run(lambda job, context: ran.append("again") or (), job="j")
+        return ()
+
+    bench.run(flow)
+    bench.run(flow)
+    run_leased(bench, "no such job", worker="w", send=bench.send)
+    assert ran == ["j"]
+
+
+def test_postponed(bench: Bench) -> None:
+    """What may work later is tried later, and not before."""
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        raise Retryable("GitHub does not answer")
+
+    stored = bench.run(flow)
+    assert (stored.state, stored.reason) == (JobState.READY, "GitHub does not answer")
+    assert NOW + FIRST_DELAY / 2 <= stored.run_after <= NOW + FIRST_DELAY
+    assert bench.run(lambda job, context: ()).attempts == 1
+    bench.pass_time(FIRST_DELAY)
+    assert bench.run(lambda job, context: ()).state is JobState.DONE
+    assert bench.told == []
+
+
+def test_patience_ends(bench: Bench) -> None:
+    """What never works is given up after a while, and whoever asked is told once."""
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        raise Retryable("GitHub does not answer")
+
+    for _ in range(MOST_ATTEMPTS - 1):
+        assert bench.run(flow).state is JobState.READY
+        bench.pass_time(LONGEST_DELAY)
+    stored = bench.run(flow)
+    assert (stored.state, stored.reason) == (JobState.FAILED, "gave up after 8 tries: GitHub does not answer")
+    assert bench.told == ["Poll: gave up after 8 tries: GitHub does not answer"]
+
+
+@pytest.mark.parametrize("error", [BadInput("that is no id"), CannotRun("there is no sandbox")])
+def test_failed(error: ApprenticeError, bench: Bench) -> None:
+    """What cannot be done is kept with its reason, and told."""
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        raise error
+
+    stored = bench.run(flow)
+    assert (stored.state, stored.reason) == (JobState.FAILED, str(error))
+    assert bench.told == [f"Poll: {error}"]
+
+
+def test_nobody_hears(bench: Bench) -> None:
+    """A failure that cannot be told is recorded all the same."""
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        raise CannotRun("there is no sandbox")
+
+    assert dataclasses.replace(bench, deaf=True).run(flow).reason == "there is no sandbox"
+
+
+def test_unexpected(bench: Bench) -> None:
+    """A bug of ours is recorded, told without its inner details, and comes out at the edge."""
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        raise ZeroDivisionError("secret detail")
+
+    with pytest.raises(ZeroDivisionError):
+        bench.run(flow)
+    stored = bench.store.inbox.job("j")
+    assert stored is not None
+    assert stored.state is JobState.FAILED
+    assert bench.told == ["Poll: an unexpected ZeroDivisionError stopped this job; see the log"]
+
+
+def test_no_flow(bench: Bench) -> None:
+    """A job for which there is no flow fails with a reason."""
+    assert bench.run().reason == "this version does not know what to do with a Poll job"
+
+
+def test_unreadable(bench: Bench) -> None:
+    """A payload of no known kind or version fails with a reason; there is nobody to tell."""
+    bench.store.inbox.enqueue([NewJob(id="x", kind="poll", payload=b'{"type": "poll.99"}')], now=NOW)
+    stored = bench.run(job="x")
+    assert stored.state is JobState.FAILED
+    assert "kind or version" in stored.reason
+    assert bench.told == []
+
+
+def test_lease_lost(bench: Bench) -> None:
+    """A worker that lost its lease records nothing: neither the end nor what would have followed."""
+
+    def slow(job: Poll, context: Bench) -> Sequence[Job]:
+        bench.pass_time(timedelta(seconds=31))
+        assert bench.store.inbox.lease("j", worker="other", now=bench.clock(), seconds=30)
+        return [ANSWER]
+
+    stored = bench.run(slow)
+    assert (stored.state, stored.worker) == (JobState.LEASED, "other")
+    assert bench.store.inbox.job(job_id("j", ANSWER)) is None
+    assert bench.sent == []
+
+
+def test_lease_lost_is_no_failure(bench: Bench) -> None:
+    """A flow that notices the loss itself is dropped in silence."""
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        raise LeaseLost("another worker has it")
+
+    assert bench.run(flow).state is JobState.LEASED
+    assert bench.told == []
+
+
+def test_heartbeat(bench: Bench) -> None:
+    """While a job is worked on its lease is renewed, however long that takes."""
+    context = dataclasses.replace(bench, settings=bench.settings.model_copy(update={"lease_seconds": 0.06}))
+    renewed = threading.Event()
+
+    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+        bench.pass_time(timedelta(minutes=5))
+        while not renewed.wait(0.01):
+            stored = bench.store.inbox.job("j")
+            if stored and stored.lease_until and stored.lease_until > bench.clock():
+                renewed.set()
+        return ()
+
+    assert context.run(flow).state is JobState.DONE
+
+
+def test_dead_job_is_told(bench: Bench) -> None:
+    """A job that killed worker after worker is given up, and whoever asked is told."""
+    for _ in range(6):
+        bench.store.inbox.lease("j", worker="gone", now=bench.clock(), seconds=1)
+        bench.pass_time(timedelta(seconds=2))
+    stored = bench.run(lambda job, context: ())
+    assert stored.state is JobState.DEAD
+    assert bench.told == [f"Poll: {stored.reason}"]
+
+
+@given(st.integers(1, 10**6), st.integers())
+def test_delay_is_bounded(attempts: int, seed: int) -> None:
+    """The wait never exceeds its cap and never falls below half of what it stands at."""
+    whole = min(FIRST_DELAY.total_seconds() * 2.0 ** min(attempts - 1, 50), LONGEST_DELAY.total_seconds())
+    assert whole / 2 <= delay(attempts, random.Random(seed)).total_seconds() <= whole
+
+
+def test_rows_repeat() -> None:
+    """The same job from the same origin is the same row; from another origin it is another."""
+    assert rows("a", [POLL]) == rows("a", [POLL])
+    assert rows("a", [POLL])[0].id != rows("b", [POLL])[0].id
+    assert rows("a", [POLL])[0].kind == "poll"

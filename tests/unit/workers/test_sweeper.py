@@ -1,0 +1,100 @@
+"""What got lost is sent again; reactions are polled at a pace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memory.model import Post, PostKind
+from memory.store import NewJob, Store, open_store
+from workers.errors import Retryable
+from workers.sweeper import enqueue_polls, sweep
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        yield store
+
+
+def quiet(ids: Sequence[str]) -> None:
+    """A queue that takes everything and delivers nothing."""
+
+
+def job(name: str, run_after: datetime = NOW) -> NewJob:
+    return NewJob(id=name, kind="poll", payload=b"{}", run_after=run_after)
+
+
+def test_never_sent(store: Store) -> None:
+    """What was committed and never sent is sent, and then left in peace for a while."""
+    store.inbox.enqueue([job("a"), job("b")], now=NOW)
+    assert sorted(sweep(store, quiet, NOW)) == ["a", "b"]
+    assert sweep(store, quiet, NOW + 5 * SECOND) == ()
+    assert sorted(sweep(store, quiet, NOW + 60 * SECOND)) == ["a", "b"]
+    assert sweep(store, quiet, NOW + 90 * SECOND, resend_after=600) == ()
+
+
+def test_not_yet(store: Store) -> None:
+    """A postponed job is sent when its time has come."""
+    store.inbox.enqueue([job("a", NOW + 10 * SECOND)], now=NOW)
+    assert sweep(store, quiet, NOW) == ()
+    assert sweep(store, quiet, NOW + 10 * SECOND) == ("a",)
+
+
+def test_silent_worker(store: Store) -> None:
+    """A leased job is sent again only when its worker has let the lease run out; an ended one never."""
+    store.inbox.enqueue([job("a")], now=NOW)
+    store.inbox.lease("a", worker="w", now=NOW, seconds=30)
+    assert sweep(store, quiet, NOW + 29 * SECOND) == ()
+    assert sweep(store, quiet, NOW + 31 * SECOND) == ("a",)
+    leased = store.inbox.lease("a", worker="v", now=NOW + 32 * SECOND, seconds=30)
+    assert leased is not None
+    store.inbox.finish(leased, now=NOW + 33 * SECOND)
+    assert sweep(store, quiet, NOW + 999 * SECOND) == ()
+
+
+def test_broken_queue(store: Store) -> None:
+    """What the queue did not take counts as unsent, and is tried again by the next sweep."""
+
+    def broken(ids: Sequence[str]) -> None:
+        raise Retryable("the broker does not take messages")
+
+    store.inbox.enqueue([job("a")], now=NOW)
+    assert sweep(store, broken, NOW) == ()
+    assert sweep(store, quiet, NOW) == ("a",)
+
+
+def watch(store: Store, repository: str, number: int) -> None:
+    store.repositories.seen(repository, number, 3003)
+    store.posts.add(
+        Post(
+            repository=repository,
+            kind=PostKind.REVIEW_COMMENT,
+            number=1,
+            github_id=number,
+            decision_ids=("d",),
+            created_at=NOW,
+        )
+    )
+
+
+def test_polls(store: Store) -> None:
+    """Each repository with something to watch is polled once in every slot of time, however many sweepers there are."""
+    watch(store, "acme/scales", 77)
+    watch(store, "acme/ruler", 78)
+    store.repositories.seen("acme/quiet", 79, 3003)
+    assert enqueue_polls(store, NOW, every=600) == 2
+    assert enqueue_polls(store, NOW + 300 * SECOND, every=600) == 0
+    assert enqueue_polls(store, NOW + 600 * SECOND, every=600) == 2
+
+
+def test_nothing_to_poll(store: Store) -> None:
+    """Where nothing is watched nothing is polled."""
+    store.repositories.seen("acme/quiet", 79, 3003)
+    assert enqueue_polls(store, NOW, every=600) == 0
