@@ -24,6 +24,7 @@ class Seen:
 
 
 Hook = Callable[[Request], Response | None]
+Observer = Callable[[Request, Response], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class Interference:
     """What the server asks before and after each request."""
 
     log: list[Seen] = field(default_factory=list)
+    observers: list[Observer] = field(default_factory=list)
     _watches: list[_Watch] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -77,6 +79,8 @@ class Interference:
         seen = Seen(method=request.method, path=request.path, status=response.status, actor=response.actor)
         with self._lock:
             self.log.append(seen)
+        for observer in self.observers:
+            observer(request, response)
 
 
 def fail(status: int, message: str = "Server Error", *, retry_after: int | None = None) -> Hook:

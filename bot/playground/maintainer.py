@@ -95,6 +95,10 @@ class Maintainer(Person):
                 raise Denied(f"no thread has comment {comment_id}")
             after = page["pageInfo"]["endCursor"]
 
+    def rerun(self, repository: str, check_id: int) -> None:
+        """Press "Re-run" on a check."""
+        self.request("POST", f"/repos/{repository}/check-runs/{check_id}/rerequest")
+
     # Pull requests.
 
     def open_pull(

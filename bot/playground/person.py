@@ -51,6 +51,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
+    id: int
     name: str
     conclusion: str | None
     title: str
@@ -202,6 +203,7 @@ def _opened(body: Mapping[str, Any]) -> Opened:
 def _checked(body: Mapping[str, Any]) -> Checked:
     output = body["output"]
     return Checked(
+        id=body["id"],
         name=body["name"],
         conclusion=body["conclusion"],
         title=output["title"] or "",

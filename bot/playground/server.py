@@ -17,18 +17,25 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response as HttpResponse
-from starlette.routing import Route
+from starlette.routing import Route as HttpRoute
 
 from bot.playground import git_http, graphql
 from bot.playground.founding import Founding
-from bot.playground.interference import Hook, Interference, Seen
+from bot.playground.interference import Hook, Interference, Observer, Seen
 from bot.playground.rest import apps, checks, issues, pulls, reactions, repositories, reviews, users
+from bot.playground.rest.calls import Route
 from bot.playground.rest.dispatch import Api, Request, Response
 from bot.playground.webhooks import Postman
 from bot.playground.world import World, utc_now
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _STARTUP = 20.0
+
+
+def served_routes() -> list[Route]:
+    """Every route of the API, in the order in which they are tried."""
+    modules = (apps, users, issues, pulls, reviews, reactions, checks, graphql, repositories)
+    return [route for module in modules for route in module.routes.table]
 
 
 class Playground(Founding):
@@ -42,14 +49,7 @@ class Playground(Founding):
         self._root = root or Path(tempfile.mkdtemp(prefix="playground-"))
         super().__init__(World(self._root, clock))
         self._interference = Interference()
-        self._api = Api(
-            self.world,
-            [
-                route
-                for module in (apps, users, issues, pulls, reviews, reactions, checks, graphql, repositories)
-                for route in module.routes.table
-            ],
-        )
+        self._api = Api(self.world, served_routes())
         self._postman = Postman(self.world)
         self._socket = socket.create_server(("127.0.0.1", port))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -71,6 +71,10 @@ class Playground(Founding):
     def after(self, method: str, path: str, hook: Hook, *, nth: int = 1) -> None:
         """The same, once the request has had its effect and before it is answered."""
         self._interference.watch(method, path, hook, nth=nth, after=True)
+
+    def observe(self, observer: Observer) -> None:
+        """Show every request and its answer to `observer`, in the server's threads."""
+        self._interference.observers.append(observer)
 
     def undisturbed(self) -> None:
         """Forget every hook."""
@@ -121,7 +125,7 @@ class Playground(Founding):
             answer = await run_in_threadpool(self._answer, plain)
             return HttpResponse(answer.body, answer.status, headers=dict(answer.headers))
 
-        return Starlette(routes=[Route("/{path:path}", endpoint, methods=METHODS)])
+        return Starlette(routes=[HttpRoute("/{path:path}", endpoint, methods=METHODS)])
 
     def _answer(self, request: Request) -> Response:
         answer = self._interference.apply(request, after=False)

@@ -75,6 +75,11 @@ def update(world: World, made: CheckRun, app: App, who: Actor, report: Report) -
         _tell(world, made, who, "completed")
 
 
+def rerequest(world: World, made: CheckRun, who: Actor) -> None:
+    """Ask the App to check again."""
+    _tell(world, made, who, "rerequested")
+
+
 def _check(report: Report) -> None:
     if len(report.annotations) > ANNOTATIONS:
         raise unprocessable(

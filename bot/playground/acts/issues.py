@@ -68,7 +68,7 @@ def tell(world: World, issue: Issue, who: Actor, action: str, **parts: object) -
         about: JsonObject = {"number": issue.number, "pull_request": full_pull(world, issue)}
         announce(world, where, who.user, "pull_request", action, **about, **parts)
     else:
-        announce(world, where, who.user, "issues", action, issue=shape.issue(world, issue), **parts)
+        announce(world, where, who.user, "issues", action, issue=shape.issue_event(world, issue), **parts)
 
 
 def ensure_label(world: World, where: Repository, name: str) -> Label:
@@ -164,5 +164,5 @@ def delete_comment(world: World, made: Comment, who: Actor) -> None:
 
 def _tell_comment(world: World, made: Comment, who: Actor, action: str, **parts: object) -> None:
     issue = made.issue
-    shown = {"issue": shape.issue(world, issue), "comment": shape.comment(world, made)}
+    shown = {"issue": shape.issue_event(world, issue), "comment": shape.comment(world, made)}
     announce(world, issue.repository, who.user, "issue_comment", action, **shown, **parts)

@@ -85,6 +85,11 @@ def issue(world: World, made: Issue) -> JsonObject:
     }
 
 
+def issue_event(world: World, made: Issue) -> JsonObject:
+    """An issue as webhooks carry it: they do not say who closed it."""
+    return {key: value for key, value in issue(world, made).items() if key != "closed_by"}
+
+
 def page(world: World, made: Issue) -> str:
     """The address for people."""
     return f"{web(world, made.repository)}/{'pull' if made.pull else 'issues'}/{made.number}"

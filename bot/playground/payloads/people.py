@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from urllib.parse import quote
 
 from bot.playground.accounts import App, Installation, Role, Token, User
 from bot.playground.world import World
@@ -33,7 +34,7 @@ def when_or_null(moment: datetime | None) -> str | None:
 
 def user(world: World, account: User) -> JsonObject:
     """simple-user."""
-    api = f"{world.base_url}/users/{account.login}"
+    api = f"{world.base_url}/users/{quote(account.login)}"
     page = f"apps/{account.app_slug}" if account.app_slug else account.login
     return {
         "login": account.login,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.playground.accounts import App
+from bot.playground.accounts import App, Role
 from bot.playground.acts import checks as act
 from bot.playground.auth import Needs
 from bot.playground.nouns import CheckAnnotation, CheckRun
@@ -13,6 +13,7 @@ from bot.playground.rest.calls import Answer, Call, Routes
 routes = Routes()
 READ = Needs(permissions=("checks",))
 WRITE = Needs(permissions=("checks",), level="write")
+RERUN = Needs(permissions=("checks",), level="write", role=Role.WRITE)
 _LEVELS = ("notice", "warning", "failure")
 
 
@@ -87,6 +88,13 @@ def get_check_run(call: Call) -> Answer:
 def list_annotations(call: Call) -> Answer:
     made = _check_run(call)
     return Answer(body=[shape.annotation(call.world, made, each) for each in made.annotations])
+
+
+@routes.on("POST", "/repos/{owner}/{repo}/check-runs/{check_run_id:int}/rerequest", RERUN)
+def rerequest_check_run(call: Call) -> Answer:
+    """What the button "Re-run" does: nothing changes until the App answers the webhook."""
+    act.rerequest(call.world, _check_run(call), call.who)
+    return Answer(status=201, body={})
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", READ)
