@@ -96,15 +96,16 @@ class SourceModule:
             self._regions[extent] = _read_region(self, extent)
         return self._regions[extent]
 
-    def import_offset(self) -> int:
-        """Where a new import line goes: behind the imports at the top, else behind the docstring."""
-        line = 0
+    def import_place(self) -> tuple[int, str, str]:
+        """Where a new import line goes, and what stands before and behind it: below the imports or docstring at the top."""
+        line, last = 0, None
         for node in self.tree.body:
             is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             if not (isinstance(node, (ast.Import, ast.ImportFrom)) or is_text):
                 break
-            line = node.end_lineno or line
-        return sum(map(len, self.lines[:line]))
+            line, last = node.end_lineno or line, node
+        plain = isinstance(last, ast.Import) or (isinstance(last, ast.ImportFrom) and last.module != "__future__")
+        return sum(map(len, self.lines[:line])), "\n" if last and not plain else "", "" if last else "\n\n"
 
 
 def _future_flags(tree: ast.Module) -> int:
@@ -200,6 +201,13 @@ class Region:
         span = self._spans[node]
         return span.start, span.start + span.length
 
+    def outer_span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where a node's text begins and ends, its own parentheses included."""
+        start, end = self.span(node)
+        for _ in getattr(node, "lpar", ()):
+            start, end = self.data.rfind(b"(", 0, start), self.data.find(b")", end) + 1
+        return start, end
+
     def has(self, node: cst.CSTNode) -> bool:
         """Whether the node has text of its own here."""
         return node in self._spans
@@ -233,13 +241,15 @@ class Region:
         """The whole module with this region's text replaced and lines added to its imports."""
         old = self.module.data
         end = self.start + len(self.data) - self.prefix
+        inner = edited[self.prefix :]
         if not imports:
-            return (old[: self.start] + edited[self.prefix :] + old[end:]).decode()
-        offset = min(self.module.import_offset(), self.start) if self.module.import_offset() < end else end
-        added = "".join(f"{line}\n" for line in imports).encode()
+            return (old[: self.start] + inner + old[end:]).decode()
+        offset, before, behind = self.module.import_place()
+        added = (before + "".join(f"{line}\n" for line in imports) + behind).encode()
         if offset <= self.start:
-            return (old[:offset] + added + old[offset : self.start] + edited[self.prefix :] + old[end:]).decode()
-        return (old[: self.start] + edited[self.prefix :] + added + old[end:]).decode()
+            return (old[:offset] + added + old[offset : self.start] + inner + old[end:]).decode()
+        offset = max(offset, end)
+        return (old[: self.start] + inner + old[end:offset] + added + old[offset:]).decode()
 
 
 def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:

@@ -142,11 +142,14 @@ def _functions(node: ast.AST, prefix: str = "", owner: str = "") -> Iterator[Fun
                 yield from _functions(child, prefix, owner)
 
 
-def _self_attributes(node: ast.ClassDef) -> Iterator[str]:
+def _self_attributes(node: ast.ClassDef) -> list[str]:
+    """Attributes of `self` and `cls`: those that are set first, then those only read (a base may set them)."""
+    found: list[tuple[bool, str]] = []
     for child in ast.walk(node):
         match child:
-            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr, ctx=ast.Store()):
-                yield attr
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr, ctx=context):
+                found.append((isinstance(context, ast.Load), attr))
+    return [attr for _, attr in sorted(found, key=lambda item: item[0])]
 
 
 def _class(node: ast.ClassDef) -> ClassScope:

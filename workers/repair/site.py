@@ -57,6 +57,8 @@ def precedence(code: str) -> int:
         node = ast.parse(f"({code}\n)", mode="eval").body
     except (SyntaxError, ValueError):
         return 0
+    if node.col_offset > 1 or (node.col_offset == 1 and isinstance(node, (ast.Tuple, ast.GeneratorExp))):
+        return 15  # in parentheses of its own
     match node:
         case ast.BinOp(op=op):
             return _BINARY.get(type(op), 12)
@@ -205,12 +207,24 @@ class Site:
 
     def replace(self, node: cst.CSTNode, code: str, *, weight: float = 1.0, around: cst.CSTNode | None = None) -> Edit:
         """Put `code` in a node's place, in parentheses where the text would otherwise read differently."""
-        loose = getattr(node, "lpar", ()) or isinstance(self.parent(node), _LOOSE)
         if isinstance(node, cst.BaseExpression):
-            floor = 2 if loose else precedence(self.region.text(*self.region.span(node)))
-            code = code if precedence(code) >= floor else f"({code})"
+            code = wrapped(code, self._floor(node))
         span = self.region.span(node)
         return Edit(splices=(Splice(*span, code),), around=self._around(span, around), weight=weight)
+
+    def _floor(self, node: cst.BaseExpression) -> int:
+        """How tightly a text must bind to stand in a node's place without parentheses."""
+        if node.lpar or isinstance(self.parent(node), _LOOSE):
+            return 2
+        parent = self.parent(node)
+        own = precedence(self.region.text(*self.region.span(node)))
+        if isinstance(parent, cst.CompFor):
+            return min(3, own)
+        if isinstance(parent, cst.ComparisonTarget):
+            return min(7, own)
+        if isinstance(parent, (cst.BinaryOperation, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)):
+            return min(precedence(self.region.text(*self.region.span(parent))) + 1, own)
+        return own
 
     def token(self, node: cst.CSTNode, code: str, *, weight: float = 1.0, around: cst.CSTNode | None = None) -> Edit:
         """Put `code` in a node's place as it is: for operators, keywords, targets, parts of statements."""
@@ -219,7 +233,7 @@ class Site:
 
     def exchange(self, one: cst.CSTNode, other: cst.CSTNode, *, around: cst.CSTNode, weight: float = 1.0) -> Edit:
         """Swap two nodes' texts."""
-        first, second = self.region.span(one), self.region.span(other)
+        first, second = self.region.outer_span(one), self.region.outer_span(other)
         splices = (Splice(*first, self.region.text(*second)), Splice(*second, self.region.text(*first)))
         return Edit(splices=splices, around=self.region.span(around), weight=weight)
 

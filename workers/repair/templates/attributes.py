@@ -65,7 +65,7 @@ def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`self.a` → `self.b`: another attribute of the class, of the module's objects, or an alike method of a builtin."""
     name = node.attr.value
     focus = 0.2 if site.clues.attribute and site.clues.attribute != name else 1.0
-    members = alike(name, _members(node, site))[:15]
+    members = alike(name, _members(node, site))[:60]
     known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
     others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
     if site.clues.attribute == name:

@@ -54,14 +54,25 @@ def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     given = [site.code(arg) for arg in node.args]
     named = {site.code(arg.keyword) for arg in node.args if arg.keyword}
     count = sum(arg.keyword is None for arg in node.args)
-    wanted = [p for s in _signatures(node, site) for p in s.parameters[count:] if p not in named]
-    for parameter, rank in fading(dict.fromkeys((*wanted, *site.clues.missing))):
+    signatures = _signatures(node, site)
+    wanted = [p for s in signatures for p in s.parameters[count:] if p not in named]
+    lacking = any(count + len(named) < s.required for s in signatures)
+    for parameter, rank in fading(dict.fromkeys((*site.clues.missing, *wanted)), first=1.0 if lacking else 0.7):
+        prefix = "" if not named and parameter in wanted[:1] else f"{parameter}="
         for value, weight in fading(_values(parameter, site), step=0.2):
-            yield site.replace(node, _call(node, site, [*given, f"{parameter}={value}"]), weight=rank * weight)
+            yield site.replace(node, _call(node, site, [*given, prefix + value]), weight=rank * weight)
     if not named and not any(arg.star for arg in node.args):
-        for value, weight in fading(site.local_variables[:8], first=0.6 if wanted else 0.35):
+        for value, weight in fading(_at_hand(site)[:12], first=0.5 if not signatures else 0.3, step=0.15):
             yield site.replace(node, _call(node, site, [*given, value]), weight=weight)
             yield site.replace(node, _call(node, site, [value, *given]), weight=weight * 0.7)
+
+
+def _at_hand(site: Site) -> list[str]:
+    """Variables, the receiver, and the attributes that this function reads."""
+    function = site.function
+    receiver = function.receiver if function else ""
+    read = [site.code(n) for n in site.body if isinstance(n, cst.Attribute) and site.code(n.value) == receiver]
+    return list(dict.fromkeys((*site.local_variables, *([receiver] if receiver else []), *read)))
 
 
 def _call(node: cst.Call, site: Site, arguments: list[str]) -> str:

@@ -27,11 +27,17 @@ _LOGIC = (
 
 def atoms(site: Site) -> tuple[str, ...]:
     """Short conditions at hand: those used elsewhere in the function, then its parameters and locals, plain and negated."""
-    parts = [n for n in site.body if isinstance(n, (cst.Comparison, cst.Call)) and _asked(n, site)]
+    parts = [n for n in site.body if isinstance(n, (cst.Comparison, cst.Call, cst.Attribute)) and _asked(n, site)]
     used = dict.fromkeys(site.code(n) for n in parts if len(site.code(n)) <= 40)
-    names = site.local_variables
+    read = dict.fromkeys(site.code(n) for n in site.body if isinstance(n, cst.Attribute) and not _called(n, site))
+    names = (*site.local_variables, *list(read)[:10])
     made = [code for name in names for code in (name, f"not {name}", f"{name} is None", f"{name} is not None")]
     return tuple(dict.fromkeys((*used, *made)))
+
+
+def _called(node: cst.CSTNode, site: Site) -> bool:
+    parent = site.parent(node)
+    return isinstance(parent, (cst.Call, cst.AssignTarget)) and not isinstance(parent, cst.Arg)
 
 
 def _asked(node: cst.CSTNode, site: Site) -> bool:

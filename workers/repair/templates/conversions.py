@@ -40,13 +40,36 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `str(a)`, `int(a)`, `list(a)`, …"""
     if not _is_value(node, site):
         return
-    told = [name for name in _WRAPPERS if f'"{name}"' in site.failure.message or f"'{name}'" in site.failure.message]
-    order = dict.fromkeys((*told, *_WRAPPERS))
+    order = dict.fromkeys((*_told(site.failure.message), *_by_context(node, site), *_WRAPPERS))
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
     for name, weight in fading(order, step=0.15):
         yield site.replace(
             node, f"{name}({site.code(node) if not node.lpar else site.code(node)[1:-1]})", weight=weight * focus
         )
+
+
+def _told(message: str) -> list[str]:
+    """The types that a TypeError names; a container met by a number is likely to lack its `len`."""
+    named = [name for name in _WRAPPERS if f'"{name}"' in message or f"'{name}'" in message]
+    container = any(f"'{name}'" in message for name in ("list", "dict", "set", "tuple", "str"))
+    return ["len", *named] if container and "'int'" in message and '"' not in message else named
+
+
+def _by_context(node: cst.CSTNode, site: Site) -> tuple[str, ...]:
+    """What is likely wanted where the value goes: numbers where it is compared or counted, sequences where it is walked."""
+    parent = site.parent(node)
+    call = site.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and site.code(call.func) in ("range", "min", "max", "abs", "round", "divmod", "pow"):
+        return ("len", "int")
+    if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+        return ("len", "int", "str")
+    if isinstance(parent, cst.BinaryOperation):
+        return ("str", "len", "int") if isinstance(parent.operator, cst.Add) else ("len", "int", "float")
+    if isinstance(parent, cst.AugAssign):
+        return ("len", "int", "str", "list")
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return ("list", "sorted", "set", "range")
+    return ("list", "int", "str", "tuple", "sorted")
 
 
 def _is_value(node: cst.BaseExpression, site: Site) -> bool:
@@ -60,6 +83,7 @@ def _is_value(node: cst.BaseExpression, site: Site) -> bool:
         cst.GeneratorExp,
         cst.ListComp,
         cst.Integer,
+        cst.BooleanOperation,
     )
     if not isinstance(node, kinds) or isinstance(
         parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Attribute, cst.Param)

@@ -42,7 +42,7 @@ def negation(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`if a:` → `if not a:` and back."""
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
         yield site.replace(node, site.code(node.expression))
-    elif is_condition(node, site) and not isinstance(node, cst.Comparison):
+    elif is_condition(node, site) and not (isinstance(node, cst.Comparison) and len(node.comparisons) == 1):
         returned = isinstance(site.parent(node), cst.Return) and not isinstance(node, cst.BooleanOperation)
         yield site.replace(node, f"not {wrapped(site.code(node), 5)}", weight=0.4 if returned else 1.0)
 

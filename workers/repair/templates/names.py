@@ -61,7 +61,7 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     focus = 0.2 if site.clues.undefined and site.clues.undefined != node.value else 1.0
     receiver = site.function.receiver if site.function else ""
     if node.value != receiver:
-        options = (*bound_in_statement(site), *site.variables)
+        options = (*bound_in_statement(site), *site.variables, *((receiver,) if receiver else ()))
         for name, weight in fading(alike(node.value, options)[:25], step=0.12):
             yield site.replace(node, name, weight=weight * focus)
 

@@ -29,11 +29,11 @@ _COMPARISONS = {
     "is not": ("is", "!="),
 }
 _ARITHMETIC = {
-    "+": ("-", "*", "|"),
-    "-": ("+", "//", "*"),
+    "+": ("-", "*", "/", "|"),
+    "-": ("+", "*", "//", "/"),
     "*": ("+", "/", "**", "//", "%"),
-    "/": ("//", "*", "%"),
-    "//": ("/", "%", "*"),
+    "/": ("//", "*", "%", "+"),
+    "//": ("/", "%", "*", "+"),
     "%": ("//", "/", "*"),
     "**": ("*",),
     "@": ("*",),
@@ -70,7 +70,8 @@ def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
 @template(cst.BinaryOperation, strategy="operators", prior=0.85, families=(*_VALUES, Family.TYPE))
 def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip."""
-    formatting = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
+    text = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
+    formatting = text and isinstance(node.operator, cst.Modulo)
     for code, weight in fading(_ARITHMETIC.get(site.code(node.operator), ())):
         if not formatting:
             yield site.token(node.operator, code, weight=weight, around=node)

@@ -1,0 +1,45 @@
+"""How a template is asked for its edits of a small module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from textwrap import dedent
+
+import pytest
+
+from memory.model import Failure
+from workers.repair.candidates import Suspect
+from workers.repair.classify import family_of
+from workers.repair.search import propose
+from workers.repair.templates import all_templates
+
+Edits = Callable[..., set[str]]
+
+
+@pytest.fixture
+def edits() -> Edits:
+    """The module texts that one template proposes, every line being suspected."""
+
+    def run(
+        template: str,
+        before: str,
+        *,
+        error: str = "AssertionError",
+        message: str = "",
+        others: Mapping[str, str] = {},
+    ) -> set[str]:
+        source = dedent(before).lstrip("\n")
+        failure = Failure(
+            error_type=error,
+            family=family_of(error),
+            message=message,
+            frames=(),
+            failing_tests=("tests/test_it.py::test_it",),
+        )
+        suspects = [Suspect(path="it.py", line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
+        # The others come last, so that none of them has made the same edit before.
+        faint = {other.name: 1e-9 for other in all_templates() if other.name != template}
+        found = propose({"it.py": source, **others}, suspects, failure, strategies=None, template_weight=faint)
+        return {candidate.source for candidate in found if candidate.template == template}
+
+    return run

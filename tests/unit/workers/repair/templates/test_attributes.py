@@ -1,0 +1,133 @@
+"""An attribute or method taken for another is put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+CASES = [
+    (
+        "attribute_misuse",
+        """
+        class Box:
+            def __init__(self, w, h):
+                self.width = w
+                self.height = h
+
+            def area(self):
+                return self.width * self.width
+        """,
+        """
+        class Box:
+            def __init__(self, w, h):
+                self.width = w
+                self.height = h
+
+            def area(self):
+                return self.width * self.height
+        """,
+        {},
+    ),
+    (
+        "attribute_misuse",
+        """
+        def f(a, b):
+            a.lenght = b
+            return a.length
+        """,
+        """
+        def f(a, b):
+            a.length = b
+            return a.length
+        """,
+        {"error": "AttributeError", "message": "'A' object has no attribute 'length'"},
+    ),
+    (
+        "method_misuse",
+        """
+        def f(a, b):
+            a.append(b)
+            return a
+        """,
+        """
+        def f(a, b):
+            a.extend(b)
+            return a
+        """,
+        {},
+    ),
+    (
+        "missing_self",
+        """
+        class Till:
+            def __init__(self):
+                self.coins = []
+
+            def put(self, coin):
+                coins.append(coin)
+        """,
+        """
+        class Till:
+            def __init__(self):
+                self.coins = []
+
+            def put(self, coin):
+                self.coins.append(coin)
+        """,
+        {"error": "NameError", "message": "name 'coins' is not defined"},
+    ),
+    (
+        "unset_attribute",
+        """
+        class Till:
+            def __init__(self, owner):
+                owner = owner
+                self.sum = 0
+        """,
+        """
+        class Till:
+            def __init__(self, owner):
+                self.owner = owner
+                self.sum = 0
+        """,
+        {"error": "AttributeError", "message": "'Till' object has no attribute 'owner'"},
+    ),
+    (
+        "attribute_base",
+        """
+        def f(a, b):
+            return a.parent + b
+        """,
+        """
+        def f(a, b):
+            return a + b
+        """,
+        {},
+    ),
+    (
+        "missing_part",
+        """
+        def f(a, b):
+            if a.size > 3:
+                return a
+            return b
+        """,
+        """
+        def f(a, b):
+            if a.size > 3:
+                return a.size
+            return b
+        """,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "before", "after", "failure"), CASES, ids=[case[0] for case in CASES])
+def test_the_right_edit_is_among_those_proposed(
+    edits: Callable[..., set[str]], template: str, before: str, after: str, failure: dict[str, str]
+) -> None:
+    """A small bug of its kind is undone by one of the template's edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits(template, before, **failure)

@@ -1,0 +1,103 @@
+"""Off-by-one slips are put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+CASES = [
+    (
+        "integer_by_one",
+        """
+        def f(a, b):
+            return a[b:][0] + 3
+        """,
+        """
+        def f(a, b):
+            return a[b:][0] + 2
+        """,
+        {},
+    ),
+    (
+        "index_by_one",
+        """
+        def f(a, b):
+            return a[b]
+        """,
+        """
+        def f(a, b):
+            return a[b - 1]
+        """,
+        {},
+    ),
+    (
+        "index_by_one",
+        """
+        def f(a, b):
+            return a[len(b) - 1]
+        """,
+        """
+        def f(a, b):
+            return a[len(b)]
+        """,
+        {},
+    ),
+    (
+        "slice_bound",
+        """
+        def f(a, b):
+            return a[:b]
+        """,
+        """
+        def f(a, b):
+            return a[:b + 1]
+        """,
+        {},
+    ),
+    (
+        "slice_bound",
+        """
+        def f(a, b):
+            return a[b:]
+        """,
+        """
+        def f(a, b):
+            return a[:b]
+        """,
+        {},
+    ),
+    (
+        "range_bound",
+        """
+        def f(a, b):
+            return [a * i for i in range(b)]
+        """,
+        """
+        def f(a, b):
+            return [a * i for i in range(1, b + 1)]
+        """,
+        {},
+    ),
+    (
+        "expression_by_one",
+        """
+        def f(a, b):
+            return len(a)
+        """,
+        """
+        def f(a, b):
+            return len(a) - 1
+        """,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "before", "after", "failure"), CASES, ids=[case[0] for case in CASES])
+def test_the_right_edit_is_among_those_proposed(
+    edits: Callable[..., set[str]], template: str, before: str, after: str, failure: dict[str, str]
+) -> None:
+    """A small bug of its kind is undone by one of the template's edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits(template, before, **failure)

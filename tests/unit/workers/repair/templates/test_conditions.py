@@ -1,0 +1,107 @@
+"""Conditions that ask too much, too little, or the wrong thing are put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+CASES = [
+    (
+        "dropped_condition",
+        """
+        def f(a, b):
+            if a.ready and b:
+                return a
+            return None
+        """,
+        """
+        def f(a, b):
+            if a.ready:
+                return a
+            return None
+        """,
+        {},
+    ),
+    (
+        "extended_condition",
+        """
+        def f(a, b):
+            if a > 3:
+                return a
+            return b
+        """,
+        """
+        def f(a, b):
+            if a > 3 and b is not None:
+                return a
+            return b
+        """,
+        {},
+    ),
+    (
+        "constant_condition",
+        """
+        def f(a, b):
+            if a:
+                b.flush()
+            return b
+        """,
+        """
+        def f(a, b):
+            if True:
+                b.flush()
+            return b
+        """,
+        {},
+    ),
+    (
+        "conditional_branches",
+        """
+        def f(a, b):
+            return a if a < b else 0
+        """,
+        """
+        def f(a, b):
+            return 0 if a < b else a
+        """,
+        {},
+    ),
+    (
+        "none_or_falsy",
+        """
+        def f(a, b):
+            if a:
+                return a + b
+            return b
+        """,
+        """
+        def f(a, b):
+            if a is not None:
+                return a + b
+            return b
+        """,
+        {},
+    ),
+    (
+        "comprehension_filter",
+        """
+        def f(a, b):
+            return [x + b for x in a]
+        """,
+        """
+        def f(a, b):
+            return [x + b for x in a if x is not None]
+        """,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "before", "after", "failure"), CASES, ids=[case[0] for case in CASES])
+def test_the_right_edit_is_among_those_proposed(
+    edits: Callable[..., set[str]], template: str, before: str, after: str, failure: dict[str, str]
+) -> None:
+    """A small bug of its kind is undone by one of the template's edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits(template, before, **failure)

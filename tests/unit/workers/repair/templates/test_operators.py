@@ -1,0 +1,127 @@
+"""Wrong operators are put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+CASES = [
+    (
+        "comparison_operator",
+        """
+        def f(a, b):
+            if a.age < b:
+                return "minor"
+            return "adult"
+        """,
+        """
+        def f(a, b):
+            if a.age <= b:
+                return "minor"
+            return "adult"
+        """,
+        {},
+    ),
+    (
+        "arithmetic_operator",
+        """
+        def f(a, b):
+            return a.price + b * a.count + 1
+        """,
+        """
+        def f(a, b):
+            return a.price * b * a.count + 1
+        """,
+        {},
+    ),
+    (
+        "augmented_operator",
+        """
+        def f(a, b):
+            a.balance += b
+            return a.balance
+        """,
+        """
+        def f(a, b):
+            a.balance -= b
+            return a.balance
+        """,
+        {},
+    ),
+    (
+        "assignment_to_augmented",
+        """
+        def f(a, b):
+            total = 0
+            for item in a:
+                total = item.cost
+            return total
+        """,
+        """
+        def f(a, b):
+            total = 0
+            for item in a:
+                total += item.cost
+            return total
+        """,
+        {},
+    ),
+    (
+        "swapped_operands",
+        """
+        def f(a, b):
+            return a.end - b.start
+        """,
+        """
+        def f(a, b):
+            return b.start - a.end
+        """,
+        {},
+    ),
+    (
+        "regrouped_operands",
+        """
+        def f(a, b):
+            return a * b + 1
+        """,
+        """
+        def f(a, b):
+            return a * (b + 1)
+        """,
+        {},
+    ),
+    (
+        "regrouped_operands",
+        """
+        def f(a, b):
+            return (a + b) / 2
+        """,
+        """
+        def f(a, b):
+            return a + b / 2
+        """,
+        {},
+    ),
+    (
+        "dropped_operand",
+        """
+        def f(a, b):
+            return [a.width + b]
+        """,
+        """
+        def f(a, b):
+            return [a.width]
+        """,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "before", "after", "failure"), CASES, ids=[case[0] for case in CASES])
+def test_the_right_edit_is_among_those_proposed(
+    edits: Callable[..., set[str]], template: str, before: str, after: str, failure: dict[str, str]
+) -> None:
+    """A small bug of its kind is undone by one of the template's edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits(template, before, **failure)

@@ -1,0 +1,144 @@
+"""Statements in excess or in the wrong place are put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+CASES = [
+    (
+        "deleted_statement",
+        """
+        def f(a, b):
+            b.sort()
+            a.sort()
+            return a
+        """,
+        """
+        def f(a, b):
+            a.sort()
+            return a
+        """,
+        {},
+    ),
+    (
+        "unwrapped_block",
+        """
+        def f(a, b):
+            if b:
+                a.sort()
+                a.pop()
+            return a
+        """,
+        """
+        def f(a, b):
+            a.sort()
+            a.pop()
+            return a
+        """,
+        {},
+    ),
+    (
+        "swapped_statements",
+        """
+        def f(a, b):
+            b.clear()
+            a.extend(b)
+            return a
+        """,
+        """
+        def f(a, b):
+            a.extend(b)
+            b.clear()
+            return a
+        """,
+        {},
+    ),
+    (
+        "outdented_statement",
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+                return total
+        """,
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+            return total
+        """,
+        {},
+    ),
+    (
+        "indented_statement",
+        """
+        def f(a, b):
+            for x in a:
+                y = x + 1
+            b.append(y)
+            return b
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                y = x + 1
+                b.append(y)
+            return b
+        """,
+        {},
+    ),
+    (
+        "hoisted_statement",
+        """
+        def f(a, b):
+            for x in a:
+                total = 0
+                total += x
+            return total
+        """,
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+            return total
+        """,
+        {},
+    ),
+    (
+        "repeated_statement",
+        """
+        def f(a, b):
+            if a:
+                b.touch()
+                a.save()
+            else:
+                a.drop()
+            return a
+        """,
+        """
+        def f(a, b):
+            if a:
+                b.touch()
+                a.save()
+            else:
+                a.drop()
+                b.touch()
+            return a
+        """,
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "before", "after", "failure"), CASES, ids=[case[0] for case in CASES])
+def test_the_right_edit_is_among_those_proposed(
+    edits: Callable[..., set[str]], template: str, before: str, after: str, failure: dict[str, str]
+) -> None:
+    """A small bug of its kind is undone by one of the template's edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits(template, before, **failure)
