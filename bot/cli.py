@@ -102,7 +102,6 @@ def why(
 ) -> None:
     """Explain a decision: the table's row, the evidence, the odds, what people made of it."""
     from memory.explain import explain
-
     from workers.context import build
 
     with _refusing():
@@ -112,7 +111,7 @@ def why(
         notes.print(f"apprentice: no decision or finding {reference}; ids stand in `apprentice stats`", markup=False)
         raise typer.Exit(BAD_INPUT)
     if as_json:
-        _print_json(explanation.document())
+        _print_json(explanation.to_json())
     else:
         out.print(explanation.text(), markup=False)
 
@@ -121,13 +120,12 @@ def why(
 def stats(as_json: AsJson = False) -> None:
     """What was done, what came of it, and what learning was worth against the control arm."""
     from memory.explain import stats as statistics
-
     from workers.context import build
 
     with _refusing():
         found = statistics(build(load(WorkerSettings)).store)
     if as_json:
-        _print_json(found.document())
+        _print_json(found.to_json())
     else:
         out.print(found.text(), markup=False)
 
@@ -170,10 +168,15 @@ def serve() -> None:
 @app.command()
 def worker() -> None:
     """Run a worker: do the jobs."""
+    from workers.context import build
+    from workers.flows import FLOWS
+    from workers.flows.telling import tell
     from workers.queue import run_worker
 
     with _refusing():
-        run_worker(load(WorkerSettings))
+        settings = load(WorkerSettings)
+        code = run_worker(settings, lambda: build(settings, progress=_note, flows=FLOWS, teller=tell))
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -191,7 +194,8 @@ def up() -> None:
     from bot.supervisor import up as run
 
     with _refusing():
-        run(load(WebSettings))
+        code = run(load(WebSettings), load(WorkerSettings), _note)
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -190,6 +190,8 @@ def _proof_lines(proof: Proof) -> list[str]:
 # --- review -------------------------------------------------------------------------------------------------------
 
 
+CHECK_FAILED = "Not reviewed"
+
 ANNOTATION_LEVELS = {
     Severity.INFO: "notice",
     Severity.MINOR: "warning",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +14,15 @@ from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.store import Store, open_store
 from workers.effects import Effects
-from workers.errors import CannotRun
+from workers.errors import ApprenticeError, CannotRun
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
 from workers.github.client import integration
 from workers.github.tokens import Tokens
-from workers.jobs import RepositoryRef
+from workers.jobs import Job, RepositoryRef
 from workers.ports import GitHub, Sandbox
 from workers.repair.episode import Toolbox
+from workers.runner import Flow
 from workers.sandbox.choice import open_sandbox
 from workers.settings import WorkerSettings
 
@@ -45,7 +46,18 @@ class Context:
     rng: random.Random
     connect: Callable[[RepositoryRef], GitHub]
     progress: Callable[[str], None]
+    flows: Mapping[type, Flow] = field(default_factory=dict)
+    teller: Callable[[Job, ApprenticeError, Context], None] | None = None
     job_id: str = ""
+
+    def for_job(self, job_id: str) -> Context:
+        """This context, for one job's effects."""
+        return replace(self, job_id=job_id)
+
+    def tell(self, job: Job, error: ApprenticeError) -> None:
+        """Tell whoever asked that the job failed."""
+        if self.teller is not None:
+            self.teller(job, error, self)
 
     @cached_property
     def sandbox(self) -> Sandbox:
@@ -83,7 +95,9 @@ def build(
     *,
     embedder: Embedder | None = None,
     clock: Clock = utc_now,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda _line: None,
+    flows: Mapping[type, Flow] | None = None,
+    teller: Callable[[Job, ApprenticeError, Context], None] | None = None,
 ) -> Context:
     """A context on real parts; opens the store, touches neither GitHub nor the sandbox yet."""
     store = open_store(settings.database())
@@ -97,6 +111,8 @@ def build(
         rng=rng,
         connect=connector(settings, clock),
         progress=progress,
+        flows=flows or {},
+        teller=teller,
     )
 
 

@@ -154,6 +154,10 @@ class Mirror:
         except CannotRun:
             return None
 
+    def paths(self, sha: str) -> list[str]:
+        """Every file of a commit."""
+        return self._run("ls-tree", "-r", "-z", "--name-only", sha).decode(errors="surrogateescape").split("\0")[:-1]
+
     def _index_lines(self, base: str, files: Mapping[str, bytes | None]) -> bytes:
         lines = []
         for path, content in files.items():

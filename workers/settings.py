@@ -115,8 +115,14 @@ def load(kind: type[S], **given: object) -> S:
     """Read settings from the environment, `given` ones first; raises BadInput with one line for the first that is wrong."""
     refuse_misspelt()
     try:
-        return kind(**given)
+        return kind(**given)  # type: ignore[arg-type]  # pydantic is there to check them
     except ValidationError as error:
         first = error.errors()[0]
         name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
         raise BadInput(f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}; see docs/settings.md") from error
+
+
+def environment_with(**given: object) -> dict[str, str]:
+    """Our environment for a child process with these settings and no others."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    return inherited | {PREFIX + name.upper(): str(value) for name, value in given.items()}

@@ -1,1 +1,19 @@
 """What a job does, told in verbs: run(job, context) → follow-up jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from workers.flows import answer, feedback, fix, review, track
+from workers.jobs import Answer, Feedback, Fix, Poll, Review, Track
+from workers.runner import Flow
+
+FLOWS: Mapping[type, Flow] = {
+    Fix: fix.run,
+    Review: review.run,
+    Feedback: feedback.run,
+    Track: track.run,
+    Poll: track.poll,
+    Answer: answer.run,
+}
+"""The flow of every type of job."""

@@ -84,7 +84,7 @@ def _open(job: Fix, context: Context, github: GitHub) -> Case:
         mirror=mirror,
         branch=head.name,
         forked=pull is not None and pull.head_repository_id != job.repository.id,
-        added_tests={} if test is None else {path_of(job.issue): test.encode()},
+        added_tests={} if test is None else {path_of(job.issue, mirror.paths(stored.task.sha)): test.encode()},
     )
 
 

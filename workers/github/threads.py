@@ -15,7 +15,7 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
     pullRequest(number: $number) {
       reviewThreads(first: 100, after: $after) {
         pageInfo { hasNextPage endCursor }
-        nodes { id isResolved comments(first: 1) { nodes { databaseId } } }
+        nodes { id isResolved comments(first: 1) { nodes { fullDatabaseId } } }
       }
     }
   }
@@ -41,7 +41,7 @@ class Threads:
         while True:
             page = self._page(number, after)
             for thread in page["nodes"]:
-                if any(c["databaseId"] == comment_id for c in thread["comments"]["nodes"]):
+                if any(int(c["fullDatabaseId"]) == comment_id for c in thread["comments"]["nodes"]):
                     return str(thread["id"])
             if not page["pageInfo"]["hasNextPage"]:
                 return None

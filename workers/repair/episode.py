@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
-from memory.experiences import Experiences, replay_shapes
+from memory.experiences import Experiences, neighbours, replay_shapes
 from memory.learner import Learner
 from memory.model import (
     Arm,
     Attempt,
     AttemptOutcome,
     Decision,
-    EditShape,
     Experience,
     Failure,
     Recollection,
@@ -26,14 +25,14 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.policy import Neighbour
 from memory.rewards import repair_components
 from memory.store import Store
 from workers.ports import Sandbox
+from workers.repair.arms import of_strategy, priors
 from workers.repair.classify import failure_of, signature
 from workers.repair.engine import AttemptResult, Workbench
 from workers.repair.reproduce import Reproduction, reproduce
-from workers.repair.search import REPLAY, strategies_for, strategy_priors
+from workers.repair.search import REPLAY
 from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
@@ -88,14 +87,14 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
     reproduction = reproduce(tools.sandbox, project)
     failure = failure_of(reproduction.failing_report)
     if failure is None:
-        return _ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, None, started)
+        return _ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
     tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     with Workbench(tools.sandbox, project, reproduction, failure, tools.progress) as bench:
         episode = _Episode(task, failure, tools, bench, deadline=started + tools.budget_seconds)
         attempts = episode.run()
         proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
         status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
-        return _ended(status, failure, attempts, reproduction, bench, started)
+        return _ended(status, failure, attempts, reproduction, bench.test_runs, started)
 
 
 class _Episode:
@@ -109,7 +108,8 @@ class _Episode:
         self._deadline = deadline
         self._arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
         self._recalled = self._recall()
-        self._priors = _priors(failure, self._recalled)
+        self._shapes = replay_shapes(self._recalled)
+        self._priors = priors(failure, self._shapes)
 
     def run(self) -> tuple[Attempt, ...]:
         """Choose and try until something is proven, the strategies are used up, or time is."""
@@ -144,7 +144,7 @@ class _Episode:
 
     def _choose(self, state: State, left: Sequence[str]) -> Decision:
         decision = self._tools.learner.decide(
-            self._task.id, state, left, arm=self._arm, prior=self._priors, evidence=_neighbours(self._recalled)
+            self._task.id, state, left, arm=self._arm, prior=self._priors, evidence=neighbours(self._recalled)
         )
         self._tools.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._arm} arm)")
         return decision
@@ -153,12 +153,14 @@ class _Episode:
         """One strategy's slice of the time that is left; what it leaves over goes to the next."""
         seconds = max(self._seconds_left() * share, LEAST_SLICE_SECONDS)
         deadline = min(time.monotonic() + seconds, self._deadline)
-        shapes = replay_shapes(self._recalled)
         seed = self._tools.rng.getrandbits(32)
         if decision.chosen == REPLAY:
-            return self._bench.attempt(strategies=(), replay=shapes, deadline=deadline, seed=seed)
+            return self._bench.attempt(strategies=(), replay=self._shapes, deadline=deadline, seed=seed)
         return self._bench.attempt(
-            strategies=(decision.chosen,), replay=_of_strategy(shapes, decision.chosen), deadline=deadline, seed=seed
+            strategies=(decision.chosen,),
+            replay=of_strategy(self._shapes, decision.chosen),
+            deadline=deadline,
+            seed=seed,
         )
 
     def _learn(self, decision: Decision, state: State, result: AttemptResult, attempt: Attempt) -> State:
@@ -203,29 +205,6 @@ class _Episode:
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
-
-
-def _priors(failure: Failure, recalled: Sequence[Recollection]) -> dict[str, float]:
-    """The strategies open to an episode with the proof expected of each before any evidence."""
-    priors = {name: strategy_prior(name, failure) for name in strategies_for(failure)}
-    return {REPLAY: REPLAY_PRIOR, **priors} if replay_shapes(recalled) else priors
-
-
-def _neighbours(recalled: Sequence[Recollection]) -> tuple[Neighbour, ...]:
-    """Remembered cases as evidence for the table's row."""
-    best = max((r.score for r in recalled), default=1.0)
-    return tuple(
-        Neighbour(
-            strategy=r.experience.strategy,
-            success=r.experience.outcome is AttemptOutcome.PROVEN,
-            similarity=r.score / best,
-        )
-        for r in recalled
-    )
-
-
-def _of_strategy(shapes: Mapping[EditShape, float], strategy: str) -> dict[EditShape, float]:
-    return {shape: weight for shape, weight in shapes.items() if strategy_of(shape.template) == strategy}
 
 
 def _attempt(decision: Decision, result: AttemptResult) -> Attempt:

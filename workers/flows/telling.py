@@ -1,0 +1,52 @@
+"""Tell whoever asked that their job failed. Nothing that was asked for ends in silence."""
+
+from __future__ import annotations
+
+from workers import comments
+from workers.context import Context
+from workers.errors import ApprenticeError
+from workers.jobs import Answer, Fix, Job, Review
+from workers.ports import GitHub
+
+
+def tell(job: Job, error: ApprenticeError, context: Context) -> None:
+    """Say it where it was asked; a review that failed gets a neutral check run, so that it never looks green."""
+    match job:
+        case Fix() if job.commanded:
+            _comment(job.issue, "repair this", error, context, context.connect(job.repository))
+        case Answer():
+            _comment(job.number, "answer", error, context, context.connect(job.repository))
+        case Review():
+            github = context.connect(job.repository)
+            if job.commanded:
+                _comment(job.number, "review this", error, context, github)
+            _check(job, error, context, github)
+        case _:
+            context.progress(f"{type(job).__name__} failed: {error}")
+
+
+def _comment(number: int, doing: str, error: ApprenticeError, context: Context, github: GitHub) -> None:
+    key = f"{context.job_id}:failed"
+    text = comments.could_not(doing, str(error), key=key)
+    context.effects.once(
+        key,
+        make=lambda: github.comment(number, text),
+        find=lambda: github.find_comment(number, comments.marker(key)),
+    )
+
+
+def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub) -> None:
+    sha = job.head_sha or github.pull(job.number).head_sha
+    key = f"{context.job_id}:failed-check"
+    context.effects.once(
+        key,
+        make=lambda: github.create_check(
+            sha=sha,
+            external_id=key,
+            conclusion="neutral",
+            title=comments.CHECK_FAILED,
+            summary=comments.could_not("review this", str(error), key=key),
+            annotations=(),
+        ),
+        find=lambda: github.find_check(sha=sha, external_id=key),
+    )
