@@ -128,7 +128,7 @@ def _move(issue: Issue, made: ReviewComment, head: str) -> None:
     line, start = made.line, made.start_line
     assert line is not None
     if made.side == "RIGHT":
-        moved = _shifted(issue.repository.git.shifts(made.sha, head, made.path), start or line, line)
+        moved = shifted(issue.repository.git.shifts(made.sha, head, made.path), start or line, line)
     else:
         moved = 0
     at = None
@@ -141,7 +141,7 @@ def _move(issue: Issue, made: ReviewComment, head: str) -> None:
     made.start_line = start + moved if start is not None else None
 
 
-def _shifted(shifts: Sequence[tuple[int, int, int]], first: int, last: int) -> int | None:
+def shifted(shifts: Sequence[tuple[int, int, int]], first: int, last: int) -> int | None:
     """By how much lines `first`..`last` moved; None when one of them changed."""
     moved = 0
     for start, count, gained in shifts:

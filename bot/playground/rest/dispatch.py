@@ -11,11 +11,10 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from bot.playground.auth import Caller, authenticate
 from bot.playground.refusals import Refused, not_found
+from bot.playground.rest import versions
 from bot.playground.rest.calls import Answer, Call, Route, allowed
 from bot.playground.world import World
 
-DEFAULT_VERSION = "2022-11-28"
-VERSIONS = (DEFAULT_VERSION, "2026-03-10")
 _LIMIT = 5000
 _PAGE, _LARGEST_PAGE = 30, 100
 
@@ -51,12 +50,12 @@ class Api:
         """Answer one request; refusals become GitHub's error objects."""
         caller = Caller()
         try:
-            version = _version(request)
+            version = versions.chosen(request.headers.get("x-github-api-version"))
             with self._world.lock:
                 caller = authenticate(self._world, request.headers.get("authorization", ""))
                 answer = self._handle(request, caller)
         except Refused as refused:
-            version = DEFAULT_VERSION
+            version = versions.DEFAULT
             answer = Answer(status=refused.status, body=refused.json(), headers=refused.headers)
         return self._render(request, caller, answer, version)
 
@@ -82,7 +81,7 @@ class Api:
 
     def _render(self, request: Request, caller: Caller, answer: Answer, version: str) -> Response:
         paged, link = _paged(self._world.base_url, request, answer)
-        body = _bytes(paged)
+        body = _bytes(replace(paged, body=self._shaped(request, paged.body, version)))
         headers = {
             "Content-Type": paged.content_type,
             "Server": "github.com",
@@ -100,6 +99,10 @@ class Api:
                 return Response(status=304, headers=headers, body=b"", actor=caller.name)
         return Response(status=paged.status, headers=headers, body=body, actor=caller.name)
 
+    def _shaped(self, request: Request, body: object, version: str) -> object:
+        """Answers of the REST API follow its version; what it logged of webhooks, and GraphQL, do not."""
+        return body if request.path.startswith(("/graphql", "/app/hook")) else versions.shaped(body, version)
+
     def _rate(self, caller: Caller) -> dict[str, str]:
         """Requests counted by the hour; the stand-in never refuses by itself."""
         reset = (int(self._world.now().timestamp()) // 3600 + 1) * 3600
@@ -112,13 +115,6 @@ class Api:
             "X-RateLimit-Reset": str(reset),
             "X-RateLimit-Resource": "core",
         }
-
-
-def _version(request: Request) -> str:
-    version = request.headers.get("x-github-api-version", DEFAULT_VERSION)
-    if version not in VERSIONS:
-        raise Refused(400, f"{version} is not a supported version of the GitHub API")
-    return version
 
 
 def _json(body: bytes) -> Mapping[str, object]:

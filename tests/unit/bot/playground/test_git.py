@@ -1,0 +1,93 @@
+"""The bare repositories behind the playground."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.playground.git import EMPTY_TREE, BareRepository, GitFailed, Person
+
+ADA = Person(name="Ada", email="ada@example.org")
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> BareRepository:
+    return BareRepository.create(tmp_path / "sums.git", "main")
+
+
+def commit(bare: BareRepository, parent: str | None, files: dict[str, bytes | None], message: str = "Change") -> str:
+    return bare.edit(parent, files, message, ADA, ADA)
+
+
+def test_a_commit_can_be_read_back(bare: BareRepository) -> None:
+    """What was written is what is read: message, people, parents, files."""
+    first = commit(bare, None, {"a.txt": b"one\n", "deep/b.txt": b"two\n"}, "First\n\nWith a body")
+    second = commit(bare, first, {"a.txt": None, "deep/b.txt": b"2\n"})
+    info = bare.commit(first)
+    assert (info.message, info.author, info.parents) == ("First\n\nWith a body", ADA, ())
+    assert bare.commit(second).parents == (first,)
+    assert bare.read(second, "deep/b.txt") == b"2\n"
+    assert bare.read(second, "a.txt") is None
+    assert [entry[2] for entry in bare.listing(first)] == ["a.txt", "deep"]
+
+
+def test_changes_tell_each_file_apart(bare: BareRepository) -> None:
+    """Added, modified, removed, renamed and binary files each show as what they are."""
+    text = b"".join(b"line %d\n" % number for number in range(20))
+    old = commit(bare, None, {"gone.txt": b"x\n", "kept.txt": b"a\nb\n", "old name.txt": text})
+    new = commit(
+        bare,
+        old,
+        {"gone.txt": None, "kept.txt": b"a\nB\nc\n", "old name.txt": None, "new.txt": text, "x.bin": b"\0\1\2"},
+    )
+    seen = {each.path: (each.status, each.additions, each.deletions, each.previous) for each in bare.changes(old, new)}
+    assert seen == {
+        "gone.txt": ("removed", 0, 1, ""),
+        "kept.txt": ("modified", 2, 1, ""),
+        "new.txt": ("renamed", 0, 0, "old name.txt"),
+        "x.bin": ("added", 0, 0, ""),
+    }
+    patches = {each.path: each.patch for each in bare.changes(old, new)}
+    assert patches["kept.txt"] == "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+c"
+    assert patches["x.bin"] == ""
+
+
+def test_the_first_commit_adds_everything(bare: BareRepository) -> None:
+    """Against the empty tree, every file is new."""
+    sha = commit(bare, None, {"a.txt": b"one\n"})
+    assert [(each.path, each.status) for each in bare.changes(EMPTY_TREE, sha)] == [("a.txt", "added")]
+
+
+def test_shifts_give_old_lines_and_gain(bare: BareRepository) -> None:
+    """A replacement names the lines it replaces; an insertion the line before which it stands."""
+    old = commit(bare, None, {"a.txt": b"1\n2\n3\n4\n5\n"})
+    new = commit(bare, old, {"a.txt": b"0\n1\nzwei\nzwo\n3\n4\n"})
+    assert bare.shifts(old, new, "a.txt") == [(1, 0, 1), (2, 1, 1), (5, 1, -1)]
+
+
+def test_a_clean_merge_has_a_tree_and_a_conflict_none(bare: BareRepository) -> None:
+    """Changes to different files merge; changes to one line do not."""
+    base = commit(bare, None, {"a.txt": b"1\n", "b.txt": b"1\n"})
+    left, right = commit(bare, base, {"a.txt": b"2\n"}), commit(bare, base, {"b.txt": b"2\n"})
+    clash = commit(bare, base, {"a.txt": b"3\n"})
+    tree = bare.merged_tree(left, right)
+    assert tree is not None
+    assert [entry[2] for entry in bare.listing(tree)] == ["a.txt", "b.txt"]
+    assert bare.merged_tree(left, clash) is None
+
+
+def test_a_ref_moves_only_from_where_it_was(bare: BareRepository) -> None:
+    """Setting a ref with an expectation that does not hold fails."""
+    first = commit(bare, None, {"a.txt": b"1\n"})
+    second = commit(bare, first, {"a.txt": b"2\n"})
+    bare.set_ref("refs/heads/main", first)
+    with pytest.raises(GitFailed, match="refs/heads/main"):
+        bare.set_ref("refs/heads/main", second, second)
+    assert bare.branch("main") == first
+
+
+def test_an_option_is_not_a_revision(bare: BareRepository) -> None:
+    """A name that begins with a dash never reaches git as an option."""
+    assert bare.resolve("--all") is None
+    assert bare.resolve("no-such-branch") is None
