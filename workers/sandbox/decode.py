@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,8 @@ MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000
 LONGEST_ID, LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, LONGEST_PATH = 2_000, 200, 4_000, 1_000, 500
 LAST_LINE_NUMBER = 10_000_000
 LONGEST_SECONDS = 1e6
+
+_RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
 
 FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
@@ -173,14 +176,15 @@ def _inner_path(path: object) -> str:
 def _numbers(text: str, most: int) -> Iterator[int]:
     """Line numbers of ranges as in `3-7,9`, `most` at most."""
     for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        if not (first.isascii() and first.isdigit() and len(first) < 9) or (last and not last.isdigit()):
+        said = _RANGE.fullmatch(part)
+        if said is None:
             raise _Damaged
-        end = int(last[:9]) if last else int(first)
-        most -= end - int(first) + 1
-        if most < 0 or end > LAST_LINE_NUMBER:
+        first = int(said[1])
+        last = int(said[2] or first)
+        most -= last - first + 1
+        if last < first or most < 0:
             raise _Damaged
-        yield from range(int(first), end + 1)
+        yield from range(first, last + 1)
 
 
 def _seconds(event: Mapping[str, object]) -> float:

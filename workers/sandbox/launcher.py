@@ -27,8 +27,11 @@ NEVER_COPIED = frozenset(
 ENVIRONMENTS = frozenset({".venv", "venv"})
 OPEN_FILES = 1024
 SIGNAL_BASE = 128
-SET_DEATH_SIGNAL, SET_DUMPABLE = 1, 4
-"""Operations of prctl(2)."""
+SET_DUMPABLE = 4
+"""prctl(2): 0 closes /proc/PID/mem and the like to the same user."""
+
+CAPABILITY_VERSION = 0x20080522
+"""capset(2), _LINUX_CAPABILITY_VERSION_3."""
 
 CPU_GRACE_SECONDS = 2
 """Between the catchable signal at the CPU limit and the one that is not."""
@@ -39,32 +42,41 @@ def main() -> None:
     order_descriptor, status_descriptor = int(sys.argv[1]), int(sys.argv[2])
     with os.fdopen(order_descriptor, "rb") as stream:
         order = json.load(stream)
-    try:
-        prepare(order)
+    with reporting(order, status_descriptor):
+        bring_in(order)
         if order["first"]:
-            shut_away()
-        os.write(status_descriptor, b"ready")
-    except OSError as problem:
-        os.write(status_descriptor, explain(problem, order).encode())
-        sys.exit(SET_UP_FAILED)
+            become_first(status_descriptor)
+        prepare(order)
+    os.write(status_descriptor, b"ready")
     os.close(status_descriptor)
-    if order["first"]:
-        os._exit(be_first(order))
     execute(order)
 
 
-def prepare(order: dict[str, Any]) -> None:
-    """Everything up to the command. What needs power comes first; the overlay is written without any."""
+@contextlib.contextmanager
+def reporting(order: dict[str, Any], status_descriptor: int) -> Iterator[None]:
+    """Say why the set-up failed, and end."""
+    try:
+        yield
+    except OSError as problem:
+        os.write(status_descriptor, explain(problem, order).encode())
+        os._exit(SET_UP_FAILED)
+
+
+def bring_in(order: dict[str, Any]) -> None:
+    """What needs power: reading the checkout, whoever owns it, and giving away the copy."""
     os.umask(0o022)
-    workspace = order["workspace"]
-    copy_tree(order["source"], workspace, order["uid"])
+    copy_tree(order["source"], order["workspace"], order["uid"])
     for directory in order["own"]:
         os.makedirs(directory, exist_ok=True)
         own(directory, order["uid"])
+
+
+def prepare(order: dict[str, Any]) -> None:
+    """What must be done without power: the overlay."""
     give_up_power(order["uid"])
     for path, content in order["overlay"].items():
-        lay_over(workspace, path, None if content is None else base64.b64decode(content))
-    os.chdir(workspace)
+        lay_over(order["workspace"], path, None if content is None else base64.b64decode(content))
+    os.chdir(order["workspace"])
 
 
 def copy_tree(source: str, target: str, owner: int | None) -> None:
@@ -184,24 +196,29 @@ def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     yield resource.RLIMIT_CORE, 0, 0
 
 
-def shut_away() -> None:
-    """Keep our memory from the command, which may run as the same user, and die with bubblewrap (lost on becoming another).
+def become_first(status_descriptor: int) -> None:
+    """Stay behind as the namespace's first process, under the filter like all; a child returns and goes on.
 
-    prctl(2), whose failure would leave a hole: hence the check.
+    As root the first process stays root without any capability: the command cannot signal it, and bubblewrap's death still can.
     """
-    import ctypes  # only the first process needs it, and it takes its time
+    import ctypes  # only here, as it takes its time
 
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    if prctl(SET_DUMPABLE, 0, 0, 0, 0) or prctl(SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(SET_DUMPABLE, 0, 0, 0, 0):  # the command may run as the same user, and must not see this memory
         raise OSError(ctypes.get_errno(), "prctl refused")
-
-
-def be_first(order: dict[str, Any]) -> int:
-    """Be the namespace's first process, under the filter like all: bury orphans, end with the command, and all with us."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a signal without handler does not reach a first process
     child = os.fork()
-    if child == 0:
-        execute(order)
+    if child:
+        os.close(status_descriptor)
+        if libc.capset(
+            ctypes.byref((ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)), ctypes.byref((ctypes.c_uint32 * 6)())
+        ):
+            os._exit(SET_UP_FAILED)
+        os._exit(bury_all(child))
+
+
+def bury_all(child: int) -> int:
+    """Wait for orphans too; with the command's end this process ends, and with it the namespace."""
     while True:
         pid, status = os.wait()
         if pid == child:

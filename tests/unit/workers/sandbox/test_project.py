@@ -1,0 +1,167 @@
+"""Discovery of a project: interpreter, command and import roots, or one clear line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from workers.errors import BadInput
+from workers.sandbox.interpreters import prefixes
+from workers.sandbox.project import discover
+
+PYTHON = Path(sys.executable)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A checkout with one test."""
+    root = tmp_path / "checkout"
+    (root / "tests").mkdir(parents=True)
+    (root / "tests" / "test_one.py").write_text("def test_one(): pass\n")
+    return root
+
+
+def environment(root: Path, name: str = ".venv", python: Path = PYTHON) -> Path:
+    """A virtual environment as far as looking goes."""
+    place = root / name
+    (place / "bin").mkdir(parents=True)
+    (place / "pyvenv.cfg").write_text(f"home = {python.resolve().parent}\n")
+    (place / "bin" / "python").symlink_to(python.resolve())
+    return place
+
+
+def test_the_default_is_pytest_on_our_own_interpreter(tree: Path) -> None:
+    """Without anything said, `python -m pytest` runs on the interpreter that we run on."""
+    project = discover(tree, python=None, test_command=None)
+    assert project.test_command == ("python", "-m", "pytest")
+    assert project.python == PYTHON
+    assert project.source_roots == (".",)
+
+
+def test_a_src_layout_is_importable(tree: Path) -> None:
+    """`src` comes before the root on the import path."""
+    (tree / "src").mkdir()
+    assert discover(tree, python=None, test_command=None).source_roots == ("src", ".")
+
+
+@pytest.mark.parametrize("name", [".venv", "venv"])
+def test_the_projects_own_environment_is_used(tree: Path, name: str) -> None:
+    """An interpreter in the checkout's virtual environment is preferred to ours."""
+    place = environment(tree, name)
+    assert discover(tree, python=None, test_command=None).python == place / "bin" / "python"
+
+
+def test_a_copy_uses_the_environment_of_its_original(tree: Path, tmp_path: Path) -> None:
+    """`environment_of` lends interpreter and commands to a checkout without its own."""
+    place = environment(tmp_path / "original")
+    project = discover(
+        tree, python=None, test_command=".venv/bin/python -m pytest", environment_of=tmp_path / "original"
+    )
+    assert project.python == place / "bin" / "python"
+    assert project.test_command[0] == str(place / "bin" / "python")
+
+
+def test_an_explicit_interpreter_wins(tree: Path) -> None:
+    """What the user names is used though the checkout has an environment."""
+    environment(tree)
+    assert discover(tree, python=PYTHON, test_command=None).python == PYTHON
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("pytest.ini", "[pytest]\n"), ("pyproject.toml", "[tool.pytest.ini_options]\n"), ("setup.cfg", "[tool:pytest]\n")],
+)
+def test_a_pytest_configuration_stands_for_tests(tmp_path: Path, name: str, text: str) -> None:
+    """Where pytest is configured, tests may have any name."""
+    (tmp_path / name).write_text(text)
+    assert discover(tmp_path, python=None, test_command=None).tree == tmp_path
+
+
+def test_words_of_the_command_are_split_as_a_shell_would(tree: Path) -> None:
+    """Quotes hold words together."""
+    project = discover(tree, python=None, test_command="sh -c 'cd tests && pytest -q'")
+    assert project.test_command == ("sh", "-c", "cd tests && pytest -q")
+
+
+def test_a_script_of_the_checkout_can_be_the_command(tree: Path) -> None:
+    """A relative path is looked up in the checkout."""
+    (tree / "check").write_text("#!/bin/sh\n")
+    (tree / "check").chmod(0o755)
+    assert discover(tree, python=None, test_command="./check").test_command == ("./check",)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("no-such-program -q", "'no-such-program' does not exist"),
+        ("./no-such-script", "'./no-such-script' does not exist"),
+        ("tests/test_one.py", "'tests/test_one.py' does not exist"),
+        ("pytest 'tests", "cannot be split into words"),
+        ("  ", "is empty"),
+        ("CI=1 pytest", "shell syntax needs sh -c"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_bad_input(tree: Path, command: str, said: str) -> None:
+    """The program of the test command has to exist and be executable."""
+    with pytest.raises(BadInput, match=said) as caught:
+        discover(tree, python=None, test_command=command)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_directory_is_bad_input(tmp_path: Path) -> None:
+    """A path that is no directory is named."""
+    with pytest.raises(BadInput, match="is not a directory"):
+        discover(tmp_path / "nowhere", python=None, test_command=None)
+
+
+def test_no_tests_is_bad_input(tmp_path: Path) -> None:
+    """Tests inside environments and caches do not count."""
+    place = environment(tmp_path)
+    (place / "test_installed.py").write_text("")
+    (tmp_path / "module.py").write_text("")
+    with pytest.raises(BadInput, match="no tests in"):
+        discover(tmp_path, python=None, test_command=None)
+
+
+def test_a_package_called_venv_is_code(tmp_path: Path) -> None:
+    """Only a directory with pyvenv.cfg is an environment."""
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "test_it.py").write_text("")
+    assert discover(tmp_path, python=None, test_command=None).tree == tmp_path
+
+
+def test_no_interpreter_is_bad_input(tree: Path) -> None:
+    """An interpreter that does not exist is named."""
+    with pytest.raises(BadInput, match="is not an interpreter"):
+        discover(tree, python=tree / "python", test_command=None)
+
+
+def test_an_environment_shows_itself_and_its_base(tree: Path) -> None:
+    """Both prefixes are needed inside, each under the name that links use."""
+    place = environment(tree)
+    found = prefixes(place / "bin" / "python")
+    base = PYTHON.resolve().parent.parent
+    assert found[0] == place
+    assert base in found or base == Path("/usr")
+
+
+def test_a_planted_link_opens_nothing_else(tree: Path, tmp_path: Path) -> None:
+    """A repository whose `.venv` points into a directory of the host does not get that directory shown."""
+    secrets = tmp_path / "secrets"
+    (secrets / "bin").mkdir(parents=True)
+    (secrets / "bin" / "python").write_text("#!/bin/sh\n")
+    place = tree / ".venv"
+    (place / "bin").mkdir(parents=True)
+    (place / "pyvenv.cfg").write_text(f"home = {secrets / 'bin'}\n")
+    (place / "bin" / "python").symlink_to(secrets / "bin" / "python")
+    with pytest.raises(BadInput, match="lies in no Python installation"):
+        discover(tree, python=None, test_command=None)
+
+
+def test_a_base_that_is_no_installation_is_not_shown(tree: Path, tmp_path: Path) -> None:
+    """`home` in pyvenv.cfg cannot name any directory it likes."""
+    place = environment(tree)
+    (place / "pyvenv.cfg").write_text(f"home = {tmp_path / 'secrets' / 'bin'}\n")
+    assert tmp_path / "secrets" not in prefixes(place / "bin" / "python")

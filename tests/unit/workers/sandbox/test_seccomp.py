@@ -1,0 +1,126 @@
+"""The system-call filter, run by a small interpreter of classic BPF."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+
+from workers.errors import CannotRun
+from workers.sandbox import seccomp
+
+ALLOWED = seccomp.ALLOW
+REFUSED = seccomp.ERRNO | errno.EPERM
+UNKNOWN = seccomp.ERRNO | errno.ENOSYS
+NO_FAMILY = seccomp.ERRNO | errno.EAFNOSUPPORT
+X86, ARM = "x86_64", "aarch64"
+MASK = (1 << 64) - 1
+
+
+def verdict(machine: str, number: int, *arguments: int, audit_id: int | None = None) -> int:
+    """What the kernel would do with this call."""
+    own = seccomp.ARCHITECTURES[machine].audit_id
+    padded = [value & MASK for value in (*arguments, *[0] * (6 - len(arguments)))]
+    data = struct.pack("<IIQ6Q", number, own if audit_id is None else audit_id, 0, *padded)
+    lines = list(struct.iter_unpack("<HBBI", seccomp.program(machine)))
+    accumulator, position = 0, 0
+    while True:
+        code, if_true, if_false, value = lines[position]
+        position += 1
+        if code == seccomp.RETURN:
+            return int(value)
+        if code == seccomp.LOAD_WORD:
+            (accumulator,) = struct.unpack_from("<I", data, value)
+            continue
+        holds = {
+            seccomp.JUMP_EQUAL: accumulator == value,
+            seccomp.JUMP_AT_LEAST: accumulator >= value,
+            seccomp.JUMP_ANY_BIT: bool(accumulator & value),
+        }[code]
+        position += if_true if holds else if_false
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize("name", sorted(seccomp.REFUSED))
+def test_named_calls_are_refused(machine: str, name: str) -> None:
+    """Each call of the table gets EPERM on each processor that has it."""
+    number = seccomp.REFUSED[name][seccomp.ARCHITECTURES[machine].column]
+    if number is None:
+        assert machine == ARM
+    else:
+        assert verdict(machine, number) == REFUSED
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize("name", sorted(seccomp.ABSENT))
+def test_calls_with_a_second_way_seem_absent(machine: str, name: str) -> None:
+    """Calls for which C libraries fall back get ENOSYS."""
+    assert verdict(machine, seccomp.ABSENT[name][seccomp.ARCHITECTURES[machine].column]) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("machine", "ordinary"), [(X86, (0, 1, 2, 9, 57, 59, 61, 62, 202, 257)), (ARM, (56, 63, 64, 93, 221, 222))]
+)
+def test_ordinary_calls_are_allowed(machine: str, ordinary: tuple[int, ...]) -> None:
+    """Reading, writing, mapping, forking, executing and waiting go through."""
+    assert {verdict(machine, number) for number in ordinary} == {ALLOWED}
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize("number", [seccomp.LAST_KNOWN_CALL + 1, 1000, 0x40000000, 0x40000000 + 41, 0xFFFFFFFF])
+def test_calls_nobody_looked_at_are_unknown(machine: str, number: int) -> None:
+    """Newer calls and the x32 table do not exist inside."""
+    assert verdict(machine, number) == UNKNOWN
+
+
+def test_another_architecture_kills() -> None:
+    """A 32-bit call, whose numbers mean other things, ends the process."""
+    assert verdict(X86, 0, audit_id=0x40000003) == seccomp.KILL_PROCESS
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+@pytest.mark.parametrize("flag", [0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000])
+def test_clone_makes_processes_but_no_namespaces(machine: str, flag: int) -> None:
+    """Each CLONE_NEW* flag is refused; a thread and a fork are allowed."""
+    clone = seccomp.ARCHITECTURES[machine].clone
+    assert verdict(machine, clone, flag | 17) == REFUSED
+    assert verdict(machine, clone, 17) == ALLOWED
+    assert verdict(machine, clone, 0x3D0F00) == ALLOWED
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_sockets_are_local_ip_or_ask_for_routes(machine: str) -> None:
+    """AF_UNIX, AF_INET, AF_INET6 and routing netlink are allowed, every other family is not supported."""
+    socket = seccomp.ARCHITECTURES[machine].socket
+    assert {verdict(machine, socket, family, 1, 0) for family in (1, 2, 10)} == {ALLOWED}
+    assert verdict(machine, socket, 16, 3, 0) == ALLOWED
+    assert {verdict(machine, socket, 16, 3, protocol) for protocol in (9, 12, 15, 21)} == {NO_FAMILY}
+    assert {verdict(machine, socket, family, 1, 0) for family in (0, 17, 29, 31, 38, 40, 44, 45)} == {NO_FAMILY}
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_typing_into_the_terminal_is_refused(machine: str) -> None:
+    """TIOCSTI and TIOCLINUX are refused even with rubbish in the upper half of the argument; other ioctls are allowed."""
+    ioctl = seccomp.ARCHITECTURES[machine].ioctl
+    assert {verdict(machine, ioctl, 0, request) for request in (0x5412, 0x541C, 0xFF_0000_5412)} == {REFUSED}
+    assert verdict(machine, ioctl, 0, 0x5401) == ALLOWED
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_personality_may_be_asked_and_kept(machine: str) -> None:
+    """Only Linux's own personality, that without address randomisation, and the question are allowed."""
+    personality = seccomp.ARCHITECTURES[machine].personality
+    assert {verdict(machine, personality, value) for value in (0, 0x0040000, 0xFFFFFFFF)} == {ALLOWED}
+    assert verdict(machine, personality, 0x0400000) == REFUSED
+
+
+def test_the_program_fits_the_kernel() -> None:
+    """The kernel takes 4,096 instructions at most."""
+    assert max(len(seccomp.program(machine)) // 8 for machine in (X86, ARM)) <= 4096
+
+
+def test_an_unknown_machine_is_refused() -> None:
+    """Without a table for the processor nothing is run."""
+    with pytest.raises(CannotRun, match="no system-call filter for riscv64"):
+        seccomp.program("riscv64")

@@ -1,0 +1,97 @@
+"""One clear line for each way in which a test run can go wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workers.ports import Completed, Ending, Limits
+from workers.sandbox.decode import Heard, decode
+from workers.sandbox.project import Project
+from workers.sandbox.trouble import cut_error, trouble_of
+
+PROJECT = Project(tree=Path("/p"), python=Path("/p/python"), test_command=("make", "test"), source_roots=(".",))
+LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, output_kb=64)
+START = {"event": "start", "pytest": "8.0"}
+RUNNING = {"event": "running", "id": "t.py::test_x"}
+
+
+def ended(code: int = 0, ending: Ending = Ending.EXITED, stderr: str = "", stdout: str = "") -> Completed:
+    return Completed(exit_code=code, ending=ending, stdout=stdout, stderr=stderr, report=b"", seconds=1.0)
+
+
+def heard(*events: dict[str, object]) -> Heard:
+    return decode(b"".join(json.dumps(event).encode() + b"\n" for event in events))
+
+
+def finish(code: int) -> dict[str, object]:
+    return {"event": "finish", "exit": code}
+
+
+def broken(name: str) -> dict[str, object]:
+    return {
+        "event": "collect_error",
+        "id": name,
+        "type": "ImportError",
+        "message": "no\nmore",
+        "frames": [],
+        "operands": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("completed", "events", "said"),
+    [
+        (ended(), [START, finish(0)], ""),
+        (ended(1), [START, finish(1)], ""),
+        (
+            ended(137, Ending.WALL_TIME),
+            [START, RUNNING],
+            "the tests ran longer than 30 s and were stopped during t.py::test_x",
+        ),
+        (ended(152, Ending.CPU_TIME), [START], "the tests used more than 60 s of processor time and were stopped"),
+        (ended(137, Ending.MEMORY), [START], "the tests used more than 512 MB of memory and were stopped"),
+        (ended(137, Ending.OUTPUT), [START], "the tests wrote more than 64 KB and were stopped"),
+        (ended(137, Ending.KILLED), [START, RUNNING], "the tests were killed during t.py::test_x"),
+        (
+            ended(1, stderr="/p/python: No module named pytest"),
+            [],
+            "/p/python has no pytest: install the project's test requirements into its environment, or name another interpreter",
+        ),
+        (
+            ended(127, stderr="sandbox: cannot start make: No such file or directory"),
+            [],
+            "the test command 'make' cannot be started in the sandbox: sandbox: cannot start make: No such file or directory",
+        ),
+        (ended(4, stderr="ERROR: bad conftest"), [], "pytest could not start: ERROR: bad conftest"),
+        (ended(0, stdout="ok\n"), [], "the test command ran no pytest (exit code 0): ok"),
+        (ended(2), [START, broken("a.py"), finish(2)], "one file cannot be collected: a.py: ImportError: no"),
+        (ended(2), [START, broken("a.py"), broken("b.py")], "2 files cannot be collected: a.py: ImportError: no"),
+        (ended(139), [START, RUNNING], "pytest died with exit code 139 during t.py::test_x"),
+        (ended(2), [START, finish(2)], "pytest was interrupted"),
+        (ended(3, stderr="Traceback"), [START, finish(3)], "pytest met an internal error: Traceback"),
+        (ended(4, stderr="usage: x\n  y"), [START, finish(4)], "pytest did not accept its arguments: usage: x | y"),
+        (ended(5), [START, finish(5)], "no tests were collected"),
+    ],
+)
+def test_each_trouble_has_its_line(completed: Completed, events: list[dict[str, object]], said: str) -> None:
+    """The line names what happened, the limit that was met, and the test that ran; a good run has none."""
+    assert trouble_of(PROJECT, completed, heard(*events), LIMITS) == said
+
+
+@pytest.mark.parametrize(
+    ("ending", "error"),
+    [
+        (Ending.WALL_TIME, "Timeout"),
+        (Ending.CPU_TIME, "Timeout"),
+        (Ending.MEMORY, "MemoryError"),
+        (Ending.KILLED, "Crash"),
+        (Ending.OUTPUT, "Crash"),
+        (Ending.EXITED, "Crash"),
+    ],
+)
+def test_a_cut_test_has_an_error_type(ending: Ending, error: str) -> None:
+    """What ran when the run was cut fails with the type that stands for the reason."""
+    assert cut_error(ending) == error
