@@ -80,7 +80,8 @@ def family_of(error_type: str) -> Family:
     for suffix, family in _SUFFIXES:
         if name.endswith(suffix):
             return family
-    return next((family for root, family in _ROOTS.items() if name.endswith(root.__name__)), Family.OTHER)
+    ending = max((n for n in dir(builtins) if n.endswith("Error") and name.endswith(n)), key=len, default="")
+    return _builtin_family(ending) or Family.OTHER
 
 
 def is_test_path(path: str) -> bool:

@@ -8,6 +8,7 @@ import __future__
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,6 +173,17 @@ class Region:
     def faithful(self) -> bool:
         """Whether the tree renders to the very text, so that its offsets can be trusted."""
         return self.tree.bytes == self.data
+
+    @cached_property
+    def warned(self) -> bool:
+        """Whether the compiler has something to say about the text as it stands."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                compile(self.data, "region", "exec", flags=self.module.futures, dont_inherit=True)
+            except SyntaxError:
+                return True  # it parses but is wrong, as a `break` outside a loop is
+        return bool(caught)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

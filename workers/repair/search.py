@@ -139,7 +139,7 @@ def propose(
         lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
     for path, lines in by_path.items():
         if path in sources and not is_test_path(path):
-            search.open_module(path, sources[path], lines)
+            agenda.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
     return _candidates(agenda.drafts())
 
 
@@ -151,18 +151,22 @@ class _Search:
         self.templates = weighing.templates()
         self.clues = clues_of(weighing.failure)
 
-    def open_module(self, path: str, source: str, lines: Mapping[int, float]) -> None:
+    def bound(self, suspect: float) -> float:
+        """The most that any edit can score at a suspect."""
+        return max((self.weighing.bound(suspect, template) for template in self.templates), default=0.0)
+
+    def open_module(self, sources: Mapping[str, str], path: str, lines: Mapping[int, float]) -> Iterable[Draft]:
         try:
-            module = SourceModule(path, source)
+            module = SourceModule(path, sources[path])
         except (SyntaxError, ValueError, RecursionError):
-            return
+            return ()
         by_extent: dict[Extent, dict[int, float]] = {}
         for line, score in lines.items():
             if (extent := module.extent_at(line)) is not None:
                 by_extent.setdefault(extent, {})[line] = score
         for extent, scores in by_extent.items():
-            best = max(self.weighing.bound(max(scores.values()), t) for t in self.templates) if self.templates else 0
-            self.agenda.push(best, partial(self._open_region, module, extent, scores))
+            self.agenda.push(self.bound(max(scores.values())), partial(self._open_region, module, extent, scores))
+        return ()
 
     def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[Draft]:
         region = module.region(extent)
@@ -224,13 +228,13 @@ def _candidates(drafts: Iterator[Draft]) -> Iterator[Candidate]:
 
 
 def _meaning(region: Region, data: bytes) -> object:
-    """What a region's text compiles to, None if it does not."""
+    """What a region's text compiles to; None if it does not, or if the compiler warns of it as it did not before."""
+    flags = region.module.futures
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore" if region.warned else "error")
         try:
-            flags = region.module.futures
             return fingerprint(compile(data, "region", "exec", flags=flags, dont_inherit=True, optimize=0))
-        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
+        except (SyntaxError, SyntaxWarning, DeprecationWarning, ValueError, OverflowError, RecursionError, MemoryError):
             return None
 
 

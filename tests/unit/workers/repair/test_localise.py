@@ -1,0 +1,120 @@
+"""Suspects: coverage spectra, tracebacks, and what neither sees."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from memory.model import Failure, Family, Frame
+from workers.repair.classify import family_of
+from workers.repair.localise import suspects
+
+SHOP = dedent(
+    """\
+    LIMIT = 3
+    OTHER = 4
+
+    def price(item, rate=1):
+        total = (
+            item.cost
+            * rate
+        )
+        if total > LIMIT:
+            total -= 1
+        return total
+
+    def name(item):
+        return item.name
+    """
+)
+TEST = "def test_price():\n    assert price(1)\n"
+FILES = {"shop.py": SHOP, "tests/test_shop.py": TEST, "README.md": "shop"}
+
+
+def failure(*frames: Frame, error: str = "AssertionError", message: str = "") -> Failure:
+    return Failure(
+        error_type=error,
+        family=family_of(error),
+        message=message,
+        frames=frames,
+        failing_tests=("tests/test_shop.py::test_price",),
+    )
+
+
+def frame(line: int, path: str = "shop.py") -> Frame:
+    return Frame(path=path, line=line, function="f")
+
+
+def run(*lines: int) -> dict[str, frozenset[int]]:
+    return {"shop.py": frozenset(lines), "tests/test_shop.py": frozenset({2})}
+
+
+def test_lines_that_only_failing_tests_run_come_first() -> None:
+    """Ochiai's coefficient ranks a line the higher the fewer passing tests run it."""
+    coverage = {"tests/test_shop.py::test_price": run(5, 9, 10, 11), "ok": run(5, 9, 11), "fine": run(5, 14)}
+    found = suspects(failure(), coverage, ["ok", "fine"], sources=FILES)
+    assert (found[0].path, found[0].line) == ("shop.py", 10)
+    scores = {s.line: s.score for s in found}
+    assert scores[10] > scores[9] > scores[5]
+    assert 14 not in scores
+
+
+def test_a_score_covers_the_whole_statement() -> None:
+    """A statement over several lines is one suspect; a compound statement's header does not drag in its body."""
+    found = suspects(failure(frame(7)), {}, [], sources=FILES)
+    scores = {s.line: s.score for s in found}
+    assert scores[5] == scores[6] == scores[7] == scores[8] == 1.0
+    assert scores[10] < 1.0
+
+
+def test_a_traceback_alone_suffices() -> None:
+    """Without coverage the line that raised leads, then its callers, then the rest of the function."""
+    found = suspects(failure(frame(14), frame(11), error="TypeError"), {}, [], sources=FILES)
+    scores = {s.line: s.score for s in found}
+    assert found[0].line == 11
+    assert scores[11] > scores[14] > scores[10] > 0
+
+
+def test_tests_are_never_suspected() -> None:
+    """Neither coverage nor a frame in a test file makes it a suspect."""
+    coverage = {"tests/test_shop.py::test_price": run(5)}
+    found = suspects(failure(frame(2, "tests/test_shop.py")), coverage, [], sources=FILES)
+    assert {s.path for s in found} == {"shop.py"}
+
+
+def test_headers_and_constants_are_suspected_though_no_test_runs_them() -> None:
+    """Defaults and constants are evaluated at import time; those that a suspected function uses are suspects too."""
+    lines = {s.line for s in suspects(failure(frame(9)), {}, [], sources=FILES)}
+    assert {1, 4} <= lines
+    assert 2 not in lines
+
+
+def test_a_failing_assertion_without_coverage_leads_to_what_the_test_calls() -> None:
+    """When nothing in the product is in the traceback, the functions that the test names are suspected."""
+    found = suspects(failure(frame(2, "tests/test_shop.py")), {}, [], sources=FILES)
+    assert {5, 9, 10, 11} <= {s.line for s in found}
+    assert 14 not in {s.line for s in found}
+
+
+def test_an_import_error_leads_to_the_definitions_of_the_module_asked() -> None:
+    """`cannot import name` points at the most alike definition of that module."""
+    message = "cannot import name 'prices' from 'shop' (/w/shop.py)"
+    found = suspects(failure(error="ImportError", message=message), {}, [], sources=FILES)
+    assert found[0].line == 4
+
+
+def test_a_syntax_error_leads_to_the_line_in_its_message() -> None:
+    """The file may not parse: the message's own position is used."""
+    broken = {"shop.py": "x = 1\nif x\n    pass\n"}
+    found = suspects(failure(error="SyntaxError", message="expected ':' (shop.py, line 2)"), {}, [], sources=broken)
+    assert [(s.path, s.line, s.score) for s in found] == [("shop.py", 2, 1.0)]
+
+
+def test_scores_lie_within_bounds_and_in_order() -> None:
+    """Scores are within (0, 1], highest first, ties by path and line; the same input gives the same list."""
+    coverage = {"tests/test_shop.py::test_price": run(5, 9, 10, 11), "ok": run(5, 11)}
+    case = failure(frame(9), error="ValueError")
+    found = suspects(case, coverage, ["ok"], sources=FILES)
+    assert found == suspects(case, coverage, ["ok"], sources=FILES)
+    assert all(0 < s.score <= 1 for s in found)
+    assert found == sorted(found, key=lambda s: (-s.score, s.path, s.line))
+    assert case.family is Family.VALUE

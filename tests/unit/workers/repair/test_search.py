@@ -1,0 +1,281 @@
+"""The search: lazy, deduplicated, deterministic, best first; never a test, never a text that does not compile."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.model import EditShape, Failure, Family
+from workers.repair.candidates import Candidate, Suspect
+from workers.repair.region import SourceModule, fingerprint
+from workers.repair.search import REPLAY, STRATEGIES, propose, strategies_for
+from workers.repair.templates import all_templates, template
+
+STOCK = dedent(
+    '''\
+    """A store room."""
+
+    class Room:
+        """Things by name."""
+
+        def __init__(self, size):
+            self.size = size
+            self.things = {}
+
+        def put(self, name, count=1):
+            """Put some in; the number that did not fit."""
+            free = self.size - sum(self.things.values())
+            taken = min(count, free)
+            if taken < 0:
+                return count
+            self.things[name] = self.things.get(name, 0) + taken
+            return count - taken
+
+
+    def full(rooms):
+        names = []
+        for room in rooms:
+            if len(room.things) > room.size:
+                names.append(room)
+        return names
+    '''
+)
+
+
+def failing(family: Family = Family.ASSERTION, error: str = "AssertionError") -> Failure:
+    return Failure(error_type=error, family=family, message="", frames=(), failing_tests=("tests/test_a.py::test_a",))
+
+
+def suspected(source: str, path: str = "stock.py") -> list[Suspect]:
+    return [Suspect(path=path, line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
+
+
+def candidates(source: str = STOCK, **options: object) -> list[Candidate]:
+    chosen = {"strategies": None, **options}
+    return list(propose({"stock.py": source}, suspected(source), failing(), **chosen))  # type: ignore[arg-type]
+
+
+def test_candidates_are_complete_modules_that_compile_and_differ() -> None:
+    """Each candidate is the whole module with one edit; no two compile to the same."""
+    found = candidates()
+    meanings = [fingerprint(compile(c.source, "x", "exec")) for c in found]
+    assert len(found) > 300
+    assert len(set(meanings)) == len(meanings)
+    assert fingerprint(compile(STOCK, "x", "exec")) not in meanings
+
+
+def test_candidates_come_best_first() -> None:
+    """Scores never rise, and lie within (0, 1]."""
+    scores = [c.score for c in candidates()]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+def test_equal_arguments_give_equal_candidates() -> None:
+    """The seed alone breaks ties: the same seed repeats the order, another may change it but not the set."""
+    assert candidates(seed=3) == candidates(seed=3)
+    sources = {c.source for c in candidates(seed=4)}
+    assert sources == {c.source for c in candidates(seed=3)}
+
+
+def test_the_likelier_line_comes_first() -> None:
+    """A suspect's score decides between equal templates."""
+    lines = [Suspect(path="stock.py", line=14, score=0.2), Suspect(path="stock.py", line=23, score=0.9)]
+    found = propose({"stock.py": STOCK}, lines, failing(), strategies=("operators",))
+    first = next(c for c in found if c.template == "comparison_operator")
+    assert first.line == 23
+
+
+def test_a_candidate_tells_where_it_is() -> None:
+    """Line and dotted function name are those of the edit, in classes and at the top level."""
+    found = candidates(strategies=("operators",))
+    compared = {(c.line, c.function) for c in found if c.template == "comparison_operator"}
+    assert compared == {(14, "Room.put"), (23, "full")}
+
+
+def test_only_the_chosen_strategies_are_tried() -> None:
+    """A strategy limits the candidates to its own templates."""
+    assert {c.strategy for c in candidates(strategies=("boundaries", "guards"))} == {"boundaries", "guards"}
+
+
+def test_a_shape_that_worked_before_comes_first() -> None:
+    """Replaying lifts an unlikely edit to the front; a smaller weight lifts it less."""
+    unlikely = candidates()[-1]
+    lifted = candidates(replay={unlikely.shape: 1.0})
+    assert lifted[0].shape == unlikely.shape
+    half = next(c for c in candidates(replay={unlikely.shape: 0.5}) if c.shape == unlikely.shape)
+    assert unlikely.score < half.score < lifted[0].score
+
+
+def test_replay_alone_yields_only_known_shapes() -> None:
+    """The pseudo-strategy takes edits from every template, if their shape worked before."""
+    shapes = {candidates(strategies=(s,))[0].shape: 0.5 for s in ("operators", "names")}
+    found = candidates(strategies=(REPLAY,), replay=shapes)
+    assert {c.shape for c in found} == set(shapes)
+    assert candidates(strategies=(REPLAY,)) == []
+
+
+def test_a_shape_learned_in_one_place_is_found_in_another() -> None:
+    """The edit that repaired one function is the first one tried on its like under other names."""
+    here = "def adult(age, limit):\n    return [age] if age.years > limit else []\n"
+    there = "def due(bill, today):\n    note = 'late'\n    return note if bill.day > today else None\n"
+    repaired = here.replace(">", ">=")
+    shape = next(c.shape for c in candidates(here) if c.source == repaired)
+    first = candidates(there, replay={shape: 0.9})[0]
+    assert first.source == there.replace(">", ">=")
+
+
+def test_learned_weights_reorder_templates() -> None:
+    """A template that never helps falls behind one that does."""
+    found = candidates(template_weight={"comparison_operator": 0.001})
+    ranks = [i for i, c in enumerate(found) if c.template == "comparison_operator"]
+    plain = [i for i, c in enumerate(candidates()) if c.template == "comparison_operator"]
+    assert min(ranks) > max(plain)
+
+
+def test_the_search_does_no_more_than_asked() -> None:
+    """Regions are parsed when their turn comes: an unlikely one is not read for the first candidate."""
+    read: list[str] = []
+
+    class Watched(dict[str, str]):
+        def __getitem__(self, key: str) -> str:
+            read.append(key)
+            return super().__getitem__(key)
+
+    many = Watched({f"m{n}.py": STOCK for n in range(3)})
+    suspects = [Suspect(path=p, line=14, score=0.9 if p == "m1.py" else 0.1) for p in many]
+    found = propose(many, suspects, failing(), strategies=("operators",))
+    assert read == []
+    assert next(found).path == "m1.py"
+    assert read == ["m1.py"]
+
+
+@pytest.mark.parametrize("path", ["tests/helper.py", "test_stock.py", "conftest.py", "gone.py", "broken.py"])
+def test_tests_and_what_cannot_be_read_are_left_alone(path: str) -> None:
+    """Test files, unknown files and files that do not parse have no candidates."""
+    sources = {"tests/helper.py": STOCK, "test_stock.py": STOCK, "conftest.py": STOCK, "broken.py": "def f(:\n  x\n"}
+    assert list(propose(sources, suspected(STOCK, path), failing(), strategies=None)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(a):\r\n    if a > 1:\r\n        return a\r\n    return 0\r\n",
+        "def f(a):\n\tif a > 1:\n\t\treturn 'é→' + a\n\treturn 0",
+        "from __future__ import annotations\nx = 1; y = x + 2\nclass A: z = y < 3\n",
+        "class A:\n    class B:\n        @property\n        def c(self) -> 'A':\n            return self.d or 0\n",
+        "async def f(a):\n    async with a as b:\n        return [x async for x in b if x]\n",
+        "def f(a):\n    match a:\n        case [x, 1] if x > 2:\n            return x\n        case _:\n            return 0\n",
+        "try:\n    import a\nexcept (ImportError, KeyError):\n    a = None\nelse:\n    a.b(1, *[2], **{})\n",
+    ],
+)
+def test_all_kinds_of_source_are_edited_safely(source: str) -> None:
+    """Line ends, tabs, non-ASCII text, nesting and syntax of every kind: candidates compile and differ."""
+    found = candidates(source)
+    assert len(found) > 5
+    for candidate in found:
+        compile(candidate.source, "x", "exec")
+        assert candidate.source != source
+
+
+def test_an_edit_leaves_the_rest_of_the_file_alone() -> None:
+    """Outside the edited lines every byte stays, so the patch is as small as the edit."""
+    for candidate in candidates(strategies=("operators",)):
+        old, new = STOCK.splitlines(), candidate.source.splitlines()
+        assert sum(a != b for a, b in itertools.zip_longest(old, new)) == 1
+
+
+NAMES = st.sampled_from(["a", "b", "rows", "self.x", "f(a)", "0", "3", "None", "'s'", "[]", "a[0]", "f(a, key=b)"])
+BINARY = st.sampled_from(["+", "-", "*", "%", "//", "and", "or", "<", "==", "in"])
+EXPRESSIONS = st.recursive(
+    NAMES,
+    lambda e: st.one_of(
+        st.tuples(e, BINARY, e).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        e.map(lambda x: f"(not {x})"),
+        e.map(lambda x: f"[{x} for i in {x} if {x}]"),
+        st.tuples(e, e).map(lambda t: f"({t[0]} if {t[1]} else a)"),
+        e.map(lambda x: f"(lambda z: {x})"),
+    ),
+    max_leaves=5,
+)
+SIMPLE = st.one_of(
+    EXPRESSIONS.map(lambda e: f"return {e}"),
+    EXPRESSIONS.map(lambda e: f"b = {e}"),
+    EXPRESSIONS.map(lambda e: f"b += {e}"),
+    EXPRESSIONS.map(lambda e: f"f({e})"),
+    EXPRESSIONS.map(lambda e: f"raise ValueError({e})"),
+    st.just("pass"),
+)
+
+
+def _block(header: str, body: list[str]) -> str:
+    return "\n".join([header, *(f"    {line}" for part in body for line in part.split("\n"))])
+
+
+STATEMENTS = st.recursive(
+    SIMPLE,
+    lambda s: st.one_of(
+        st.tuples(EXPRESSIONS, st.lists(s, min_size=1, max_size=2)).map(lambda t: _block(f"if {t[0]}:", t[1])),
+        st.tuples(EXPRESSIONS, st.lists(s, min_size=1, max_size=2)).map(lambda t: _block(f"for x in {t[0]}:", t[1])),
+        st.lists(s, min_size=1, max_size=2).map(lambda b: _block("try:", b) + "\nexcept KeyError:\n    pass"),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(STATEMENTS, min_size=1, max_size=3), st.booleans())
+def test_whatever_the_source_every_candidate_compiles_and_differs(body: list[str], method: bool) -> None:
+    """No template makes a text that is broken or the same, whatever it meets."""
+    source = _block("def g(self, a, rows=()):", body) + "\n"
+    source = _block("class C:", [source.rstrip()]) + "\n" if method else source
+    for candidate in itertools.islice(
+        propose({"m.py": source}, suspected(source, "m.py"), failing(), strategies=None), 400
+    ):
+        compile(candidate.source, "m.py", "exec")
+        assert candidate.source != source
+
+
+def test_strategies_are_ordered_by_the_failure() -> None:
+    """Every strategy is available for every failure; a NameError asks for imports first."""
+    for family in Family:
+        assert sorted(strategies_for(failing(family))) == sorted(STRATEGIES)
+    assert strategies_for(failing(Family.NAME))[0] == "imports"
+
+
+def test_templates_are_found_by_themselves() -> None:
+    """Discovery finds one template per name, each in a known strategy with a prior that is a probability."""
+    found = all_templates()
+    assert len({t.name for t in found}) == len(found) > 60
+    assert {t.strategy for t in found} == set(STRATEGIES)
+    assert all(0 < t.prior_for(family) < 1 for t in found for family in Family)
+
+
+def test_every_template_is_shown_to_work() -> None:
+    """A template without a before and after in its family's test is not finished."""
+    tests = "".join(path.read_text() for path in (Path(__file__).parent / "templates").glob("test_*.py"))
+    assert [t.name for t in all_templates() if f'"{t.name}"' not in tests] == []
+
+
+def test_a_template_of_no_known_strategy_is_refused() -> None:
+    """A slip in a strategy's name shows at once."""
+    with pytest.raises(ValueError, match="unknown strategy 'operator'"):
+        template(object, strategy="operator", prior=0.5)  # type: ignore[arg-type]
+
+
+def test_regions_cover_what_can_be_suspected() -> None:
+    """Functions and loose statements are regions of their own; a class is cut into its members."""
+    module = SourceModule("stock.py", STOCK)
+    spans = [(e.first_line, e.last_line) for e in module.extents]
+    assert spans == [(1, 1), (4, 4), (6, 8), (10, 17), (20, 25)]
+
+
+def test_an_edit_shape_shows_the_smallest_change() -> None:
+    """The shape holds the changed expression alone, with its names as holes."""
+    shapes = {c.shape for c in candidates() if c.template == "comparison_operator"}
+    assert EditShape(template="comparison_operator", before="$0 < 0", after="$0 <= 0") in shapes

@@ -1,0 +1,42 @@
+"""Shapes are equal for equal edits under other names, and only then."""
+
+from __future__ import annotations
+
+import pytest
+
+from workers.repair.shapes import holes, shape_of
+
+
+def test_names_become_holes_and_known_names_stay() -> None:
+    """Variables are numbered by first appearance; keywords, builtins and builtin methods keep their meaning."""
+    assert holes("if len(rows) > limit: rows.append(row)", {}) == "if len ( $0 ) > $1 : $0 . append ( $2 )"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x[0] + 1", "$0 [ 0 ] + 1"),
+        ("x[17]", "$0 [ $1 ]"),
+        ("d['name']", "$0 [ '$1' ]"),
+        ('d[""]', "$0 [ '' ]"),
+        ('f"{a}"', "f'$0'"),
+        ("a  #  why", "$0"),
+        ("a  //b", "$0 // $1"),
+    ],
+)
+def test_constants_keep_what_is_telling(text: str, expected: str) -> None:
+    """Small numbers and empty strings stay; other constants are holes; comments and spacing go."""
+    assert holes(text, {}) == expected
+
+
+def test_equal_edits_elsewhere_have_equal_shapes() -> None:
+    """Renaming everything, and spacing differently, leaves the shape."""
+    one = shape_of("comparison_operator", "age<limit", "age <= limit")
+    other = shape_of("comparison_operator", "x < y", "x<=y")
+    assert one == other
+
+
+def test_which_name_goes_where_matters() -> None:
+    """`a - b → b - a` and `a - b → a - c` differ: the same name is the same hole on both sides."""
+    assert shape_of("t", "a - b", "b - a") != shape_of("t", "a - b", "a - c")
+    assert shape_of("t", "a - b", "b - a") == shape_of("t", "p - q", "q - p")
