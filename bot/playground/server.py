@@ -30,6 +30,7 @@ from bot.playground.world import World, utc_now
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _STARTUP = 20.0
+_PATIENCE = 5  # seconds for requests that a hook still holds when the playground stops
 
 
 def served_routes() -> list[Route]:
@@ -55,7 +56,14 @@ class Playground(Founding):
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.world.base_url = self.url
         self._server = uvicorn.Server(
-            uvicorn.Config(self._application(), log_config=None, access_log=False, lifespan="off", server_header=False)
+            uvicorn.Config(
+                self._application(),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                timeout_graceful_shutdown=_PATIENCE,
+            )
         )
         self._thread = threading.Thread(target=self._serve, name="playground", daemon=True)
 
