@@ -100,6 +100,7 @@ def wrapped(code: str, needed: int) -> str:
     return code if precedence(code) >= needed else f"({code})"
 
 
+@lru_cache(maxsize=65536)
 def likeness(one: str, other: str) -> float:
     """How alike two names look, within [0, 1] (Ratcliff and Obershelp's measure)."""
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
