@@ -35,7 +35,8 @@ LEAST_WALL = 10.0
 class Screen:
     """Tries candidates one after another. `note` says why each gets a process of its own, empty when they are forked.
 
-    `test_runs` counts how often tests were run, those without an edit included.
+    `test_runs` counts how often tests were run, those without an edit included; `swapped` the candidates among them that
+    needed no import.
     """
 
     def __init__(self, sandbox: Sandbox, project: Project, wanted: Selection, limits: Limits) -> None:
@@ -50,6 +51,7 @@ class Screen:
         self._asked = 0
         self.note = ""
         self.test_runs = 0
+        self.swapped = 0
 
     def open(self) -> None:
         """Start the fork server and see that it tells of the unedited code what is known; else do without."""
@@ -94,6 +96,7 @@ class Screen:
             self._restart(str(end))
             return implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
         self.test_runs += answer.how != "compile"
+        self.swapped += answer.how == "swap"
         if answer.ended == "cpu" and step.above() is not None:
             return None
         return verdict_of(step.candidate, answer)

@@ -87,10 +87,9 @@ class Gate:
         os._exit(0)
 
     def _take(self, role: Collecting | Fresh) -> None:
-        """Take a role in a fork, which may not speak with the host: it is to run the project's code."""
+        """Take a role in a fork."""
         self._role = role
-        os.close(self._host.outgoing)
-        os.close(self._host.incoming.fileno())
+        self._host.close()
 
 
 class Fresh:

@@ -51,6 +51,7 @@ class Collecting:
             return {"how": "", "message": str(reason)}
 
         def body() -> Message:
+            self._line.close()
             for function, code in swaps:
                 function.__code__ = code
             return trial.run(session, request)
