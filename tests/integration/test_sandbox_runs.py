@@ -30,6 +30,9 @@ from workers.settings import WorkerSettings
 pytestmark = pytest.mark.sandbox
 
 LIMITS = Limits(wall_seconds=90, disk_mb=64)
+QUICK = "env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"
+"""Our own plugins take longer to load than these tests to run."""
+
 PYTEST = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 OTHER_VERSIONS = ("3.10", "3.12", "3.13", "3.14")
 SHOP = {
@@ -137,8 +140,7 @@ def outcomes(report: TestReport) -> dict[str, str]:
     return {result.id.removeprefix("tests/test_cart.py::"): result.outcome.value for result in report.results}
 
 
-def run(tree: Path, command: str | None = None, **sources: str) -> TestReport:
-    lay_out(tree, sources)
+def run(tree: Path, command: str | None = None) -> TestReport:
     return run_tests(Bubblewrap(), discover(tree, python=None, test_command=command), limits=LIMITS).report
 
 
@@ -151,7 +153,8 @@ def test_every_outcome_is_reported(shop: Path) -> None:
 
 def test_failures_say_where_and_what(shop: Path) -> None:
     """A failure has its type, its message, its frames from the test inwards, and what an assertion compared."""
-    found = {result.id.partition("::")[2]: result for result in run(shop).results}
+    report = run(shop, f"{QUICK} python -m pytest")
+    found = {result.id.partition("::")[2]: result for result in report.results}
     price, total = found["test_price"], found["test_total"]
     assert (price.error_type, price.message) == ("KeyError", "'a'")
     assert price.frames == (
@@ -172,9 +175,9 @@ def test_failures_say_where_and_what(shop: Path) -> None:
     [
         "pytest -q",
         "sh -c 'cd tests && exec python3 -m pytest -q'",
-        "python -m pytest -q -n 2",
-        "make check",
-        "python run.py",
+        f"{QUICK} python -m pytest -q -p xdist -n 1",
+        f"{QUICK} make check",
+        f"{QUICK} python run.py",
     ],
 )
 def test_any_way_of_starting_pytest_is_heard(shop: Path, command: str) -> None:
@@ -184,7 +187,10 @@ def test_any_way_of_starting_pytest_is_heard(shop: Path, command: str) -> None:
     assert outcomes(run(shop, command)) == OUTCOMES
 
 
-@pytest.mark.parametrize("command", ["python -m pytest", "python -m pytest tests -q", "make check", "pytest -n 2"])
+@pytest.mark.parametrize(
+    "command",
+    ["python -m pytest", f"{QUICK} python -m pytest tests", f"{QUICK} make check", f"{QUICK} pytest -p xdist -n 1"],
+)
 def test_only_the_wanted_tests_run(shop: Path, command: str) -> None:
     """Whatever the command, tests that were not asked for do not run."""
     (shop / "Makefile").write_text("check:\n\tpython -m pytest -q\n")
@@ -200,7 +206,7 @@ def test_an_overlay_is_tested_and_the_checkout_stays_as_it_is(shop: Path) -> Non
     repaired = before[shop / "src/shop/cart.py"].replace(b" + 1", b"")
     report = run_tests(
         Bubblewrap(),
-        discover(shop, python=None, test_command=None),
+        discover(shop, python=None, test_command=f"{QUICK} python -m pytest"),
         tests=["tests/test_cart.py::test_total"],
         overlay={"src/shop/cart.py": repaired},
         limits=LIMITS,
@@ -220,7 +226,7 @@ def check_lines(sandbox: Sandbox, project: Project) -> None:
 
 def test_executed_lines_are_told_for_each_test(shop: Path) -> None:
     """Lines of the project's code, no test's, are attributed to the test that ran them."""
-    check_lines(Bubblewrap(), discover(shop, python=None, test_command=None))
+    check_lines(Bubblewrap(), discover(shop, python=None, test_command=f"{QUICK} python -m pytest"))
 
 
 def other_interpreter() -> Path | None:
@@ -309,7 +315,7 @@ def test_a_program_missing_inside_is_told(shop: Path) -> None:
 def test_a_hanging_test_is_a_timeout(tmp_path: Path) -> None:
     """The test that ran at the limit has failed with a timeout; those before keep their results."""
     lay_out(tmp_path, {"test_it.py": "import time\ndef test_a(): pass\ndef test_b(): time.sleep(600)\n"})
-    project = discover(tmp_path, python=None, test_command="python -m pytest -p no:randomly")
+    project = discover(tmp_path, python=None, test_command=f"{QUICK} python -m pytest")
     report = run_tests(Bubblewrap(), project, limits=Limits(wall_seconds=6)).report
     assert [(result.id, result.error_type) for result in report.results] == [
         ("test_it.py::test_a", ""),
@@ -351,7 +357,7 @@ def test_loopback_processes_and_shared_memory_work(tmp_path: Path) -> None:
             assert socket.if_nameindex()
     """
     lay_out(tmp_path, {"test_it.py": suite})
-    report = run(tmp_path)
+    report = run(tmp_path, f"{QUICK} python -m pytest")
     assert [result for result in report.results if result.outcome is not TestOutcome.PASSED] == []
     assert len(report.results) == 4
 
@@ -459,7 +465,9 @@ def pid_of(token: str) -> int:
 def test_plain_processes_run_the_same_tests(shop: Path) -> None:
     """Where the operator allowed it, the report without a sandbox is the same, and the checkout is untouched."""
     before = sorted(shop.rglob("*"))
-    report = run_tests(PlainProcess(), discover(shop, python=None, test_command=None), limits=LIMITS).report
+    report = run_tests(
+        PlainProcess(), discover(shop, python=None, test_command=f"{QUICK} python -m pytest"), limits=LIMITS
+    ).report
     assert outcomes(report) == OUTCOMES
     assert sorted(shop.rglob("*")) == before
 
