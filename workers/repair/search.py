@@ -123,7 +123,8 @@ def propose(
 ) -> Iterator[Candidate]:
     """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
 
-    `strategies` limits to those arms (None: all of them). Tests are never edited. Equal arguments give equal candidates.
+    `strategies` limits to those arms (None: all of them); beside them, shapes in `replay` are yielded whatever their arm,
+    so that REPLAY, or no arm at all, means those alone. Tests are never edited. Equal arguments give equal candidates.
     """
     weighing = Weighing(
         failure=failure,

@@ -117,6 +117,7 @@ def test_replay_alone_yields_only_known_shapes() -> None:
     shapes = {candidates(strategies=(s,))[0].shape: 0.5 for s in ("operators", "names")}
     found = candidates(strategies=(REPLAY,), replay=shapes)
     assert {c.shape for c in found} == set(shapes)
+    assert found == candidates(strategies=(), replay=shapes)
     assert candidates(strategies=(REPLAY,)) == []
 
 
