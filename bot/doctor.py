@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workers.sandbox.choice import problems
-
 from memory.store import open_store
 from memory.store.errors import StoreError
+from workers.sandbox.choice import problems
 from workers.settings import WebSettings, WorkerSettings
 
 

@@ -54,6 +54,12 @@ class Context:
         """This context, for one job's effects."""
         return replace(self, job_id=job_id)
 
+    def for_task(self, key: str) -> Context:
+        """This context with choices of their own: under a seed, the same task meets the same chances in any order."""
+        rng = generator(self.settings, key)
+        learner = Learner(self.store, rng, self.clock, control_share=self.settings.control_share)
+        return replace(self, rng=rng, learner=learner)
+
     def tell(self, job: Job, error: ApprenticeError) -> None:
         """Tell whoever asked that the job failed."""
         if self.teller is not None:
@@ -101,7 +107,7 @@ def build(
 ) -> Context:
     """A context on real parts; opens the store, touches neither GitHub nor the sandbox yet."""
     store = open_store(settings.database())
-    rng = random.Random(settings.seed)  # noqa: S311  chooses strategies, guards nothing
+    rng = generator(settings, "")
     return Context(
         settings=settings,
         store=store,
@@ -114,6 +120,12 @@ def build(
         flows=flows or {},
         teller=teller,
     )
+
+
+def generator(settings: WorkerSettings, key: str) -> random.Random:
+    """Chances for one purpose: fixed by the seed and the key, or fresh without a seed."""
+    seed = None if settings.seed is None else f"{settings.seed}:{key}"
+    return random.Random(seed)  # noqa: S311  chooses strategies, guards nothing
 
 
 def connector(settings: WorkerSettings, clock: Clock) -> Callable[[RepositoryRef], GitHub]:

@@ -122,7 +122,7 @@ class Mirror:
             "--src-prefix=a/",
             "--dst-prefix=b/",
         )
-        return self._run("diff", *options, start, head).decode(errors="replace")
+        return self._run("diff", *options, start, head).decode(errors="surrogateescape")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""

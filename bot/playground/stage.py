@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from bot.playground import script
-from bot.playground.maintainer import Maintainer
 from bot.playground.accounts import App
+from bot.playground.maintainer import Maintainer
 from bot.playground.server import Playground
 from workers.context import Context, build
 from workers.errors import CannotRun
@@ -120,7 +120,7 @@ def _environment(home: Path, playground: Playground, app: App, secret: str, port
         seed=SEED,
         control_share=0.0,
         workers=1,
-        poll_seconds=2.0,
+        poll_seconds=15.0,
         sweep_seconds=1.0,
     )
 

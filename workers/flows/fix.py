@@ -102,7 +102,7 @@ def _repair(case: Case, context: Context) -> Repaired:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         project = discover(tree, python=context.settings.python, test_command=None)
-        repaired = repair(case.task, project, context.toolbox())
+        repaired = repair(case.task, project, context.for_task(f"repair:{case.task.number}").toolbox())
     context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
     return repaired
 

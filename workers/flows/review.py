@@ -127,14 +127,14 @@ def _decide(this: Round, reviewed: Reviewed, context: Context) -> Mapping[str, D
     """Choose for what is new. What was decided in an earlier round stays decided: a push is no second draw."""
     known = {sighting.finding.fingerprint for sighting in this.earlier}
     fresh = [finding for finding in reviewed.findings if finding.fingerprint not in known]
-    arm = context.learner.arm(f"{this.job.repository.full_name}#{this.pull.number}")
+    learner = context.for_task(f"review:{this.pull.number}").learner
     repository = this.job.repository.full_name
     decided = decide(
         fresh,
-        context.learner,
+        learner,
         task_id=this.task.id,
         repository=repository,
-        arm=arm,
+        arm=learner.arm(f"{repository}#{this.pull.number}"),
         slots=context.settings.max_comments,
     )
     context.store.posts.add_sightings(

@@ -29,6 +29,7 @@ def client(base_url: str, token: str) -> Github:
         user_agent=USER_AGENT,
         timeout=TIMEOUT_SECONDS,
         retry=retry_of_reads(),
+        seconds_between_requests=0,  # reads need no pause; between writes PyGithub leaves the second GitHub asks for
         api_version=API_VERSION,
         lazy=True,
     )
@@ -42,6 +43,7 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
         user_agent=USER_AGENT,
         timeout=TIMEOUT_SECONDS,
         retry=retry_of_reads(),
+        seconds_between_requests=0,
         api_version=API_VERSION,
     )
 

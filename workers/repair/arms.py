@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 from memory.model import EditShape, Failure
 from workers.repair.search import REPLAY, strategies_for
 from workers.repair.templates import all_templates
 
-REPLAY_PRIOR = 0.7
+REPLAY_PRIOR = 0.8
 """Exact past edits convert far better than similar past fixes do, and cost one test run each."""
+
+DEEP = "everything"
+"""The last resort: every template best first, without a cap, on what the strategies have not tried yet."""
+
+DEEP_PRIOR = 0.3
+
+LIFT = 0.9
+"""How far the likeliest past edit is lifted to the front. Below 1, so that among its places the suspects still rank."""
 
 
 def priors(failure: Failure, replayable: Mapping[EditShape, float]) -> dict[str, float]:
-    """The open strategies with the proof expected of each; `replay` is open when there is something to replay."""
-    known = {name: _prior(name, failure) for name in strategies_for(failure)}
+    """The arms of an episode with the proof expected of each; `replay` is one when there is something to replay."""
+    known = {name: _prior(name, failure) for name in strategies_for(failure)} | {DEEP: DEEP_PRIOR}
     return {REPLAY: REPLAY_PRIOR, **known} if replayable else known
+
+
+def open_arms(arms: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
+    """What may be chosen next: past edits before anything else, the last resort after everything else."""
+    left = [name for name in arms if name not in tried]
+    if REPLAY in left:
+        return (REPLAY,)
+    return tuple(name for name in left if name != DEEP) or tuple(left)
+
+
+def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
+    """Past edits by how far they come forward in the search: weights relative to the nearest memory's."""
+    most = max(shapes.values(), default=1.0)
+    return {shape: LIFT * weight / most for shape, weight in shapes.items()}
 
 
 def of_strategy(shapes: Mapping[EditShape, float], strategy: str) -> dict[EditShape, float]:

@@ -62,6 +62,7 @@ class Workbench:
         self._reproduction = reproduction
         self._failure = failure
         self._progress = progress
+        self._proposed: set[tuple[str, str]] = set()
         self._sources = sources_of(project)
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
         wanted = judges(reproduction, failure, self._suspects)
@@ -102,7 +103,8 @@ class Workbench:
         candidates = propose(
             self._sources, self._suspects, self._failure, strategies=tuple(strategies), replay=replay or {}, seed=seed
         )
-        return self.attempt_with(candidates, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
+        fresh = filter(self._fresh, candidates)
+        return self.attempt_with(fresh, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
 
     def attempt_with(
         self,
@@ -126,6 +128,13 @@ class Workbench:
                 break
         spent = clock.rang or tally.candidates == cap
         return self._result(tally, proofs, tuple(strategies), outcome_of(proofs, spent=spent), self.test_runs - before)
+
+    def _fresh(self, candidate: Candidate) -> bool:
+        """Whether no earlier attempt has proposed the same edit."""
+        identity = (candidate.path, candidate.source)
+        known = identity in self._proposed
+        self._proposed.add(identity)
+        return not known
 
     def _told(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
         for number, verdict in enumerate(verdicts, start=1):

@@ -28,15 +28,21 @@ from memory.model import (
 from memory.rewards import repair_components
 from memory.store import Store
 from workers.ports import Sandbox
-from workers.repair.arms import of_strategy, priors
+from workers.repair.arms import DEEP, lifted, of_strategy, open_arms, priors
 from workers.repair.classify import failure_of, signature
 from workers.repair.engine import AttemptResult, Workbench
 from workers.repair.reproduce import Reproduction, reproduce
 from workers.repair.search import REPLAY
+from workers.repair.templates import STRATEGIES
 from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
-LEAST_SLICE_SECONDS = 4.0
+
+CANDIDATES_A_STRATEGY = 60
+"""A strategy shows early whether it is the right one: its likeliest edits at the likeliest places come first."""
+
+SLICE = 0.25
+"""The share of the time left that one strategy may take."""
 
 
 class RepairStatus(StrEnum):
@@ -108,7 +114,7 @@ class _Episode:
         self._deadline = deadline
         self._arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
         self._recalled = self._recall()
-        self._shapes = replay_shapes(self._recalled)
+        self._shapes = lifted(replay_shapes(self._recalled))
         self._priors = priors(failure, self._shapes)
 
     def run(self) -> tuple[Attempt, ...]:
@@ -117,7 +123,7 @@ class _Episode:
         state = self._state(self._failure.error_type, self._failure.family, tried=())
         while self._seconds_left() > 0 and (left := self._left(state)):
             decision = self._choose(state, left)
-            result = self._try(decision, share=1 / min(3, len(left)))
+            result = self._try(decision)
             attempt = _attempt(decision, result)
             state = self._learn(decision, state, result, attempt)
             attempts.append(attempt)
@@ -140,7 +146,7 @@ class _Episode:
         return recalled
 
     def _left(self, state: State) -> tuple[str, ...]:
-        return tuple(name for name in self._priors if name not in state.tried)
+        return open_arms(self._priors, state.tried)
 
     def _choose(self, state: State, left: Sequence[str]) -> Decision:
         decision = self._tools.learner.decide(
@@ -149,18 +155,16 @@ class _Episode:
         self._tools.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._arm} arm)")
         return decision
 
-    def _try(self, decision: Decision, *, share: float) -> AttemptResult:
-        """One strategy's slice of the time that is left; what it leaves over goes to the next."""
-        seconds = max(self._seconds_left() * share, LEAST_SLICE_SECONDS)
-        deadline = min(time.monotonic() + seconds, self._deadline)
-        seed = self._tools.rng.getrandbits(32)
-        if decision.chosen == REPLAY:
-            return self._bench.attempt(strategies=(), replay=self._shapes, deadline=deadline, seed=seed)
+    def _try(self, decision: Decision) -> AttemptResult:
+        """A few candidates of one strategy, or all that is left of all of them."""
+        chosen, seed = decision.chosen, self._tools.rng.getrandbits(32)
+        if chosen == DEEP:
+            return self._bench.attempt(strategies=STRATEGIES, deadline=self._deadline, seed=seed)
+        strategies = () if chosen == REPLAY else (chosen,)
+        shapes = self._shapes if chosen == REPLAY else of_strategy(self._shapes, chosen)
+        deadline = min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
         return self._bench.attempt(
-            strategies=(decision.chosen,),
-            replay=of_strategy(self._shapes, decision.chosen),
-            deadline=deadline,
-            seed=seed,
+            strategies=strategies, replay=shapes, deadline=deadline, seed=seed, cap=CANDIDATES_A_STRATEGY
         )
 
     def _learn(self, decision: Decision, state: State, result: AttemptResult, attempt: Attempt) -> State:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-_BLOCK = re.compile(r"^(?P<mark>`{3,}|~{3,})(?:python|py|python3)\s*\n(?P<code>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^(?P<mark>`{3,}|~{3,})(?:python|py|python3)\s*\n(?P<code>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE
+)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 MAX_LENGTH = 20_000
 
