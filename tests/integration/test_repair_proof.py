@@ -1,0 +1,317 @@
+"""From a failing suite to a proven patch, or an honest reason why not: real projects, real sandboxes."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from memory.model import AttemptOutcome, EditShape, Proof
+from workers.errors import CannotRun
+from workers.patches import apply_unified
+from workers.ports import Limits
+from workers.repair.candidates import Candidate
+from workers.repair.classify import failure_of
+from workers.repair.engine import Workbench
+from workers.repair.prove import Unproven, prove
+from workers.repair.reproduce import reproduce
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import Project, discover
+
+pytestmark = pytest.mark.sandbox
+
+LEAN = " ".join(
+    f"-p no:{name}"
+    for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "xdist.looponfail", "platformdirs")
+)
+LIMITS = Limits(wall_seconds=60, cpu_seconds=30)
+
+GARDEN = {
+    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN} -p no:inline_snapshot"\n',
+    "garden/__init__.py": "",
+    "garden/beds.py": '''
+        """Beds and what grows in them."""
+        from garden.units import area
+
+        PLANTS = ["leek", "kale", "pea"]
+
+        class Bed:
+            def __init__(self, width, length):
+                self.width = width
+                self.length = length
+                self.rows = []
+
+            def plant(self, name):
+                if name not in PLANTS:
+                    raise ValueError(name)
+                self.rows.append(name)
+                return self
+
+            def free(self):
+                return area(self.width, self.length) + len(self.rows)
+
+            def first(self):
+                return self.rows[0]
+    ''',
+    "garden/units.py": '''
+        """Sizes."""
+
+        def area(width, length):
+            return width * length
+    ''',
+    "tests/conftest.py": """
+        import pytest
+        from garden.beds import Bed
+
+        @pytest.fixture
+        def bed():
+            return Bed(2, 3).plant("leek").plant("pea")
+    """,
+    "tests/test_beds.py": """
+        import pytest
+        from garden.beds import PLANTS, Bed
+
+        def test_free(bed):
+            assert bed.free() == 4
+
+        def test_free_when_empty():
+            assert Bed(2, 2).free() == 4
+
+        def test_first(bed):
+            assert bed.first() == "leek"
+
+        @pytest.mark.parametrize("name", PLANTS)
+        def test_grows(name):
+            assert Bed(1, 1).plant(name).rows == [name]
+    """,
+}
+
+FREE, BEDS = "tests/test_beds.py::test_free", "garden/beds.py"
+
+
+def project_of(directory: Path, files: Mapping[str, str]) -> Project:
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+    return discover(directory, python=None, test_command=None)
+
+
+@pytest.fixture
+def garden(tmp_path: Path) -> Project:
+    return project_of(tmp_path, GARDEN)
+
+
+def edited(project: Project, old: str, new: str, path: str = BEDS) -> dict[str, bytes]:
+    source = (project.tree / path).read_text(encoding="utf-8")
+    assert old in source
+    return {path: source.replace(old, new, 1).encode()}
+
+
+def proven(project: Project, overlay: Mapping[str, bytes]) -> Proof | Unproven:
+    before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    return prove(
+        Bubblewrap(), project, patch_overlay=overlay, before=before.report, failing=(FREE,), seed=1, limits=LIMITS
+    )
+
+
+def test_a_failure_is_reproduced_with_what_ran(garden: Project) -> None:
+    """The failing test, the lines that it ran, and the passing tests to compare it with."""
+    seen = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    assert failure.failing_tests == (FREE,)
+    assert seen.flaky == seen.uncollected == ()
+    assert len(seen.passing) == 5
+    assert seen.lines[FREE].keys() == {"garden/beds.py", "garden/units.py"}
+    assert seen.test_runs == 2
+
+
+def test_a_test_that_fails_once_is_set_aside_and_named(tmp_path: Path) -> None:
+    """A test that passes when it is run again is flaky, and nothing is left to repair."""
+    moody = """
+        import os
+
+        def test_moody():
+            assert "APPRENTICE_TRACE" in os.environ
+
+        def test_calm():
+            assert True
+    """
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, {"tests/test_moods.py": moody}), limits=LIMITS)
+    assert seen.flaky == ("tests/test_moods.py::test_moody",)
+    assert seen.nothing_failing
+    assert len(seen.report.results) == 2
+
+
+def test_a_suite_that_passes_is_run_once(tmp_path: Path) -> None:
+    """Nothing failing is seen after one run."""
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, {"tests/test_a.py": "def test_a(): pass\n"}), limits=LIMITS)
+    assert seen.nothing_failing
+    assert seen.test_runs == 1
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("import requirement_nobody_has\ndef test_a(): pass\n", "No module named 'requirement_nobody_has'"),
+        ("def test_a(:\n", "SyntaxError"),
+        ("from json import nothing_there\ndef test_a(): pass\n", "cannot import name 'nothing_there'"),
+        ("VALUE = 1\n", "no tests were collected"),
+    ],
+)
+def test_what_no_edit_can_repair_cannot_be_run(tmp_path: Path, test: str, words: str) -> None:
+    """A missing requirement, a broken test file and an empty suite are told apart from a failure, in one line."""
+    project = project_of(tmp_path, {"garden/__init__.py": "", "tests/test_a.py": test})
+    with pytest.raises(CannotRun, match=words) as told:
+        reproduce(Bubblewrap(), project, limits=LIMITS)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "source", ["import jsn\n", "from garden.unit import area\n", "from garden.units import aera\n", "def broken(:\n"]
+)
+def test_an_import_that_an_edit_can_repair_is_a_failure(tmp_path: Path, source: str) -> None:
+    """A slip in the project's own imports keeps tests from being collected, and is there to be repaired."""
+    test = "from garden.beds import Bed\ndef test_a(): pass\n"
+    files = {
+        "garden/__init__.py": "",
+        "garden/units.py": "def area(): pass\n",
+        "garden/beds.py": source + "class Bed: pass\n",
+    }
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, {**files, "tests/test_a.py": test}), limits=LIMITS)
+    assert [result.id for result in seen.failing_report.failing()] == ["tests/test_a.py"]
+
+
+def test_a_test_that_never_ends_is_a_failure(tmp_path: Path) -> None:
+    """The suite is cut at its limit, and the test that was running has failed by time-out."""
+    loop = "def test_a(): pass\ndef test_loop():\n    while True: pass\n"
+    project = project_of(tmp_path, {"tests/test_a.py": loop, "pyproject.toml": GARDEN["pyproject.toml"]})
+    seen = reproduce(Bubblewrap(), project, limits=Limits(wall_seconds=4))
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    assert (failure.error_type, failure.failing_tests) == ("Timeout", ("tests/test_a.py::test_loop",))
+
+
+def test_a_right_patch_is_proven(garden: Project) -> None:
+    """The failing test passes, the whole suite does twice, and the proof says so in numbers."""
+    shown = proven(garden, edited(garden, "+ len(self.rows)", "- len(self.rows)"))
+    assert isinstance(shown, Proof)
+    assert shown.failed_before == shown.passed_after == (FREE,)
+    assert (shown.before.passed, shown.before.failed, shown.suite.passed, shown.suite.failed) == (5, 1, 6, 0)
+    assert shown.repeats == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("+ len(self.rows)", "* len(self.rows)", "test_free still fails when run alone"),
+        ("+ len(self.rows)", "- 2", "test_free_when_empty passed before and no longer does"),
+        ('"kale", "pea"]', '"pea"]\nBed = None', r"test_grows\[kale\] passed before|still fails"),
+        (
+            "return area(self.width, self.length) +",
+            "import pytest; pytest.skip('hard'); return",
+            "still fails when run alone",
+        ),
+    ],
+)
+def test_a_wrong_patch_is_not_proven(garden: Project, old: str, new: str, reason: str) -> None:
+    """A patch that repairs nothing, breaks something else, or has tests skipped or vanish, is refused with the reason."""
+    shown = proven(garden, edited(garden, old, new))
+    assert isinstance(shown, Unproven)
+    assert re.search(reason, shown.reason), shown.reason
+
+
+def test_a_patch_that_drops_tests_is_not_proven(garden: Project) -> None:
+    """Fewer tests collected is no pass, though all that are left pass."""
+    overlay = edited(garden, "+ len(self.rows)", "- len(self.rows)")
+    overlay = {BEDS: overlay[BEDS].replace(b'"kale", ', b"")}
+    shown = proven(garden, overlay)
+    assert isinstance(shown, Unproven)
+    assert shown.broken == ("tests/test_beds.py::test_grows[kale]",)
+
+
+@pytest.mark.parametrize("path", ["tests/test_beds.py", "conftest.py", "pyproject.toml", ".github/workflows/ci.yml"])
+def test_a_patch_of_what_decides_is_refused_unrun(garden: Project, path: str) -> None:
+    """Tests, pytest's configuration and CI are not the fix's to change."""
+    shown = proven(garden, {path: b""})
+    assert shown == Unproven(reason=f"it changes {path}, which decides what counts as passing")
+
+
+def test_other_failures_are_listed_and_do_not_block(tmp_path: Path) -> None:
+    """A test that failed before for its own reason, and still does, stays in the proof as such."""
+    other = "def test_other():\n    assert {}['missing']\n"
+    project = project_of(tmp_path, {**GARDEN, "tests/test_other.py": other})
+    shown = proven(project, edited(project, "+ len(self.rows)", "- len(self.rows)"))
+    assert isinstance(shown, Proof)
+    assert set(shown.failed_before) == {FREE, "tests/test_other.py::test_other"}
+    assert shown.passed_after == (FREE,)
+
+
+def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
+    """From proposal to proof: the patch applies, is minimal, and carries its proof."""
+    seen = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    told: list[str] = []
+    with Workbench(Bubblewrap(), garden, seen, failure, told.append, limits=LIMITS) as bench:
+        result = bench.attempt(strategies=("operators",), deadline=time.monotonic() + 120)
+        assert bench.test_runs >= result.test_runs > result.candidates
+    assert result.outcome is AttemptOutcome.PROVEN
+    assert result.proof is not None
+    assert result.path == BEDS
+    source = (garden.tree / BEDS).read_text(encoding="utf-8")
+    assert apply_unified(source, result.patch) == source.replace("+ len", "- len")
+    assert "is proven after" in result.reflection
+
+
+def made(project: Project, new: str, score: float) -> Candidate:
+    source = (project.tree / BEDS).read_text(encoding="utf-8").replace("+ len(self.rows)", new)
+    shape = EditShape(template="planted", before="", after=new)
+    return Candidate(
+        path=BEDS,
+        source=source,
+        line=20,
+        function="Bed.free",
+        template="planted",
+        strategy="planted",
+        shape=shape,
+        score=score,
+    )
+
+
+def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
+    """Of several candidates that satisfy the screen the likeliest that can be proven wins."""
+    seen = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    candidates = [
+        made(garden, "* 0", 0.9),
+        made(garden, "- len(self.rows) * 1", 0.5),
+        made(garden, "- len(self.rows)", 0.5),
+    ]
+    with Workbench(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
+        result = bench.attempt_with(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
+    assert result.outcome is AttemptOutcome.PROVEN
+    assert result.candidates == 3
+    assert result.shape == candidates[2].shape
+
+
+def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> None:
+    """What the failure became, and where, is kept for the next attempt."""
+    seen = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    candidates = [made(garden, "* 0", 0.9), made(garden, "+ self.rows", 0.5), made(garden, "+ 1", 0.5)]
+    with Workbench(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
+        result = bench.attempt_with(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
+        late = bench.attempt_with(candidates, strategies=("planted",), deadline=time.monotonic())
+    assert result.outcome is AttemptOutcome.NOTHING_PLAUSIBLE
+    assert result.became is not None
+    assert result.became.error_type == "TypeError"
+    assert "the failure becomes TypeError" in result.reflection
+    assert late.outcome is AttemptOutcome.OUT_OF_BUDGET
