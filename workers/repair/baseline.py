@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workers.repair.forkserver import Answer, ForkServer, Request
@@ -44,17 +45,25 @@ class Unfit(Exception):
 def establish(server: ForkServer, wanted: Selection) -> Baseline:
     """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded."""
     began = time.monotonic()
-    shown, wanted = _first(server, wanted)
+    shown, judging = _first(server, wanted)
     wall = time.monotonic() - began
+    again = [] if server.unfit else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
+    return settled(judging, shown, again, wall=wall, runs=1 + len(again) + (judging is not wanted))
+
+
+def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: float, runs: int) -> Baseline:
+    """The baseline in the answers: `shown` was run afresh, `again` in memory; raises Unfit."""
     passing = [test for test in wanted.failing if shown.outcomes.get(test)]
     if passing:
         raise Unfit(f"{passing[0]} passes when run apart from the others")
-    covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
-    if server.unfit:
-        return Baseline(covering=covering, cpu=(shown.cpu, shown.cpu), wall=wall, fresh=True, runs=2)
-    again = [server.ask(_unedited(wanted, fresh=False)) for _ in range(2)]
-    agreed = all(answer.how == "swap" and answer.outcomes == shown.outcomes for answer in again)
-    return Baseline(covering=covering, cpu=(again[-1].cpu, shown.cpu), wall=wall, fresh=not agreed, runs=4)
+    agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
+    return Baseline(
+        covering=tuple(test for test in wanted.covering if shown.outcomes.get(test)),
+        cpu=(again[-1].cpu if agreed else shown.cpu, shown.cpu),
+        wall=wall,
+        fresh=not agreed,
+        runs=runs,
+    )
 
 
 def _first(server: ForkServer, wanted: Selection) -> tuple[Answer, Selection]:

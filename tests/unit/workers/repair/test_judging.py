@@ -1,0 +1,268 @@
+"""Reports and answers become verdicts and objections; nothing here runs a test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory.model import EditShape, Failure, Family, SuiteCount
+from workers.repair.baseline import Baseline, Selection, Unfit, settled
+from workers.repair.candidates import Candidate, Suspect
+from workers.repair.forkserver import Answer, arguments
+from workers.repair.guard import forbidden
+from workers.repair.prove import Claim, count, objection_to, passes
+from workers.repair.reproduce import Reproduction, companions
+from workers.repair.screen import CRASH, TIMEOUT, verdict_from, verdict_of
+from workers.repair.selection import judges, sources_of
+from workers.sandbox.project import Project
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+
+PASSED, FAILED, ERROR = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR
+SKIPPED, XFAILED, XPASSED = TestOutcome.SKIPPED, TestOutcome.XFAILED, TestOutcome.XPASSED
+
+TRIED = Candidate(
+    path="a.py",
+    source="",
+    line=1,
+    function="",
+    template="t",
+    strategy="s",
+    shape=EditShape(template="t", before="", after=""),
+    score=1.0,
+)
+
+
+def report(outcomes: dict[str, TestOutcome], *, trouble: str = "", seconds: float = 0.0) -> TestReport:
+    results = tuple(
+        TestResult(id=name, outcome=outcome, seconds=seconds, error_type="KeyError" if outcome is FAILED else "")
+        for name, outcome in outcomes.items()
+    )
+    return TestReport(results=results, started=True, complete=not trouble, exit_code=0, trouble=trouble)
+
+
+# ── Objections ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+CLAIM = Claim(failing=("t.py::a",), before=report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": FAILED}))
+
+
+def test_a_run_that_keeps_all_promises_meets_no_objection() -> None:
+    """What failed for another reason may go on failing."""
+    assert objection_to(CLAIM, report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": FAILED})) is None
+
+
+@pytest.mark.parametrize("outcome", [FAILED, ERROR, SKIPPED, XFAILED, XPASSED])
+def test_nothing_but_a_pass_is_a_pass(outcome: TestOutcome) -> None:
+    """A failing test that is skipped or expected to fail is not repaired; a passing one that becomes so is broken."""
+    repaired = objection_to(CLAIM, report({"t.py::a": outcome, "t.py::b": PASSED, "t.py::c": FAILED}))
+    kept = objection_to(CLAIM, report({"t.py::a": PASSED, "t.py::b": outcome, "t.py::c": FAILED}))
+    assert repaired is not None
+    assert repaired.reason == "t.py::a still fails in the whole suite"
+    assert kept is not None
+    assert kept.broken == ("t.py::b",)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "reason"),
+    [
+        ({"t.py::a": PASSED, "t.py::c": FAILED}, "t.py::b passed before and no longer does"),
+        ({"t.py::a": PASSED, "t.py::b": PASSED}, "only 2 of 3 tests are collected"),
+        ({"t.py::b": PASSED, "t.py::c": FAILED}, "t.py::a still fails in the whole suite"),
+    ],
+)
+def test_a_test_that_vanishes_is_an_objection(outcomes: dict[str, TestOutcome], reason: str) -> None:
+    """Whether it passed, failed, or was to be repaired."""
+    objection = objection_to(CLAIM, report(outcomes))
+    assert objection is not None
+    assert objection.reason == reason
+
+
+def test_a_run_that_did_not_end_proves_nothing() -> None:
+    """Trouble that was not there before is an objection, in its own words."""
+    objection = objection_to(CLAIM, report({"t.py::a": PASSED}, trouble="the tests were killed"))
+    assert objection is not None
+    assert "the tests were killed" in objection.reason
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "passed"),
+    [
+        ({"t.py::a": PASSED, "t.py::b": SKIPPED}, True),
+        ({"t.py::a": PASSED, "t.py::b": FAILED}, False),
+        ({"t.py::b": SKIPPED}, False),
+        ({"u.py::a": PASSED}, False),
+        ({}, False),
+    ],
+)
+def test_a_file_stands_for_its_tests(outcomes: dict[str, TestOutcome], passed: bool) -> None:
+    """A file passes when something in it passed and nothing failed."""
+    assert passes("t.py", outcomes) is passed
+
+
+def test_a_run_in_numbers() -> None:
+    """Errors count as failures; expected failures as neither."""
+    outcomes = {"a": PASSED, "b": FAILED, "c": ERROR, "d": SKIPPED, "e": XFAILED}
+    assert count(report(outcomes)) == SuiteCount(passed=1, failed=2, skipped=1, collected=5)
+
+
+# ── What a fix may not touch ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/data/expected.json",
+        "src/pkg/test_tax.py",
+        "pkg/conftest.py",
+        "setup.cfg",
+        "sub/pyproject.toml",
+        ".github/workflows/ci.yml",
+        "sitecustomize.py",
+        "hook.pth",
+        "../elsewhere.py",
+        "/etc/passwd",
+        ".git/config",
+    ],
+)
+def test_what_decides_is_forbidden(path: str) -> None:
+    """Tests, their data, configuration, CI, start-up hooks and everything outside."""
+    assert forbidden([path]) == (path,)
+
+
+@pytest.mark.parametrize("path", ["pkg/tax.py", "src/pkg/latest.py", "contest.py", "pkg/testing/__init__.py"])
+def test_sources_are_free(path: str) -> None:
+    """Names that only look alike are no tests."""
+    assert forbidden([path]) == ()
+
+
+# ── Verdicts ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+WANTED = Selection(failing=("t.py::a", "t.py::b"), covering=("t.py::c",))
+
+
+def answer(**told: object) -> Answer:
+    known: dict[str, object] = {"id": 1, "how": "swap", "ended": "answered", "cpu": 0.1, "passed": 0, "done": False}
+    known |= {"outcomes": {}, "error_type": "", "message": "", "test": "", **told}
+    return Answer(**known)  # type: ignore[arg-type]  # names checked by Answer
+
+
+@pytest.mark.parametrize(("ended", "error"), [("cpu", TIMEOUT), ("wall", TIMEOUT), ("died", CRASH)])
+def test_a_process_without_an_answer_is_a_verdict(ended: str, error: str) -> None:
+    """It is never plausible, and says how it ended."""
+    verdict = verdict_of(TRIED, answer(ended=ended))
+    assert (verdict.plausible, verdict.error_type) == (False, error)
+
+
+def test_a_report_is_a_verdict() -> None:
+    """Every failing test repaired and every covering one kept is plausible; anything less is not."""
+    good = report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": PASSED})
+    half = report({"t.py::a": PASSED, "t.py::b": FAILED, "t.py::c": PASSED})
+    broken = report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": SKIPPED})
+    cut = report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": PASSED}, trouble="killed")
+    verdicts = [verdict_from(TRIED, told, WANTED) for told in (good, half, broken, cut)]
+    assert [(v.plausible, v.passed) for v in verdicts] == [(True, 2), (False, 1), (False, 2), (False, 2)]
+    assert verdicts[1].error_type == "KeyError"
+
+
+# ── Selecting tests ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_companions_of_the_failing_tests_come_from_their_files_first() -> None:
+    """Then from elsewhere, for as long as the time for tracing lasts."""
+    seen = report({"u.py::a": PASSED, "t.py::a": FAILED, "t.py::b": PASSED}, seconds=1.2)
+    assert companions(seen) == ("t.py::b", "u.py::a")
+    assert companions(report({"t.py::a": FAILED, "t.py::b": PASSED}, seconds=9.0)) == ()
+
+
+def test_the_tests_that_run_suspected_lines_are_the_judges() -> None:
+    """Those that run most of them first; those that never enter a suspected file are left to the proof."""
+    failure = Failure(error_type="KeyError", family=Family.LOOKUP, message="", frames=(), failing_tests=("t.py::a",))
+    seen = Reproduction(
+        report=report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": PASSED, "t.py::d": PASSED}, seconds=0.1),
+        flaky=(),
+        uncollected=(),
+        lines={
+            "t.py::b": {"a.py": frozenset({1})},
+            "t.py::c": {"a.py": frozenset({1, 2})},
+            "t.py::d": {"other.py": frozenset({1, 2})},
+        },
+        passing=("t.py::b", "t.py::c", "t.py::d"),
+        test_runs=2,
+    )
+    suspects = [Suspect(path="a.py", line=1, score=0.5), Suspect(path="a.py", line=2, score=0.4)]
+    chosen = judges(seen, failure, suspects)
+    assert (chosen.failing, chosen.covering) == (("t.py::a",), ("t.py::c", "t.py::b"))
+    assert chosen.seconds == pytest.approx(0.3)
+
+
+def test_sources_are_what_people_wrote_in_utf_8(tmp_path: Path) -> None:
+    """Environments, links, other encodings and other files are no sources; line ends are kept."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "a.py").write_bytes("x = 'é'\r\n".encode())
+    (tmp_path / "pkg" / "latin.py").write_bytes("x = 'é'\n".encode("latin-1"))
+    (tmp_path / "pkg" / "notes.txt").write_text("x", encoding="utf-8")
+    (tmp_path / "pkg" / "link.py").symlink_to("/etc/passwd")
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("", encoding="utf-8")
+    (tmp_path / ".venv" / "b.py").write_text("", encoding="utf-8")
+    assert sources_of(project(tmp_path)) == {"pkg/a.py": "x = 'é'\r\n"}
+
+
+def project(tree: Path, *command: str) -> Project:
+    words = command or ("python", "-m", "pytest")
+    return Project(tree=tree, python=Path(sys.executable), test_command=words, source_roots=(".",))
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("python", "-m", "pytest"), ("t.py", "u.py")),
+        (("python", "-m", "pytest", "-q", "-k", "not slow"), ("-q", "-k", "not slow", "t.py", "u.py")),
+        (("pytest", "-x"), ("-x", "t.py", "u.py")),
+        (("python", "-m", "pytest", "tests"), ("tests",)),
+        (("python", "-X", "dev", "-m", "pytest"), None),
+        (("tox",), None),
+        (("sh", "-c", "pytest"), None),
+    ],
+)
+def test_the_arguments_of_a_plain_pytest_are_kept(
+    tmp_path: Path, command: tuple[str, ...], expected: tuple[str, ...] | None
+) -> None:
+    """Files are named unless the command names paths itself; what is not plainly pytest has no arguments to take over."""
+    (tmp_path / "tests").mkdir()
+    assert arguments(project(tmp_path, *command), ("t.py::a", "u.py::b", "t.py::c")) == expected
+
+
+# ── The baseline ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+BOTH = {"t.py::a": False, "t.py::b": False, "t.py::c": True}
+
+
+def test_a_baseline_that_says_the_same_each_time_allows_swaps() -> None:
+    """The costs are those of the last run in memory and of the fresh one."""
+    fresh = answer(how="fresh", outcomes=BOTH, cpu=0.5)
+    warm = answer(outcomes=BOTH, cpu=0.1)
+    assert settled(WANTED, fresh, [warm, warm], wall=1.0, runs=3) == Baseline(
+        covering=("t.py::c",), cpu=(0.1, 0.5), wall=1.0, fresh=False, runs=3
+    )
+
+
+def test_a_baseline_that_differs_in_memory_forbids_swaps() -> None:
+    """Also when nothing is kept in memory at all."""
+    fresh = answer(how="fresh", outcomes=BOTH, cpu=0.5)
+    odd = answer(outcomes={**BOTH, "t.py::c": False})
+    assert settled(WANTED, fresh, [odd, odd], wall=1.0, runs=3).fresh
+    assert settled(WANTED, fresh, [], wall=1.0, runs=1).fresh
+
+
+def test_a_covering_test_that_fails_here_does_not_judge() -> None:
+    """It would condemn every candidate."""
+    fresh = answer(how="fresh", outcomes={**BOTH, "t.py::c": False})
+    assert settled(WANTED, fresh, [], wall=1.0, runs=1).covering == ()
+
+
+def test_a_failing_test_that_passes_here_defeats_the_server() -> None:
+    """Every candidate would look right."""
+    with pytest.raises(Unfit, match=r"t\.py::a passes"):
+        settled(WANTED, answer(how="fresh", outcomes={**BOTH, "t.py::a": True}), [], wall=1.0, runs=1)
