@@ -60,13 +60,13 @@ def run(out: Console, *, stay: bool) -> int:
 
 def _first_bug(stage: Stage) -> Fixed:
     stage.chapter("1  An issue brings a failing test")
-    fixed = _fix(stage, *script.FIRST_ISSUE)
+    fixed = _fix(stage, *script.FIRST_ISSUE, remedy=script.FIRST_REMEDY)
     stage.note("first bug: candidates tried", str(fixed.candidates))
     stage.note("first bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
     return fixed
 
 
-def _fix(stage: Stage, title: str, body: str) -> Fixed:
+def _fix(stage: Stage, title: str, body: str, *, remedy: str) -> Fixed:
     """Open the issue as the maintainer and wait for the proven draft pull request."""
     began = time.monotonic()
     issue = stage.maintainer.open_issue(script.REPOSITORY, title, body)
@@ -89,6 +89,7 @@ def _fix(stage: Stage, title: str, body: str) -> Fixed:
         f"proof: {len(proven.proof.passed_after)} failing test passes, whole suite {proven.proof.suite.passed} passed "
         f"and {proven.proof.suite.failed} failed, run {proven.proof.repeats} times in the sandbox"
     )
+    stage.insist(remedy in proven.patch.splitlines(), f"the patch is what {script.MAINTAINER} would have written")
     stage.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
     return Fixed(issue=issue, pull=pull, task=task, proven=proven, seconds=seconds)
 
@@ -200,7 +201,7 @@ def _second_bug(stage: Stage, first: Fixed) -> Fixed:
     source = stage.contributor.read(script.REPOSITORY, path, "main")
     stage.contributor.push(script.REPOSITORY, "main", {path: source.replace(right, wrong)}, message)
     stage.say(f"{script.CONTRIBUTOR} pushes to main: {message}")
-    fixed = _fix(stage, *script.SECOND_ISSUE)
+    fixed = _fix(stage, *script.SECOND_ISSUE, remedy=script.SECOND_REMEDY)
     stage.note("second bug: candidates tried", str(fixed.candidates))
     stage.note("second bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
     stage.say(f"candidates: {first.candidates} for the first bug, {fixed.candidates} for this one")

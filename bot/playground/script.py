@@ -25,6 +25,9 @@ def test_a_band_includes_its_limit():
 """,
 )
 
+FIRST_REMEDY = "+        if weight_g <= limit:"
+"""What the maintainer would have written, and merges; a patch that merely passes the tests is not enough for the story."""
+
 SECOND_BUG = ("src/parcel/dimensions.py", "inner <= outer", "inner < outer", "Compare edges strictly")
 SECOND_ISSUE = (
     "A box does not fit into one of its own size",
@@ -40,6 +43,8 @@ def test_a_box_fits_into_one_of_its_own_size():
 ```
 """,
 )
+
+SECOND_REMEDY = "+        return all(inner <= outer for inner, outer in zip(mine, theirs))"
 
 LABELS = {
     "src/parcel/labels.py": '''"""What is printed on a parcel."""

@@ -91,7 +91,7 @@ def test_one_door_each(library: str) -> None:
 
 def test_the_environment_has_one_door() -> None:
     """os.environ is read in workers.settings alone; code that runs inside the sandbox reads its own."""
-    inside = {"workers.sandbox.launcher", "workers.sandbox.probe", "workers.sandbox.tracing", "workers.repair.forkserver"}
+    inside = {"workers.sandbox.launcher", "workers.sandbox.probe", "workers.sandbox.tracing", "workers.repair.forked"}
     readers = [n for n, p in modules() if re.search(r"os\.environ\b|os\.getenv\b", p.read_text())]
     strangers = [n for n in readers if n != "workers.settings" and not any(n.startswith(i) for i in inside)]
     assert not strangers

@@ -103,8 +103,8 @@ class Workbench:
         candidates = propose(
             self._sources, self._suspects, self._failure, strategies=tuple(strategies), replay=replay or {}, seed=seed
         )
-        fresh = filter(self._fresh, candidates)
-        return self.attempt_with(fresh, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
+        stream = Stream(filter(self._fresh, candidates))
+        return self.attempt_with(stream, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
 
     def attempt_with(
         self,
@@ -120,14 +120,15 @@ class Workbench:
         before = self.test_runs
         clock = Clock(deadline)
         tally = Tally(failure=self._failure)
-        verdicts = self._screen.verdicts(islice(candidates, cap), deadline=clock)
+        stream = candidates if isinstance(candidates, Stream) else Stream(iter(candidates))
+        verdicts = self._screen.verdicts(islice(stream, cap), deadline=clock)
         proofs = self._prover.begin(seed)
-        for shortlist in shortlists(self._told(verdicts), tally, clock):
+        for shortlist in shortlists(self._told(verdicts, stream, rivals=bool(strategies)), tally, clock):
             proofs.take(ranked(shortlist, self._sources))
             if proofs.finished():
                 break
-        spent = clock.rang or tally.candidates == cap
-        return self._result(tally, proofs, tuple(strategies), outcome_of(proofs, spent=spent), self.test_runs - before)
+        outcome = outcome_of(proofs, spent=clock.rang)
+        return self._result(tally, proofs, tuple(strategies), outcome, self.test_runs - before)
 
     def _fresh(self, candidate: Candidate) -> bool:
         """Whether no earlier attempt has proposed the same edit."""
@@ -136,11 +137,23 @@ class Workbench:
         self._proposed.add(identity)
         return not known
 
-    def _told(self, verdicts: Iterator[Verdict]) -> Iterator[Verdict]:
+    def _told(self, verdicts: Iterator[Verdict], stream: Stream, *, rivals: bool) -> Iterator[Verdict]:
+        """Pass verdicts on. The first plausible candidate has every strategy's edits of its line tried next.
+
+        Whichever strategy came first is no reason to prefer its edit: the likeliest that works should be proposed.
+        A replayed edit needs no such rivals, having been wanted before.
+        """
         for number, verdict in enumerate(verdicts, start=1):
             if number % REPORTED_EVERY == 0:
                 self._progress(f"tried {number} candidates")
+            if verdict.plausible and rivals:
+                stream.put_first(self._rivals(verdict.candidate))
+                rivals = False
             yield verdict
+
+    def _rivals(self, plausible: Candidate) -> Iterator[Candidate]:
+        here = [s for s in self._suspects if (s.path, s.line) == (plausible.path, plausible.line)]
+        return filter(self._fresh, propose(self._sources, here, self._failure, strategies=None))
 
     def _result(
         self, tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome, runs: int
@@ -164,8 +177,27 @@ class Workbench:
         )
 
 
+class Stream:
+    """Candidates in order, before which others can be put while it is read."""
+
+    def __init__(self, candidates: Iterator[Candidate]) -> None:
+        self._sources = [candidates]
+
+    def put_first(self, candidates: Iterator[Candidate]) -> None:
+        """Have these read next."""
+        self._sources.append(candidates)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        while self._sources:
+            following = next(self._sources[-1], None)
+            if following is None:
+                self._sources.pop()
+            else:
+                yield following
+
+
 def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
-    """How an attempt ended; `spent` tells that its time or its candidates were used up."""
+    """How an attempt ended; `spent` tells that its time was used up."""
     if proofs.best is not None:
         return AttemptOutcome.PROVEN
     if proofs.made:
