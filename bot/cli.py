@@ -14,6 +14,7 @@ from rich.console import Console
 
 from memory.store.errors import StoreError
 from workers.errors import ApprenticeError
+from workers.logs import configure
 from workers.settings import WebSettings, WorkerSettings, load
 
 app = typer.Typer(
@@ -162,7 +163,9 @@ def serve() -> None:
     from bot.app import serve as run
 
     with _refusing():
-        run(load(WebSettings))
+        settings = load(WebSettings)
+        configure(settings)
+        run(settings)
 
 
 @app.command()
@@ -175,6 +178,7 @@ def worker() -> None:
 
     with _refusing():
         settings = load(WorkerSettings)
+        configure(settings)
         code = run_worker(settings, lambda: build(settings, progress=_note, flows=FLOWS, teller=tell))
     raise typer.Exit(code)
 
@@ -185,7 +189,9 @@ def sweep() -> None:
     from workers.sweeper import run_sweeper
 
     with _refusing():
-        run_sweeper(load(WorkerSettings))
+        settings = load(WorkerSettings)
+        configure(settings)
+        run_sweeper(settings)
 
 
 @app.command()
@@ -194,7 +200,9 @@ def up() -> None:
     from bot.supervisor import up as run
 
     with _refusing():
-        code = run(load(WebSettings), load(WorkerSettings), _note)
+        web = load(WebSettings)
+        configure(web)
+        code = run(web, load(WorkerSettings), _note)
     raise typer.Exit(code)
 
 

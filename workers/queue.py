@@ -103,6 +103,7 @@ def make_celery(settings: Settings) -> Celery:
         task_reject_on_worker_lost=True,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
         worker_enable_remote_control=False,
         worker_proc_alive_timeout=60.0,
         worker_lost_wait=1.0,  # a killed child keeps its slot that long; the default is 10 s

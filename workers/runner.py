@@ -12,7 +12,7 @@ from typing import Protocol, Self
 import msgspec
 import structlog
 
-from memory.store import JobState, LeasedJob, Store, StoreError
+from memory.store import JobState, LeasedJob, Store, StoreError, StoreUnavailable
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
 from workers.handover import Send, hand_over, rows
 from workers.jobs import Job, decode
@@ -86,6 +86,8 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
         log.warning("lease lost, dropped")
     except Retryable as error:
         _postpone(context, leased, job, error)
+    except StoreUnavailable as error:
+        _postpone(context, leased, job, Retryable(f"the database was not to be had: {error}"))
     except ApprenticeError as error:
         _fail(context, leased, job, error)
     except Exception as error:  # the edge of the process: record, tell, and let it out

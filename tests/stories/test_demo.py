@@ -1,0 +1,54 @@
+"""The demo is the product's promise, so it is run as a user runs it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(600)]
+
+
+def demo(house: Path) -> subprocess.CompletedProcess[str]:
+    """The demo of the code in `house`."""
+    return subprocess.run(
+        [sys.executable, "-m", "bot.cli", "demo"],
+        cwd=house,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "PYTHONPATH": str(house)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def measured(output: str, what: str) -> int:
+    found = re.search(rf"{re.escape(what)}\s*│\s*(\d+)", output)
+    assert found, f"the summary does not show {what!r}:\n{output[-3000:]}"
+    return int(found[1])
+
+
+def test_the_demo_tells_its_whole_story() -> None:
+    """It ends by itself with exit code 0, and the second bug took fewer candidates than the first."""
+    done = demo(ROOT)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    first, second = (measured(done.stdout, f"{which} bug: candidates tried") for which in ("first", "second"))
+    assert 0 < second < first
+
+
+def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None:
+    """Nothing in it is faked: with the edit family that repairs the bug removed, the story cannot be told."""
+    for package in ("bot", "workers", "memory"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    templates = tmp_path / "workers" / "repair" / "templates" / "operators.py"
+    without = re.sub(r"\n@template\([^@]*?\ndef comparison_operator\(.*?(?=\n@template|\Z)", "\n", templates.read_text(), flags=re.S)
+    assert "def comparison_operator" not in without
+    templates.write_text(without)
+    done = demo(tmp_path)
+    assert done.returncode == 2, done.stdout[-3000:]
+    assert "the story does not hold" in done.stderr

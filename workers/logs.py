@@ -1,0 +1,27 @@
+"""One log, on standard error: lines for people, or JSON for collectors."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from workers.settings import Settings
+
+
+def configure(settings: Settings) -> None:
+    """Set the log up for this process. Standard output is left to what commands print."""
+    lines = settings.log_format == "json"
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info if lines else structlog.processors.StackInfoRenderer(),
+            structlog.processors.JSONRenderer() if lines else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
