@@ -17,7 +17,7 @@ from workers.effects import Effects
 from workers.errors import ApprenticeError, CannotRun
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
-from workers.github.client import integration
+from workers.github.client import SECONDS_BETWEEN_WRITES, integration
 from workers.github.tokens import Tokens
 from workers.jobs import Job, RepositoryRef
 from workers.ports import GitHub, Sandbox
@@ -104,6 +104,7 @@ def build(
     progress: Callable[[str], None] = lambda _line: None,
     flows: Mapping[type, Flow] | None = None,
     teller: Callable[[Job, ApprenticeError, Context], None] | None = None,
+    seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
 ) -> Context:
     """A context on real parts; opens the store, touches neither GitHub nor the sandbox yet."""
     store = open_store(settings.database())
@@ -115,7 +116,7 @@ def build(
         experiences=Experiences(store, embedder or MiniLM()),
         clock=clock,
         rng=rng,
-        connect=connector(settings, clock),
+        connect=connector(settings, clock, seconds_between_writes),
         progress=progress,
         flows=flows or {},
         teller=teller,
@@ -128,12 +129,19 @@ def generator(settings: WorkerSettings, key: str) -> random.Random:
     return random.Random(seed)  # noqa: S311  chooses strategies, guards nothing
 
 
-def connector(settings: WorkerSettings, clock: Clock) -> Callable[[RepositoryRef], GitHub]:
+def connector(
+    settings: WorkerSettings, clock: Clock, seconds_between_writes: float
+) -> Callable[[RepositoryRef], GitHub]:
     """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
 
     def connect(repository: RepositoryRef) -> GitHub:
         tokens = _tokens(settings, clock)
-        return GitHubRepository(settings.github_url, repository, lambda: tokens.token(repository))
+        return GitHubRepository(
+            settings.github_url,
+            repository,
+            lambda: tokens.token(repository),
+            seconds_between_writes=seconds_between_writes,
+        )
 
     return connect
 

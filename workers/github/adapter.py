@@ -11,7 +11,7 @@ from github.PullRequest import PullRequest as GitHubPull
 from github.Repository import Repository
 
 from memory.model import Actor, Permission
-from workers.github.client import client, translated
+from workers.github.client import SECONDS_BETWEEN_WRITES, client, translated
 from workers.github.threads import Threads
 from workers.jobs import RepositoryRef
 from workers.ports import Annotation, BranchHead, InlineComment, PostedComment, PullRequest, Reaction
@@ -23,12 +23,19 @@ ANNOTATIONS_A_REQUEST = 50
 class GitHubRepository:
     """Implements `workers.ports.GitHub`."""
 
-    def __init__(self, base_url: str, repository: RepositoryRef, token: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        repository: RepositoryRef,
+        token: Callable[[], str],
+        *,
+        seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
+    ) -> None:
         self._base_url = base_url
         self._ref = repository
         self._token = token
-        self._client = client(base_url, token())
-        self._repository: Repository = self._client.get_repo(repository.full_name, lazy=True)
+        self._client = client(base_url, token(), seconds_between_writes)
+        self._repository: Repository = self._client.get_repo(repository.full_name)
         self._threads = Threads(self._client.requester, repository.full_name)
 
     def token(self) -> str:

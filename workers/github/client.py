@@ -14,6 +14,8 @@ API_VERSION = "2022-11-28"
 USER_AGENT = "apprentice"
 TIMEOUT_SECONDS = 30
 READS_ONLY = frozenset({"GET", "HEAD"})
+SECONDS_BETWEEN_WRITES = 1.0
+"""What GitHub asks of clients that write."""
 
 
 def retry_of_reads() -> GithubRetry:
@@ -21,7 +23,7 @@ def retry_of_reads() -> GithubRetry:
     return GithubRetry(total=4, backoff_factor=0.5, allowed_methods=READS_ONLY, max_rate_limit_wait=60)
 
 
-def client(base_url: str, token: str) -> Github:
+def client(base_url: str, token: str, seconds_between_writes: float = SECONDS_BETWEEN_WRITES) -> Github:
     """A client that acts with one installation token."""
     return Github(
         auth=Auth.Token(token),
@@ -29,7 +31,8 @@ def client(base_url: str, token: str) -> Github:
         user_agent=USER_AGENT,
         timeout=TIMEOUT_SECONDS,
         retry=retry_of_reads(),
-        seconds_between_requests=0,  # reads need no pause; between writes PyGithub leaves the second GitHub asks for
+        seconds_between_requests=0,  # reads need no pause
+        seconds_between_writes=seconds_between_writes,
         api_version=API_VERSION,
         lazy=True,
     )

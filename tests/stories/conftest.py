@@ -1,0 +1,18 @@
+"""The town of the stories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stories import town as founding
+from tests.stories.town import Town
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Iterator[Town]:
+    """A town of the test's own."""
+    with founding.town(tmp_path) as made:
+        yield made

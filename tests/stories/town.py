@@ -1,0 +1,267 @@
+"""A town for stories: a GitHub to play with, a real web process that hears it, and a worker that does what came in.
+
+Everything is real but three things: GitHub is the playground, the worker does its jobs in the test's own thread when
+`settle` is called, and what failures look like is compared by words instead of by a language model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from socket import create_server
+
+import uvicorn
+
+from bot.app import create_app
+from bot.playground.accounts import App
+from bot.playground.maintainer import Maintainer
+from bot.playground.person import Checked, Opened, Said
+from bot.playground.server import Playground
+from memory.embed import HashedWords
+from memory.model import Sighting
+from memory.store import JobState, StoredJob, open_store
+from tests.stories.pantry import FILES
+from workers.context import Context, build
+from workers.errors import Retryable
+from workers.flows import FLOWS
+from workers.flows.telling import tell
+from workers.jobs import Poll, RepositoryRef, encode
+from workers.handover import rows
+from workers.runner import run_leased
+from workers.settings import WebSettings, WorkerSettings
+
+REPOSITORY = "kitchen/pantry"
+SECRET = "a secret for stories"
+STARTUP_SECONDS = 20.0
+MOST_ROUNDS = 20
+BOT = "apprentice[bot]"
+
+
+class Clock:
+    """The time, which a story can move on."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self._ahead
+
+    def pass_by(self, seconds: float) -> None:
+        self._ahead += timedelta(seconds=seconds)
+
+
+class Town:
+    """One repository, its people, and Apprentice at work on it.
+
+    maya is its admin, finn may write, tara may triage, olga is a stranger.
+    """
+
+    def __init__(self, playground: Playground, context: Context, clock: Clock) -> None:
+        self.playground = playground
+        self.context = context
+        self.clock = clock
+        self.progress: list[str] = []
+        self.maya, self.finn, self.tara, self.olga = (
+            Maintainer(playground, login) for login in ("maya", "finn", "tara", "olga")
+        )
+        self._said: set[int] = set()
+
+    # Time passes.
+
+    def settle(self) -> None:
+        """Deliver every webhook and do every job that is due, until nothing is left."""
+        for _ in range(MOST_ROUNDS):
+            self.playground.drain()
+            due = self.context.store.inbox.due(now=self.clock(), limit=100, resend_after=0.0)
+            if not due:
+                return
+            for job in due:
+                run_leased(self.context, job, worker="town", send=nobody)
+        raise AssertionError(f"still at work after {MOST_ROUNDS} rounds")
+
+    def later(self, seconds: float) -> None:
+        """What was postponed comes due."""
+        self.clock.pass_by(seconds)
+        self.settle()
+
+    def poll(self) -> None:
+        """Have the reactions read, as the sweeper does every few minutes."""
+        (known,) = self.context.store.repositories.all()
+        about = RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
+        self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [Poll(repository=about)]))
+        self.settle()
+
+    # What can be seen.
+
+    def issue(self, title: str, body: str, by: Maintainer | None = None, labels: Sequence[str] = ()) -> int:
+        """Open an issue (maya, if nobody else) and let the town settle; its number."""
+        number = (by or self.maya).open_issue(REPOSITORY, title, body, labels)
+        self.settle()
+        return number
+
+    def say(self, number: int, text: str, by: Maintainer | None = None) -> list[str]:
+        """Comment (maya, if nobody else), let the town settle; what the bot answers to it in the conversation."""
+        before = {each.id for each in self.maya.comments(REPOSITORY, number)}
+        (by or self.maya).comment(REPOSITORY, number, text)
+        self.settle()
+        return [readable(each.body) for each in self.answers(number) if each.id not in before]
+
+    def say_as_app(self, app: App, number: int, text: str) -> None:
+        """Another bot comments."""
+        world = self.playground.world
+        with world.lock:
+            installation = next(each for each in world.installations.values() if each.app is app)
+            ids, granted = frozenset(installation.repository_ids), dict(app.permissions)
+            token = world.issue_installation_token(installation, ids, granted)
+        connection = HTTPConnection(self.playground.url.removeprefix("http://"), timeout=60)
+        headers = {"Authorization": f"Bearer {token.value}"}
+        path = f"/repos/{REPOSITORY}/issues/{number}/comments"
+        connection.request("POST", path, json.dumps({"body": text}), headers)
+        assert connection.getresponse().status == 201
+        connection.close()
+        self.settle()
+
+    def reply(self, number: int, comment: int, text: str, by: Maintainer | None = None) -> list[str]:
+        """Answer a review comment; what the bot answers in its thread."""
+        before = {each.id for each in self.maya.review_comments(REPOSITORY, number)}
+        (by or self.maya).reply(REPOSITORY, number, comment, text)
+        self.settle()
+        found = self.maya.review_comments(REPOSITORY, number)
+        return [readable(each.body) for each in found if each.author == BOT and each.id not in before]
+
+    def answers(self, number: int) -> list[Said]:
+        """What the bot said in a conversation."""
+        return [each for each in self.maya.comments(REPOSITORY, number) if each.author == BOT]
+
+    def fixes(self, state: str = "open") -> list[Opened]:
+        """The bot's pull requests."""
+        return [each for each in self.maya.pulls(REPOSITORY, state) if each.author == BOT]
+
+    def propose(
+        self, branch: str, files: dict[str, str | bytes | None], by: Maintainer | None = None, *, draft: bool = False
+    ) -> int:
+        """Push a branch, open a pull request from it (finn, if nobody else) and let the town settle; its number."""
+        author = by or self.finn
+        author.push(REPOSITORY, branch, files, f"Work on {branch}")
+        number = author.open_pull(REPOSITORY, head=branch, title=f"Work on {branch}", draft=draft)
+        self.settle()
+        return number
+
+    def push(self, branch: str, files: dict[str, str | bytes | None], by: Maintainer | None = None) -> str:
+        """Push to a branch (finn, if nobody else) and let the town settle; the commit."""
+        sha = (by or self.finn).push(REPOSITORY, branch, files, f"More on {branch}")
+        self.settle()
+        return sha
+
+    def reviews(self, number: int) -> list[Said]:
+        return [each for each in self.maya.reviews(REPOSITORY, number) if each.author == BOT and each.body]
+
+    def remarks(self, number: int) -> list[Said]:
+        """The bot's inline comments that begin a thread."""
+        found = self.maya.review_comments(REPOSITORY, number)
+        return [each for each in found if each.author == BOT and not each.reply_to]
+
+    def checks(self, number: int) -> list[Checked]:
+        """The check runs of a pull request's head."""
+        return self.maya.checks(REPOSITORY, self.maya.pull(REPOSITORY, number).head_sha)
+
+    def sightings(self, number: int) -> list[Sighting]:
+        return self.context.store.posts.sightings(REPOSITORY, number)
+
+    def remark_on(self, number: int, rule: str) -> Said:
+        """The inline comment about the only finding of a rule."""
+        (found,) = [each for each in self.remarks(number) if f"**{rule}**" in each.body]
+        return found
+
+    def digest(self) -> str:
+        """The table's: equal when nothing was learned in between."""
+        return self.context.store.ledger.cells_digest()
+
+    def jobs(self, *ids: str) -> list[StoredJob]:
+        found = [self.context.store.inbox.job(each) for each in ids]
+        return [each for each in found if each is not None]
+
+    def count(self, state: JobState) -> int:
+        return self.context.store.inbox.counts()[state]
+
+
+def nobody(_ids: Sequence[str]) -> None:
+    """The queue of a town: jobs are found in the database by `settle`."""
+    raise Retryable("there is no queue here")
+
+
+@contextmanager
+def town(home: Path, files: dict[str, str] = FILES, **settings: object) -> Iterator[Town]:
+    """Found the town. `settings` are those of the worker that differ."""
+    clock = Clock()
+    with Playground(home / "github") as playground:
+        for login in ("kitchen", "maya", "finn", "tara", "olga"):
+            playground.add_user(login)
+        playground.add_repository(REPOSITORY, files)
+        for login, role in (("maya", "admin"), ("finn", "write"), ("tara", "triage")):
+            playground.grant(REPOSITORY, login, role)
+        app = playground.add_app("apprentice", owner="kitchen", webhook_secret=SECRET)
+        key = home / "app.pem"
+        key.write_text(app.private_key)
+        told: list[str] = []
+        given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, **settings}
+        context = build(
+            WorkerSettings(home=home, github_url=playground.url, app_id=app.id, private_key_file=key, **given),
+            embedder=HashedWords(),
+            clock=clock,
+            progress=told.append,
+            flows=FLOWS,
+            teller=tell,
+            seconds_between_writes=0.0,
+        )
+        with context.store, _web(home, clock) as url:
+            playground.set_webhook(app, f"{url}/webhook")
+            playground.install(app, REPOSITORY)
+            made = Town(playground, context, clock)
+            made.progress = told
+            yield made
+
+
+@contextmanager
+def _web(home: Path, clock: Clock) -> Iterator[str]:
+    """The web process, in a thread; the root of its address."""
+    settings = WebSettings(home=home, webhook_secret=SECRET)
+    with create_server(("127.0.0.1", 0)) as listening, open_store(settings.database()) as store:
+        app = create_app(settings, store, nobody, clock)
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="web", daemon=True)
+        thread.start()
+        deadline = time.monotonic() + STARTUP_SECONDS
+        while not server.started:
+            assert thread.is_alive() and time.monotonic() < deadline, "the web process did not start"
+            time.sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+_CHANGING = (
+    (re.compile(r"<!-- apprentice:\S+ -->"), "<!-- marker -->"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "<fingerprint>"),
+    (re.compile(r"\b[0-9a-f]{40}\b"), "<sha>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<fingerprint>"),
+    (re.compile(r"\b[0-9a-f]{16}\b"), "<decision>"),
+    (re.compile(r"\b[0-9a-f]{12}\b"), "<id>"),
+    (re.compile(r"\bin \d+ s\b"), "in <n> s"),
+)
+
+
+def readable(text: str) -> str:
+    """A text of ours without what differs from run to run."""
+    for pattern, word in _CHANGING:
+        text = pattern.sub(word, text)
+    return text
