@@ -126,6 +126,8 @@ LEDGER = {
     ''',
     "src/ledger/book.py": '''
         """A book of entries."""
+        from __future__ import annotations
+
         from dataclasses import dataclass, field
 
         from ledger.money import Money

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from workers.repair.candidates import Candidate
 
-RUNGS = ((0.15, 5.0), (0.8, 12.0), (4.0, 30.0))
+RUNGS = ((0.15, 5.0), (0.6, 12.0), (2.5, 30.0))
 """Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited."""
+
+PLACES = (0, 12, 4)
+"""So many candidates may come to each rung from below. Most that time out never end, and the first were the likeliest."""
 
 PATIENCE = 20
 """So many steps are made on one rung for each that is made on the next."""
@@ -28,10 +31,6 @@ class Step:
     candidate: Candidate
     rung: int
 
-    def above(self) -> Step | None:
-        """The same candidate with more time; None when it had the most."""
-        return Step(candidate=self.candidate, rung=self.rung + 1) if self.rung + 1 < len(RUNGS) else None
-
 
 class Ladder:
     """Iterates over steps; candidates are pulled from their source only when their turn comes."""
@@ -40,6 +39,7 @@ class Ladder:
         self._source = iter(candidates)
         self._waiting: tuple[deque[Step], ...] = tuple(deque() for _ in RUNGS)
         self._made = [0] * len(RUNGS)
+        self._places = list(PLACES)
 
     def __iter__(self) -> Iterator[Step]:
         while (step := self._next()) is not None:
@@ -49,6 +49,14 @@ class Ladder:
     def put(self, step: Step) -> None:
         """Have a step made later."""
         self._waiting[step.rung].append(step)
+
+    def climb(self, step: Step) -> bool:
+        """Have the candidate tried again with more time; false when it had the most, or no place is left above."""
+        if step.rung + 1 == len(RUNGS) or not self._places[step.rung + 1]:
+            return False
+        self._places[step.rung + 1] -= 1
+        self.put(Step(candidate=step.candidate, rung=step.rung + 1))
+        return True
 
     def left(self) -> tuple[Candidate, ...]:
         """The candidates that still wait for their turn on a higher rung, the lowest first."""

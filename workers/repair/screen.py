@@ -76,30 +76,25 @@ class Screen:
             if deadline():
                 ladder.put(step)
                 break
-            verdict = self._judge(step)
-            above = step.above()
-            if verdict is not None:
+            verdict, slow = self._judge(step)
+            if not (slow and ladder.climb(step)):
                 yield verdict
-            elif above is not None:
-                ladder.put(above)
         for candidate in ladder.left():
             yield implausible(candidate, TIMEOUT, "its tests had not ended when the time was used up")
 
-    def _judge(self, step: Step) -> Verdict | None:
-        """The verdict; None when this rung's time did not suffice and there is another one."""
+    def _judge(self, step: Step) -> tuple[Verdict, bool]:
+        """The verdict, and whether it is only that this rung's time did not suffice."""
         if self._server is None or self._baseline is None:
-            return self._judge_apart(step.candidate)
+            return self._judge_apart(step.candidate), False
         try:
             answer = self._server.ask(self._request(step, self._baseline))
         except SandboxEnded as end:
             self.test_runs += 1
             self._restart(str(end))
-            return implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
+            return implausible(step.candidate, CRASH, "it brought down the process that tries candidates"), False
         self.test_runs += answer.how != "compile"
         self.swapped += answer.how == "swap"
-        if answer.ended == "cpu" and step.above() is not None:
-            return None
-        return verdict_of(step.candidate, answer)
+        return verdict_of(step.candidate, answer), answer.ended == "cpu"
 
     def _request(self, step: Step, baseline: Baseline) -> Request:
         self._asked += 1

@@ -88,6 +88,11 @@ def plan(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
     """The swaps that turn the loaded module of code `old` into one of code `new`; raises Unswappable."""
     if old not in loaded.ran:
         raise Unswappable("the module in memory was not compiled from its source as it stands")
+    return plan_part(old, new, loaded)
+
+
+def plan_part(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
+    """The same for a part of a module that is known to be in memory as it stands."""
     swaps: list[Swap] = []
     _visit_run(old, new, loaded, swaps)
     return swaps

@@ -37,9 +37,9 @@ class Gate:
         self.trial = Trial(self._play)
 
     @pytest.hookimpl(tryfirst=True, hookwrapper=True)
-    def pytest_load_initial_conftests(self, args: list[str]) -> Iterator[None]:
+    def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> Iterator[None]:
         """Become the front here. Only forks ever get past this."""
-        if "xdist" in sys.modules:
+        if early_config.pluginmanager.hasplugin("xdist"):
             args += ["-n", "0"]
         early = _modules_under(self._opening["root"])
         if early:
@@ -75,7 +75,8 @@ class Gate:
         self._host.write({"ready": True, "unfit": warm.unfit})
         for request in iter(self._host.read, None):
             edit = Edit(self._opening["root"], request)
-            answer = edit.make() or warm.ask(edit.request)
+            edit.make()
+            answer = warm.ask(edit.request) or edit.refused()
             if answer is None:
                 side = fork(request["cpu"][1])
                 if not side.pid:
@@ -116,16 +117,20 @@ class Edit:
         self._original = self._path.read_bytes() if self._path else b""
         self.request = dict(request, original=self._original.decode())
 
-    def make(self) -> Message | None:
-        """Write it; when it does not compile, the answer that says so."""
+    def make(self) -> None:
+        """Write it."""
+        if self._path is not None:
+            _write(self._path, self.request["source"].encode())
+
+    def refused(self) -> Message | None:
+        """When it does not compile, the answer that says so."""
         if self._path is None:
             return None
         try:
-            compile(self.request["source"], self._path, "exec", dont_inherit=True)
+            compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             known = dict(BLANK, error_type=type(error).__name__, message=str(error))
             return told(Child(known, "answered", 0.0), "compile", self.request)
-        _write(self._path, self.request["source"].encode())
         return None
 
     def undo(self) -> None:

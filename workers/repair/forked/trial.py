@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
+from _pytest.assertion import util
 
 from .children import BLANK, Message
 
@@ -46,6 +47,11 @@ class Trial:
         yield
         if call.excinfo is not None and not self._error[0]:
             self._error = (call.excinfo.type.__name__, str(call.excinfo.value)[:1000])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """Spare a failing assert the comparison of its operands in words, which costs more than most tests."""
+        util._reprcompare = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note how each phase of a test ended."""

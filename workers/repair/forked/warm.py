@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from .children import Line, Message, in_child, told
-from .codeswap import Loaded, Recorder, Swap, Unswappable, plan
+from .codeswap import Loaded, Recorder, Swap, Unswappable
+from .sources import Source
 from .trial import Trial
 
 
@@ -23,6 +24,8 @@ class Collecting:
         self._root = root
         self._line = line
         self._recorder = Recorder()
+        self._loaded: dict[str, Loaded] = {}
+        self._sources: dict[str, Source] = {}
 
     def start(self) -> None:
         """Watch from here on. Nothing of the project may have been imported yet."""
@@ -31,22 +34,22 @@ class Collecting:
     def play(self, session: pytest.Session, trial: Trial) -> None:
         """Say whether what was collected will do, and serve."""
         whole = self._recorder.stop()
-        loaded = self._recorder.loaded(self._root)
+        self._loaded = self._recorder.loaded(self._root)
         self._line.write({"unfit": _unfit(session, trial, whole)})
         gc.collect()
         gc.freeze()
         for request in iter(self._line.read, None):
-            self._line.write(self._answer(request, session, trial, loaded))
+            self._line.write(self._answer(request, session, trial))
         os._exit(0)
 
     def give_up(self, trouble: str) -> None:
         """Say that nothing was collected."""
         self._line.write({"unfit": trouble})
 
-    def _answer(self, request: Message, session: pytest.Session, trial: Trial, loaded: dict[str, Loaded]) -> Message:
+    def _answer(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
         """Try an edit in a fork; `how` is empty when it cannot be swapped in."""
         try:
-            swaps = self._swaps(request, loaded)
+            swaps = self._swaps(request)
         except Unswappable as reason:
             return {"how": "", "message": str(reason)}
 
@@ -59,13 +62,13 @@ class Collecting:
         _forget_output()
         return told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
 
-    def _swaps(self, request: Message, loaded: dict[str, Loaded]) -> list[Swap]:
-        path = Path(self._root, request["path"])
-        found = loaded.get(str(path.resolve()))
-        if not request["path"] or found is None:
+    def _swaps(self, request: Message) -> list[Swap]:
+        path = str(Path(self._root, request["path"]).resolve())
+        if not request["path"] or path not in self._loaded:
             return []  # nothing edited, or never imported: whoever imports it reads the edited file
-        old, new = (compile(request[text], path, "exec", dont_inherit=True) for text in ("original", "source"))
-        return plan(old, new, found)
+        if path not in self._sources:
+            self._sources[path] = Source(path, request["original"], self._loaded[path])
+        return self._sources[path].swaps(request["source"])
 
 
 def _unfit(session: pytest.Session, trial: Trial, whole: bool) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from workers.repair.forked.codeswap import Recorder, Unswappable, fingerprint, plan
+from workers.repair.forked.codeswap import Recorder, Swap, Unswappable, fingerprint, plan
+from workers.repair.forked.sources import Source
 
 SOURCE = '''
 import functools
@@ -66,7 +68,7 @@ def loaded_module(tmp_path: Path, source: str = SOURCE) -> tuple[types.ModuleTyp
 
 
 def swap(tmp_path: Path, old: str, new: str) -> types.ModuleType:
-    """Load SOURCE under a recorder, then apply the plan for one edit of it."""
+    """Load SOURCE under a recorder, then apply the plan for one edit of it, which is the same by either way."""
     assert old in SOURCE
     module, path = loaded_module(tmp_path)
     code = compile(SOURCE, path, "exec", dont_inherit=True)
@@ -77,9 +79,26 @@ def swap(tmp_path: Path, old: str, new: str) -> types.ModuleType:
     assert recorder.stop()
     sys.setprofile(before)
     found = recorder.loaded(str(tmp_path))[str(path)]
-    for function, changed in plan(code, compile(SOURCE.replace(old, new), path, "exec", dont_inherit=True), found):
+    edited = SOURCE.replace(old, new)
+    whole = planned(lambda: plan(code, compile(edited, path, "exec", dont_inherit=True), found))
+    part = planned(lambda: Source(str(path), SOURCE, found).swaps(edited))
+    assert comparable(part) == comparable(whole)
+    if whole is None:
+        raise Unswappable
+    for function, changed in whole:
         function.__code__ = changed
     return module
+
+
+def planned(make: Callable[[], list[Swap]]) -> list[Swap] | None:
+    try:
+        return make()
+    except (Unswappable, SyntaxError):
+        return None
+
+
+def comparable(swaps: list[Swap] | None) -> list[tuple[int, object, int]] | None:
+    return swaps and [(id(function), fingerprint(code), code.co_firstlineno) for function, code in swaps]
 
 
 def test_a_function_that_has_not_run_is_exchanged(tmp_path: Path) -> None:
@@ -128,6 +147,8 @@ def test_lines_may_move(tmp_path: Path) -> None:
         ("function(value) + function(value)", "value"),
         ("yield 2", "yield 3"),
         ("class Shop:", "class Shop(dict):"),
+        ("return value * RATE", "return value *"),
+        ("    yield 2\n", "    yield 2\n\nextra = 1\n"),
     ],
 )
 def test_what_took_part_in_the_import_is_not_exchanged(tmp_path: Path, old: str, new: str) -> None:

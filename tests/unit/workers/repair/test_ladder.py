@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memory.model import EditShape
 from workers.repair.candidates import Candidate
-from workers.repair.ladder import PATIENCE, RUNGS, Ladder, Step, cap
+from workers.repair.ladder import PATIENCE, PLACES, RUNGS, Ladder, Step, cap
 
 
 def candidate(name: str) -> Candidate:
@@ -28,9 +28,8 @@ def climbed(names: list[str], slow: set[str]) -> list[tuple[str, int]]:
     made = []
     for step in ladder:
         made.append((step.candidate.source, step.rung))
-        above = step.above()
-        if step.candidate.source in slow and above is not None:
-            ladder.put(above)
+        if step.candidate.source in slow:
+            ladder.climb(step)
     return made
 
 
@@ -74,7 +73,15 @@ def test_those_that_still_wait_are_known() -> None:
 
 def test_the_top_has_no_step_above() -> None:
     """What times out with the most time has timed out."""
-    assert Step(candidate=candidate("a"), rung=len(RUNGS) - 1).above() is None
+    assert not Ladder([]).climb(Step(candidate=candidate("a"), rung=len(RUNGS) - 1))
+
+
+def test_only_the_first_that_time_out_climb() -> None:
+    """Where every edit loops for ever, the later ones are given up at once."""
+    names = [str(number) for number in range(PLACES[1] + 3)]
+    made = climbed(names, slow=set(names))
+    assert [name for name, rung in made if rung == 1] == names[: PLACES[1]]
+    assert [name for name, rung in made if rung == 2] == names[: PLACES[2]]
 
 
 def test_a_cap_is_a_floor_or_a_multiple() -> None:

@@ -1,0 +1,88 @@
+"""Loaded source files, and the quickest way to tell what an edit of one means for the functions in memory."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import inspect
+import operator
+from types import CodeType
+from typing import NamedTuple
+
+from .codeswap import Loaded, Swap, Unswappable, plan, plan_part
+
+FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+"""The flags that __future__ imports leave in a module's co_flags, in this version of Python."""
+
+
+class Segment(NamedTuple):
+    """Lines `first`..`last` (from 1) of a top-level function or class, decorators included."""
+
+    first: int
+    last: int
+
+
+class Source:
+    """One file that is in memory. Most edits lie within one top-level definition; then only that one is compiled."""
+
+    def __init__(self, path: str, text: str, loaded: Loaded) -> None:
+        self._path = path
+        self._loaded = loaded
+        self._code = compile(text.encode(), path, "exec", dont_inherit=True)
+        self._lines = text.split("\n")
+        self._segments = _segments(text)
+        if self._code not in loaded.ran:
+            self._segments = []
+
+    def swaps(self, edited: str) -> list[Swap]:
+        """What turns the functions in memory into those of the edited text; raises Unswappable."""
+        lines = edited.split("\n")
+        longer = len(lines) - len(self._lines)
+        segment = self._around(lines)
+        try:
+            if segment is None:
+                new = compile(edited.encode(), self._path, "exec", dont_inherit=True)
+                return plan(self._code, new, self._loaded)
+            pair = (self._lines[segment.first - 1 : segment.last], lines[segment.first - 1 : segment.last + longer])
+            old_code, new_code = (self._compiled(segment, part) for part in pair)
+        except (SyntaxError, ValueError) as error:
+            raise Unswappable(str(error)) from error
+        return plan_part(old_code, new_code, self._loaded)
+
+    def _around(self, lines: list[str]) -> Segment | None:
+        """The definition that holds every changed line."""
+        head = _common_start(self._lines, lines)
+        tail = min(_common_start(self._lines[::-1], lines[::-1]), min(len(lines), len(self._lines)) - head)
+        first, last = head + 1, len(self._lines) - tail
+        return next((s for s in self._segments if s.first <= first and last <= s.last and first <= s.last), None)
+
+    def _compiled(self, segment: Segment, lines: list[str]) -> CodeType:
+        """A part of the module as if it stood alone, on the lines where it stands."""
+        text = "\n" * (segment.first - 1) + "\n".join(lines) + "\n"
+        flags = self._code.co_flags & FUTURES & ~inspect.CO_NESTED
+        code: CodeType = compile(text, self._path, "exec", flags=flags, dont_inherit=True)
+        return code
+
+
+def _segments(text: str) -> list[Segment]:
+    """The top-level definitions; none where lines are not what they seem, as a lone carriage return ends one too."""
+    if "\r" in text.replace("\r\n", "") or text.startswith("\ufeff"):
+        return []
+    found = []
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found.append(Segment(first, node.end_lineno or node.lineno))
+    return found
+
+
+def _common_start(one: list[str], other: list[str]) -> int:
+    count = 0
+    for left, right in zip(one, other):  # noqa: B905 - strict= came with 3.10; the shorter one ends it
+        if left != right:
+            break
+        count += 1
+    return count
