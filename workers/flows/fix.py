@@ -12,7 +12,8 @@ import msgspec
 from memory.model import Attempt, Post, PostKind, Task, TaskKind
 from workers import comments
 from workers.context import Context
-from workers.flows.asking import actor_of, may_command
+from workers.errors import CannotRun
+from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.patches import apply_unified, parse_diff
@@ -45,18 +46,13 @@ def run(job: Fix, context: Context) -> Sequence[Job]:
         return ()
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
-        _refuse(job, context, github)
+        if job.commanded:
+            refuse(job, context, github)
         return ()
     case = _open(job, context, github)
     repaired = _known(case, context) or _repair(case, context)
     _publish(case, repaired, context)
     return ()
-
-
-def _refuse(job: Fix, context: Context, github: GitHub) -> None:
-    if job.commanded:
-        key = f"{context.job_id}:outsider"
-        _say(job.issue, comments.outsider(job.actor.login, key=key), key, context, github)
 
 
 def _open(job: Fix, context: Context, github: GitHub) -> Case:
@@ -98,13 +94,20 @@ def _repair(case: Case, context: Context) -> Repaired:
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
         for path, content in case.added_tests.items():
-            target = tree / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            _add(tree, path, content)
         project = discover(tree, python=context.settings.python, test_command=None)
         repaired = repair(case.task, project, context.for_task(f"repair:{case.task.number}").toolbox())
     context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
     return repaired
+
+
+def _add(tree: Path, path: str, content: bytes) -> None:
+    """Write a file into an exported tree, never through a link that the repository planted."""
+    target = tree / path
+    if any(part.is_symlink() for part in (target, *target.parents) if part.is_relative_to(tree)):
+        raise CannotRun(f"{path} leads through a symbolic link; the test of this issue has no place in the repository")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
 
 
 def _publish(case: Case, repaired: Repaired, context: Context) -> None:
@@ -121,7 +124,9 @@ def _publish(case: Case, repaired: Repaired, context: Context) -> None:
             )
             _answer(case, text, repaired, context)
         case RepairStatus.NOTHING_FAILING:
-            text = comments.nothing_failing(case.task.sha, repaired.tests, key=case.key("answer"))
+            text = comments.nothing_failing(
+                case.task.sha, repaired.tests, bot_name=context.settings.bot_name, key=case.key("answer")
+            )
             _answer(case, text, repaired, context)
 
 
@@ -141,7 +146,14 @@ def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
             head=branch,
             base=case.branch,
             title=comments.fix_title(failure, path),
-            body=comments.fix_body(failure, attempt, issue=case.job.issue, key=case.key("pull")),
+            body=comments.fix_body(
+                failure,
+                attempt,
+                issue=case.job.issue,
+                closes=not case.job.pull,
+                bot_name=context.settings.bot_name,
+                key=case.key("pull"),
+            ),
         ),
         find=lambda: case.github.find_pull(head=branch),
     )
@@ -158,18 +170,10 @@ def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
 
 
 def _answer(case: Case, text: str, repaired: Repaired, context: Context) -> None:
-    comment = _say(case.job.issue, text, case.key("answer"), context, case.github)
+    comment = say(case.job.issue, text, case.key("answer"), context, case.github)
     decisions = tuple(attempt.decision_id for attempt in repaired.attempts[-1:])
     if decisions:
         context.store.posts.add(_post(case, PostKind.ISSUE_COMMENT, case.job.issue, comment, decisions, context))
-
-
-def _say(number: int, text: str, key: str, context: Context, github: GitHub) -> int:
-    return context.effects.once(
-        key,
-        make=lambda: github.comment(number, text),
-        find=lambda: github.find_comment(number, comments.marker(key)),
-    )
 
 
 def _post(
