@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from memory.embed import Embedder, MiniLM
@@ -14,13 +14,14 @@ from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.store import Store, open_store
 from workers.effects import Effects
-from workers.errors import ApprenticeError, CannotRun
+from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
-from workers.github.client import SECONDS_BETWEEN_WRITES, integration
+from workers.github.client import SECONDS_BETWEEN_WRITES, app_of
+from workers.github.hook import GitHubHook
 from workers.github.tokens import Tokens
 from workers.jobs import Job, RepositoryRef
-from workers.ports import GitHub, Sandbox
+from workers.ports import AppHook, GitHub, Sandbox
 from workers.repair.episode import Toolbox
 from workers.runner import Flow
 from workers.sandbox.choice import open_sandbox
@@ -46,6 +47,7 @@ class Context:
     rng: random.Random
     connect: Callable[[RepositoryRef], GitHub]
     progress: Callable[[str], None]
+    hook: Callable[[], AppHook | None]
     flows: Mapping[type, Flow] = field(default_factory=dict)
     teller: Callable[[Job, ApprenticeError, Context], None] | None = None
     job_id: str = ""
@@ -118,6 +120,7 @@ def build(
         rng=rng,
         connect=connector(settings, clock, seconds_between_writes),
         progress=progress,
+        hook=lambda: _hook(settings),
         flows=flows or {},
         teller=teller,
     )
@@ -134,23 +137,19 @@ def connector(
 ) -> Callable[[RepositoryRef], GitHub]:
     """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
 
+    tokens = cache(lambda: Tokens(app_of(settings), clock))
+
     def connect(repository: RepositoryRef) -> GitHub:
-        tokens = _tokens(settings, clock)
         return GitHubRepository(
             settings.github_url,
             repository,
-            lambda: tokens.token(repository),
+            lambda: tokens().token(repository),
             seconds_between_writes=seconds_between_writes,
         )
 
     return connect
 
 
-def _tokens(settings: WorkerSettings, clock: Clock) -> Tokens:
-    if not settings.app_id or settings.private_key_file is None:
-        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
-    try:
-        key = settings.private_key_file.read_text()
-    except OSError as error:
-        raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
-    return Tokens(integration(settings.github_url, settings.app_id, key), clock)
+def _hook(settings: WorkerSettings) -> AppHook | None:
+    """The App's webhook log; None where no App is configured."""
+    return GitHubHook(app_of(settings)) if settings.app_id else None

@@ -94,6 +94,10 @@ class Poll(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
     repository: RepositoryRef
 
 
+class Reconcile(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
+    """Ask GitHub what it tried to deliver and we never stored, and have it sent again (GitHub does not by itself)."""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     """Reply to a command that needs no work: why, help, or one that was not understood.
 
@@ -112,7 +116,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     review_comment: bool = False
 
 
-Job = Fix | Review | Feedback | Track | Poll | Answer
+RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer
+"""Work on one repository."""
+
+Job = RepositoryJob | Reconcile
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -146,6 +147,26 @@ class Annotation:
     level: str
     message: str
     title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookDelivery:
+    """One attempt of GitHub to deliver a webhook. A redelivery has a new id and the same `guid`."""
+
+    id: int
+    guid: str
+    event: str
+    delivered_at: datetime
+
+
+class AppHook(Protocol):
+    """The App's own webhook, as GitHub keeps its log: three days."""
+
+    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
+        """What GitHub tried to deliver since then, newest first."""
+        ...
+
+    def redeliver(self, delivery_id: int) -> None: ...
 
 
 class GitHub(Protocol):

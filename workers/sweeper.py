@@ -13,7 +13,7 @@ import structlog
 from memory.store import Store, StoreError, open_store
 from workers.errors import Retryable
 from workers.handover import Send, hand_over, rows
-from workers.jobs import Poll, RepositoryRef
+from workers.jobs import Poll, Reconcile, RepositoryRef
 from workers.queue import depth, make_celery, send
 from workers.settings import WorkerSettings
 
@@ -34,7 +34,10 @@ def sweep(store: Store, send: Send, now: datetime, *, resend_after: float = RESE
 
 
 def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
-    """One Poll for each repository with something to watch, at most one in `every` seconds; returns how many are new."""
+    """One Poll for each repository with something to watch, and one look for lost webhooks, in each `every` seconds.
+
+    Returns how many jobs are new.
+    """
     slot = int(now.timestamp() // every)
     watched = frozenset(store.posts.repositories_watched())
     polls = [
@@ -42,7 +45,7 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
         for known in store.repositories.all()
         if known.full_name in watched
     ]
-    return store.inbox.enqueue(rows(f"poll:{slot}", polls), now=now) if polls else 0
+    return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, Reconcile()]), now=now)
 
 
 def run_sweeper(settings: WorkerSettings) -> None:

@@ -125,6 +125,15 @@ class Inbox:
         with self.database.reading() as connection:
             return connection.execute(select(func.count()).select_from(deliveries)).scalar_one()
 
+    def unknown_deliveries(self, ids: Sequence[str]) -> set[str]:
+        """Those of these deliveries that were never stored."""
+        with self.database.reading() as connection:
+            known: set[str] = set()
+            for start in range(0, len(ids), 500):
+                query = select(deliveries.c.id).where(deliveries.c.id.in_(ids[start : start + 500]))
+                known |= set(connection.execute(query).scalars())
+        return set(ids) - known
+
     def oldest_ready(self, now: datetime) -> datetime | None:
         """Since when the job that has waited longest could have been leased; None when none is waiting."""
         query = select(func.min(jobs.c.run_after)).where(jobs.c.state == JobState.READY, jobs.c.run_after <= now)

@@ -9,6 +9,7 @@ import requests.exceptions
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
 
 from workers.errors import CannotRun, Retryable
+from workers.settings import WorkerSettings
 
 API_VERSION = "2022-11-28"
 USER_AGENT = "apprentice"
@@ -49,6 +50,17 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
         seconds_between_requests=0,
         api_version=API_VERSION,
     )
+
+
+def app_of(settings: WorkerSettings) -> GithubIntegration:
+    """The App that the settings name; raises CannotRun when they name none, or its key cannot be read."""
+    if not settings.app_id or settings.private_key_file is None:
+        raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
+    try:
+        key = settings.private_key_file.read_text()
+    except OSError as error:
+        raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
+    return integration(settings.github_url, settings.app_id, key)
 
 
 @contextmanager

@@ -1,0 +1,82 @@
+"""Webhooks that never arrived are asked for again, through the real PyGithub and the playground's delivery log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.playground.accounts import App
+from bot.playground.server import Playground
+from memory.embed import HashedWords
+from workers.context import Context, build
+from workers.flows import reconcile
+from workers.jobs import Reconcile
+from workers.settings import WorkerSettings, load
+
+NOBODY = "http://127.0.0.1:9/webhook"
+
+
+@pytest.fixture
+def playground() -> Iterator[Playground]:
+    with Playground() as running:
+        running.add_user("ada")
+        running.add_repository("ada/engine", {"README.md": "# engine\n"})
+        yield running
+
+
+@pytest.fixture
+def app(playground: Playground) -> App:
+    made = playground.add_app("apprentice", owner="ada", webhook_url=NOBODY, webhook_secret="s" * 20)
+    playground.install(made, "ada/engine")
+    playground.drain()
+    return made
+
+
+def later(playground: Playground, app: App, home: Path) -> Context:
+    """A context for which an hour has passed since the webhooks were tried."""
+    key = home / "key.pem"
+    key.write_text(app.private_key)
+    settings = load(WorkerSettings, home=home, github_url=playground.url, app_id=app.id, private_key_file=key)
+    return build(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+
+
+def tried(playground: Playground) -> list[str]:
+    playground.drain()
+    return [delivery.notice.guid for delivery in playground.world.deliveries]
+
+
+def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: App, tmp_path: Path) -> None:
+    """Each lost delivery is sent once more under the same id."""
+    before = tried(playground)
+    assert before
+    assert reconcile.run(Reconcile(), later(playground, app, tmp_path)) == ()
+    assert sorted(tried(playground)) == sorted(before * 2)
+
+
+def test_what_was_stored_is_left_alone(playground: Playground, app: App, tmp_path: Path) -> None:
+    """A delivery that reached the database is not asked for, however GitHub saw it end."""
+    context, before = later(playground, app, tmp_path), tried(playground)
+    for guid in before:
+        context.store.inbox.record_delivery(delivery_id=guid, event="ping", received_at=context.clock())
+    reconcile.run(Reconcile(), context)
+    assert tried(playground) == before
+
+
+def test_what_is_on_its_way_is_left_alone(playground: Playground, app: App, tmp_path: Path) -> None:
+    """A delivery of this minute may still arrive by itself."""
+    key = tmp_path / "key.pem"
+    key.write_text(app.private_key)
+    settings = load(WorkerSettings, home=tmp_path, github_url=playground.url, app_id=app.id, private_key_file=key)
+    before = tried(playground)
+    reconcile.run(Reconcile(), build(settings, embedder=HashedWords()))
+    assert tried(playground) == before
+
+
+def test_without_an_app_there_is_nothing_to_ask(tmp_path: Path) -> None:
+    """A machine that is used locally alone asks GitHub nothing."""
+    context = build(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
+    assert context.hook() is None
+    assert reconcile.run(Reconcile(), context) == ()
