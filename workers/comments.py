@@ -1,7 +1,7 @@
 """Every sentence that people read on GitHub. Pure: values in, Markdown out.
 
-Whatever is quoted here was written by somebody else, so it goes through `code` or `plain`, which keep it from
-mentioning people, closing issues, running slash commands or breaking out of its fence.
+Whatever is quoted here was written by somebody else, so it goes through `code`, `name`, `plain` or `words`, which keep
+it from mentioning people, closing issues, running slash commands or breaking out of its place.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from memory.model import Attempt, AttemptOutcome, Failure, Finding, Proof, Severity, Signal
+from workers.markdown import code, name, plain, words
 from workers.patches import fence
-from workers.redaction import redact
 
 SHOWN_TESTS = 5
 SHOWN_FINDINGS = 20
-MESSAGE_LENGTH = 300
-ZERO_WIDTH_SPACE = "\u200b"
 
 _MARKER = re.compile(r"<!-- apprentice:(\S+) -->")
-_CLOSING = re.compile(r"\b(clos(?:e|es|ed)|fix(?:es|ed)?|resolv(?:e|es|ed))(\s+#)", re.IGNORECASE)
 
 
 def marker(key: str) -> str:
@@ -28,29 +25,9 @@ def marker(key: str) -> str:
 
 
 def marked(body: str) -> str:
-    """The key in the marker of one of our comments, empty where there is none."""
-    found = _MARKER.search(body)
-    return found[1] if found else ""
-
-
-def plain(text: str) -> str:
-    """Somebody's words on one line: nobody is mentioned, nothing closed, no command begun, no markup hidden."""
-    line = " ".join(redact(text).split())[:MESSAGE_LENGTH]
-    line = line.replace("<", "&lt;").replace("@", f"@{ZERO_WIDTH_SPACE}").replace("`", "'")
-    line = _CLOSING.sub(rf"\1{ZERO_WIDTH_SPACE}\2", line)
-    return ZERO_WIDTH_SPACE + line if line.startswith("/") else line
-
-
-def code(text: str, language: str = "") -> str:
-    """Somebody's text in a fence that it cannot close."""
-    text = redact(text)
-    mark = fence(text)
-    return f"{mark}{language}\n{text.rstrip()}\n{mark}"
-
-
-def name(text: str) -> str:
-    """A path, test or rule inside a sentence."""
-    return f"`{plain(text)}`"
+    """The key in the marker of one of our comments, empty where there is none. Ours is the last: code may hold others."""
+    found: list[str] = _MARKER.findall(body)
+    return found[-1] if found else ""
 
 
 # --- repair -------------------------------------------------------------------------------------------------------
@@ -58,22 +35,22 @@ def name(text: str) -> str:
 
 def fix_title(failure: Failure, path: str) -> str:
     """The title of a pull request that repairs a failure."""
-    return f"Fix {plain(failure.error_type)} in {plain(path)}"
+    return f"Fix {words(failure.error_type)} in {words(path)}"
 
 
 def fix_commit(failure: Failure, path: str, issue: int) -> str:
     """The message of the commit that carries a repair."""
-    tests = "\n".join(f"- {test}" for test in failure.failing_tests[:SHOWN_TESTS])
-    return f"Fix {failure.error_type} in {path}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
+    tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
+    return f"{fix_title(failure, path)}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
 
 
-def fix_body(failure: Failure, attempt: Attempt, *, issue: int, key: str) -> str:
-    """The body of a pull request that repairs a failure, with its proof."""
+def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bot_name: str, key: str) -> str:
+    """The body of a pull request that repairs a failure, with its proof. Merging it closes the issue when it `closes`."""
     proof = attempt.proof
     assert proof is not None, "only a proven attempt is published"
     return "\n".join(
         [
-            f"Fixes #{issue}.",
+            f"{'Fixes' if closes else 'For'} #{issue}.",
             "",
             f"**What failed:** {_failure_line(failure)}",
             "",
@@ -86,7 +63,7 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, key: str) -> str
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
                 f"{_count(attempt.candidates, 'candidate')} tried). Decision {name(attempt.decision_id)}; "
-                f"ask `@apprentice why {attempt.decision_id}` for the reasons."
+                f"ask `@{bot_name} why {attempt.decision_id}` for the reasons."
             ),
             "",
             "Merging teaches me that this kind of edit is wanted here, closing that it is not.",
@@ -98,8 +75,9 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, key: str) -> str
 def fix_published(pull: int, attempt: Attempt, *, key: str) -> str:
     """The answer in the conversation that asked for a repair."""
     assert attempt.proof is not None, "only a proven attempt is published"
+    fixed = len(attempt.proof.passed_after)
     return (
-        f"I opened #{pull}: {_count(len(attempt.proof.passed_after), 'failing test')} now pass, "
+        f"I opened #{pull}: {_count(fixed, 'failing test')} now {'passes' if fixed == 1 else 'pass'}, "
         f"and so does the rest of the suite ({attempt.proof.suite.passed} passed, "
         f"run {attempt.proof.repeats}×).\n{marker(key)}"
     )
@@ -142,12 +120,12 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
     )
 
 
-def nothing_failing(sha: str, tests: int, *, key: str) -> str:
+def nothing_failing(sha: str, tests: int, *, bot_name: str, key: str) -> str:
     """What is said when the suite is green."""
     return (
         f"All {tests} tests pass at {sha[:12]}, so there is nothing for me to reproduce. "
         "Add a failing test, here in a ```` ```python ```` block or in the repository, and ask again: "
-        f"`@apprentice fix`.\n{marker(key)}"
+        f"`@{bot_name} fix`.\n{marker(key)}"
     )
 
 
@@ -168,7 +146,8 @@ def _failure_line(failure: Failure) -> str:
     tests = ", ".join(name(test) for test in failure.failing_tests[:SHOWN_TESTS])
     more = len(failure.failing_tests) - SHOWN_TESTS
     rest = f" and {more} more" if more > 0 else ""
-    return f"{name(failure.error_type)} {plain(failure.message)} in {tests}{rest}"
+    message = f" {name(failure.message)}" if failure.message.strip() else ""
+    return f"{name(failure.error_type)}{message} in {tests}{rest}"
 
 
 def _proof_lines(proof: Proof) -> list[str]:
@@ -200,16 +179,14 @@ ANNOTATION_LEVELS = {
 }
 
 
-def finding_comment(finding: Finding, *, with_suggestion: bool, reason: str) -> str:
+def finding_comment(finding: Finding, *, with_suggestion: bool, reason: str, bot_name: str) -> str:
     """One inline comment."""
     lines = [f"**{plain(finding.rule)}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"]
     if with_suggestion and finding.suggestion is not None:
-        replacement = finding.suggestion.replacement.rstrip("\n")
-        mark = fence(replacement)
-        lines += ["", f"{mark}suggestion", replacement, mark, _suggestion_proof(finding.suggestion.proof)]
+        lines += ["", _suggestion(finding.suggestion.replacement), _suggestion_proof(finding.suggestion.proof)]
     lines += [
         "",
-        f"<sub>{plain(reason)} · `@apprentice why {finding.fingerprint[:12]}`</sub>",
+        f"<sub>{plain(reason)} · `@{bot_name} why {finding.fingerprint[:12]}`</sub>",
         marker(finding.fingerprint),
     ]
     return "\n".join(lines)
@@ -217,14 +194,21 @@ def finding_comment(finding: Finding, *, with_suggestion: bool, reason: str) -> 
 
 def annotation_message(finding: Finding) -> str:
     """A finding in the check run's own list."""
-    return plain(finding.message)
+    return words(finding.message)
+
+
+def _suggestion(replacement: str) -> str:
+    """The block that GitHub can commit: whole lines, and none at all where lines are to go."""
+    mark = fence(replacement)
+    end = "\n" if replacement and not replacement.endswith("\n") else ""
+    return f"{mark}suggestion\n{replacement}{end}{mark}"
 
 
 def _suggestion_proof(proof: Proof | None) -> str:
     if proof is None:
         return ""
     return (
-        f"<sub>Applied and tested: {_count(proof.suite.passed, 'covering test')} passed before and after "
+        f"<sub>Applied and tested: {_count(proof.suite.passed, 'test')} passed before and after "
         f"({name(proof.command)}).</sub>"
     )
 
@@ -235,25 +219,36 @@ def review_body(
     inline: int,
     summary: Sequence[Finding],
     held: int,
+    repeated: int,
     resolved: int,
     coverage: Mapping[str, str],
+    untested: bool,
+    bot_name: str,
     key: str,
 ) -> str:
     """The text above a review's comments. `coverage` maps files that were not fully read to the reason."""
-    lines = [f"Reviewed {sha[:12]}: {_count(inline, 'comment')} below."]
+    said = f"{_count(inline, 'comment')} below" if inline else "nothing to say beside the code"
+    lines = [f"Reviewed {sha[:12]}: {said}."]
     if summary:
         lines += ["", "**Also seen**", "", *(_summary_line(f) for f in summary[:SHOWN_FINDINGS])]
         if len(summary) > SHOWN_FINDINGS:
             lines.append(f"- and {len(summary) - SHOWN_FINDINGS} more in the check run")
+    if repeated:
+        lines += ["", f"{_count(repeated, 'finding')} said in an earlier round and still there."]
     if resolved:
         lines += ["", f"{_count(resolved, 'earlier finding')} no longer there; the threads are closed."]
     if held:
         lines += ["", f"{_count(held, 'finding')} held back because the like was not wanted here before."]
+    if untested:
+        lines += [
+            "",
+            f"No test was run, because this comes from a fork; `@{bot_name} review` by a maintainer has them run.",
+        ]
     if coverage:
         lines += ["", "**Not read**", "", *(f"- {name(path)}: {plain(why)}" for path, why in coverage.items())]
     lines += [
         "",
-        "React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.",
+        f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
         marker(key),
     ]
     return "\n".join(lines)
@@ -268,17 +263,27 @@ def check_title(*, findings: int, unread: int) -> str:
     return ", ".join(parts)
 
 
-def check_summary(*, read: int, coverage: Mapping[str, str], repeated: int) -> str:
+def check_summary(*, read: int, coverage: Mapping[str, str], repeated: int, held: int, untested: bool) -> str:
     """The check run's text: what was read and what was not."""
     lines = [f"{_count(read, 'file')} read."]
     if repeated:
         lines.append(f"{_count(repeated, 'finding')} said in an earlier round, not repeated.")
+    if held:
+        lines.append(f"{_count(held, 'finding')} held back because the like was not wanted here before.")
+    if untested:
+        lines.append("No test was run, because this comes from a fork.")
     lines += [f"- not read: {name(path)}: {plain(why)}" for path, why in coverage.items()]
     return "\n".join(lines)
 
 
 def _summary_line(finding: Finding) -> str:
     return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}"
+
+
+def overtaken(*, closed: bool, key: str) -> str:
+    """The answer to a command to review what is no longer there to be reviewed."""
+    why = "it is closed" if closed else "it was pushed to since you asked; ask again"
+    return f"I did not review this pull request: {why}.\n{marker(key)}"
 
 
 # --- conversation -------------------------------------------------------------------------------------------------
@@ -313,7 +318,8 @@ def help_text(bot_name: str, *, key: str) -> str:
 def misunderstood(problem: str, suggestion: str, bot_name: str, *, key: str) -> str:
     """The answer to a command that does not exist."""
     hint = f"Did you mean `@{bot_name} {suggestion}`?" if suggestion else f"Try `@{bot_name} help`."
-    return f"{plain(problem)} {hint}\n{marker(key)}"
+    said = plain(problem)
+    return f"{said[:1].upper()}{said[1:]}. {hint}\n{marker(key)}"
 
 
 def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str, key: str) -> str:
@@ -340,6 +346,8 @@ def why(explanation: str, *, key: str) -> str:
 
 def unknown_decision(reference: str, *, key: str) -> str:
     """The answer to `why` about something that was never decided."""
+    if not reference:
+        return f"I have decided nothing here yet. Ask with an id: they stand at the foot of what I post.\n{marker(key)}"
     return (
         f"I know no decision or finding {name(reference)}. "
         f"The ids stand at the foot of my comments and pull requests.\n{marker(key)}"

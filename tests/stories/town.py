@@ -32,8 +32,8 @@ from workers.context import Context, build
 from workers.errors import Retryable
 from workers.flows import FLOWS
 from workers.flows.telling import tell
-from workers.jobs import Poll, RepositoryRef, encode
 from workers.handover import rows
+from workers.jobs import Poll, RepositoryRef
 from workers.runner import run_leased
 from workers.settings import WebSettings, WorkerSettings
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memory.explain import explain
 from workers import comments
 from workers.context import Context
-from workers.flows.asking import actor_of, may_command
+from workers.flows.asking import actor_of, may_command, refuse
 from workers.jobs import Answer, Job
 from workers.ports import GitHub
 
@@ -15,8 +15,11 @@ from workers.ports import GitHub
 def run(job: Answer, context: Context) -> Sequence[Job]:
     """Reply once, where the command was given."""
     github = context.connect(job.repository)
+    if not may_command(github, actor_of(job.actor)):
+        refuse(job, context, github)
+        return ()
     key = f"{context.job_id}:answer"
-    text = _text(job, context, github, key)
+    text = _text(job, context, key)
     context.effects.once(
         key,
         make=lambda: _reply(job, github, text),
@@ -25,10 +28,8 @@ def run(job: Answer, context: Context) -> Sequence[Job]:
     return ()
 
 
-def _text(job: Answer, context: Context, github: GitHub, key: str) -> str:
+def _text(job: Answer, context: Context, key: str) -> str:
     bot_name = context.settings.bot_name
-    if not may_command(github, actor_of(job.actor)):
-        return comments.outsider(job.actor.login, key=key)
     if job.problem:
         return comments.misunderstood(job.problem, job.suggestion, bot_name, key=key)
     if job.command == "why":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from memory.model import Actor, Permission
-from workers.jobs import Account
+from workers import comments
+from workers.context import Context
+from workers.jobs import Account, Answer, Fix, Review
 from workers.ports import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
@@ -12,6 +14,22 @@ COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE}
 def actor_of(account: Account) -> Actor:
     """The account that triggered a job."""
     return Actor(id=account.id, login=account.login, is_bot=account.is_bot)
+
+
+def say(number: int, text: str, key: str, context: Context, github: GitHub) -> int:
+    """Comment once under `key`, which the text carries; the comment's id."""
+    return context.effects.once(
+        key,
+        make=lambda: github.comment(number, text),
+        find=lambda: github.find_comment(number, comments.marker(key)),
+    )
+
+
+def refuse(job: Fix | Review | Answer, context: Context, github: GitHub) -> None:
+    """Tell an outsider, once for a comment however many commands it holds: strangers cannot make us talk."""
+    number = job.issue if isinstance(job, Fix) else job.number
+    key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
+    say(number, comments.outsider(job.actor.login, key=key), key, context, github)
 
 
 def may_command(github: GitHub, actor: Actor) -> bool:

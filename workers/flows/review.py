@@ -3,69 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memory.model import Finding, Post, PostKind, Sighting, Task, TaskKind
+from memory.model import Finding, Task, TaskKind
 from workers import comments
 from workers.context import Context
 from workers.errors import BadInput
-from workers.flows.asking import actor_of, may_command
-from workers.git import Mirror
+from workers.flows.asking import actor_of, may_command, refuse, say
+from workers.flows.posting import post
+from workers.flows.rounds import Round
 from workers.jobs import Job, Review
 from workers.patches import parse_diff
-from workers.ports import Annotation, GitHub, InlineComment, PullRequest
+from workers.ports import GitHub, PullRequest
 from workers.review.decide import Decided, decide
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
 from workers.sandbox.project import Project, discover
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """One review of one pull request at one commit."""
-
-    job: Review
-    task: Task
-    github: GitHub
-    pull: PullRequest
-    mirror: Mirror
-    diff: str
-    earlier: tuple[Sighting, ...]
-    may_run_tests: bool
-
-    def key(self, effect: str) -> str:
-        """The name of one effect of this round: a second job on the same commit makes nothing twice."""
-        return f"review:{self.job.repository.id}:{self.pull.number}:{self.task.sha}:{effect}"
-
-
 def run(job: Review, context: Context) -> Sequence[Job]:
     """Check who asked, read the pinned change, decide, and post one review and one check run."""
     github = context.connect(job.repository)
-    commander = may_command(github, actor_of(job.actor)) if job.commanded or job.from_fork else True
-    if job.commanded and not commander:
-        _refuse(job, context, github)
+    if job.commanded and not may_command(github, actor_of(job.actor)):
+        refuse(job, context, github)
         return ()
     pull = github.pull(job.number)
     if _overtaken(job, pull):
+        _say_overtaken(job, pull, github, context)
         return ()
-    this = _open(job, pull, github, context, commander=commander)
+    this = _open(job, pull, github, context)
     reviewed = _read(this, context)
+    this = _reopened(this, reviewed)
     decided = _decide(this, reviewed, context)
     plan = _plan(this, reviewed, decided, context)
-    _post(this, reviewed, decided, plan, context)
+    post(this, reviewed, decided, plan, context)
     return ()
-
-
-def _refuse(job: Review, context: Context, github: GitHub) -> None:
-    key = f"{context.job_id}:outsider"
-    text = comments.outsider(job.actor.login, key=key)
-    context.effects.once(
-        key,
-        make=lambda: github.comment(job.number, text),
-        find=lambda: github.find_comment(job.number, comments.marker(key)),
-    )
 
 
 def _overtaken(job: Review, pull: PullRequest) -> bool:
@@ -73,7 +48,13 @@ def _overtaken(job: Review, pull: PullRequest) -> bool:
     return pull.state != "open" or (bool(job.head_sha) and pull.head_sha != job.head_sha)
 
 
-def _open(job: Review, pull: PullRequest, github: GitHub, context: Context, *, commander: bool) -> Round:
+def _say_overtaken(job: Review, pull: PullRequest, github: GitHub, context: Context) -> None:
+    if job.commanded and job.comment_id:
+        key = f"{context.job_id}:overtaken"
+        say(job.number, comments.overtaken(closed=pull.state != "open", key=key), key, context, github)
+
+
+def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> Round:
     mirror = context.mirror(job.repository, github)
     mirror.fetch(pull.base_sha, pull.head_sha)
     task = Task(
@@ -85,6 +66,9 @@ def _open(job: Review, pull: PullRequest, github: GitHub, context: Context, *, c
         created_at=context.clock(),
     )
     context.store.tasks.add(task)
+    made = {decision.subject: decision for decision in context.store.ledger.decisions_of_task(task.id)}
+    own = {decision.id for decision in made.values()}
+    seen = context.store.posts.sightings(job.repository.full_name, pull.number)
     from_fork = pull.head_repository_id != job.repository.id
     return Round(
         job=job,
@@ -93,8 +77,9 @@ def _open(job: Review, pull: PullRequest, github: GitHub, context: Context, *, c
         pull=pull,
         mirror=mirror,
         diff=mirror.diff(pull.base_sha, pull.head_sha),
-        earlier=tuple(context.store.posts.sightings(job.repository.full_name, pull.number)),
-        may_run_tests=not from_fork or context.settings.review_fork_tests or (job.commanded and commander),
+        earlier=tuple(sighting for sighting in seen if sighting.decision_id not in own),
+        made=made,
+        may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
     )
 
 
@@ -123,39 +108,44 @@ def _project(tree: Path, context: Context) -> Project | None:
         return None
 
 
+def _reopened(this: Round, reviewed: Reviewed) -> Round:
+    """Somebody who asks again hears of what can be shown now and could not before: suggestions that are now proven."""
+    if not this.job.commanded:
+        return this
+    proven = {finding.fingerprint for finding in reviewed.findings if _is_proven(finding)}
+    unproven = {sighting.finding.fingerprint for sighting in this.earlier}
+    unproven -= {sighting.finding.fingerprint for sighting in this.earlier if _is_proven(sighting.finding)}
+    again = proven & unproven
+    return replace(this, earlier=tuple(s for s in this.earlier if s.finding.fingerprint not in again))
+
+
+def _is_proven(finding: Finding) -> bool:
+    return finding.suggestion is not None and finding.suggestion.proof is not None
+
+
 def _decide(this: Round, reviewed: Reviewed, context: Context) -> Mapping[str, Decided]:
     """Choose for what is new. What was decided in an earlier round stays decided: a push is no second draw."""
     known = {sighting.finding.fingerprint for sighting in this.earlier}
-    fresh = [finding for finding in reviewed.findings if finding.fingerprint not in known]
     learner = context.for_task(f"review:{this.pull.number}").learner
     repository = this.job.repository.full_name
-    decided = decide(
-        fresh,
-        learner,
+    choose = partial(
+        decide,
+        learner=learner,
         task_id=this.task.id,
         repository=repository,
         arm=learner.arm(f"{repository}#{this.pull.number}"),
-        slots=context.settings.max_comments,
+        made=this.made,
     )
-    context.store.posts.add_sightings(
-        Sighting(
-            repository=repository,
-            number=this.pull.number,
-            sha=this.task.sha,
-            decision_id=decided[finding.fingerprint].decision.id,
-            finding=finding,
-            action=decided[finding.fingerprint].action,
-            created_at=context.clock(),
-        )
-        for finding in fresh
-    )
-    return decided
+    here = [finding for finding in reviewed.findings if finding.fingerprint not in known]
+    elsewhere = [finding for finding in reviewed.elsewhere if finding.fingerprint not in known]
+    return {**choose(elsewhere, slots=0), **choose(here, slots=context.settings.max_comments)}
 
 
 def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: Context) -> ReviewPlan:
+    """Place every finding; what was told to be gone in an earlier round is no news."""
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
-    return plan_review(
+    plan = plan_review(
         findings=reviewed.findings,
         elsewhere=reviewed.elsewhere,
         present=reviewed.present,
@@ -165,102 +155,9 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], conte
         change=parse_diff(this.diff),
         max_comments=context.settings.max_comments,
     )
+    return replace(plan, resolved=tuple(mark for mark in plan.resolved if not _told_gone(this, mark, context)))
 
 
-def _post(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context) -> None:
-    if plan.inline or plan.summary or plan.resolved:
-        _post_review(this, reviewed, decided, plan, context)
-    _close_resolved(this, plan, context)
-    _post_check(this, reviewed, plan, context)
-
-
-def _post_review(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context
-) -> None:
-    key = this.key("review")
-    inline = [
-        InlineComment(
-            path=each.finding.path,
-            start_line=each.start_line,
-            line=each.line,
-            body=comments.finding_comment(
-                each.finding, with_suggestion=each.with_suggestion, reason=decided[each.finding.fingerprint].why
-            ),
-        )
-        for each in plan.inline
-    ]
-    body = comments.review_body(
-        sha=this.task.sha,
-        inline=len(inline),
-        summary=plan.summary,
-        held=len(plan.held),
-        resolved=len(plan.resolved),
-        coverage=reviewed.not_read,
-        key=key,
-    )
-    review = context.effects.once(
-        key,
-        make=lambda: this.github.create_review(this.pull.number, sha=this.task.sha, body=body, comments=inline),
-        find=lambda: this.github.find_review(this.pull.number, comments.marker(key)),
-    )
-    _watch(this, review, decided, context)
-
-
-def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: Context) -> None:
-    """Remember which comment stands for which decision, so that what people do with it is learned from."""
-    for comment in this.github.review_comments(this.pull.number, review):
-        fingerprint = comments.marked(comment.body)
-        if fingerprint in decided:
-            context.store.posts.add(
-                Post(
-                    repository=this.job.repository.full_name,
-                    kind=PostKind.REVIEW_COMMENT,
-                    number=this.pull.number,
-                    github_id=comment.id,
-                    decision_ids=(decided[fingerprint].decision.id,),
-                    fingerprint=fingerprint,
-                    created_at=context.clock(),
-                )
-            )
-
-
-def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
-    """Close our own threads about what is no longer there."""
-    gone = set(plan.resolved)
-    for post in context.store.posts.on(this.job.repository.full_name, this.pull.number):
-        if post.fingerprint in gone and post.watched:
-            thread = this.github.thread_of(this.pull.number, post.github_id)
-            if thread is not None:
-                this.github.resolve_thread(thread)
-
-
-def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:
-    """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
-    said = [each.finding for each in plan.inline] + list(plan.summary)
-    clean = not said and not plan.repeated and not reviewed.not_read
-    key = this.key("check")
-    context.effects.once(
-        key,
-        make=lambda: this.github.create_check(
-            sha=this.task.sha,
-            external_id=key,
-            conclusion="success" if clean else "neutral",
-            title=comments.check_title(findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)),
-            summary=comments.check_summary(
-                read=reviewed.files_read, coverage=reviewed.not_read, repeated=len(plan.repeated)
-            ),
-            annotations=[_annotation(finding) for finding in said],
-        ),
-        find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
-    )
-
-
-def _annotation(finding: Finding) -> Annotation:
-    return Annotation(
-        path=finding.path,
-        start_line=finding.line,
-        end_line=finding.end_line,
-        level=comments.ANNOTATION_LEVELS[finding.severity],
-        message=comments.annotation_message(finding),
-        title=finding.rule,
-    )
+def _told_gone(this: Round, fingerprint: str, context: Context) -> bool:
+    effect = context.store.inbox.effect(this.key_of_end(fingerprint))
+    return effect is not None and effect.job_id != context.job_id

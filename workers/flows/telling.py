@@ -5,6 +5,7 @@ from __future__ import annotations
 from workers import comments
 from workers.context import Context
 from workers.errors import ApprenticeError
+from workers.flows.asking import say
 from workers.jobs import Answer, Fix, Job, Review
 from workers.ports import GitHub
 
@@ -27,12 +28,7 @@ def tell(job: Job, error: ApprenticeError, context: Context) -> None:
 
 def _comment(number: int, doing: str, error: ApprenticeError, context: Context, github: GitHub) -> None:
     key = f"{context.job_id}:failed"
-    text = comments.could_not(doing, str(error), key=key)
-    context.effects.once(
-        key,
-        make=lambda: github.comment(number, text),
-        find=lambda: github.find_comment(number, comments.marker(key)),
-    )
+    say(number, comments.could_not(doing, str(error), key=key), key, context, github)
 
 
 def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from memory import posting
 from memory.learner import Learner
@@ -27,14 +28,24 @@ class Decided:
 
 
 def decide(
-    findings: Sequence[Finding], learner: Learner, *, task_id: str, repository: str, arm: Arm, slots: int
+    findings: Sequence[Finding],
+    learner: Learner,
+    *,
+    task_id: str,
+    repository: str,
+    arm: Arm,
+    slots: int,
+    made: Mapping[str, Decision] = MappingProxyType({}),
 ) -> Mapping[str, Decided]:
-    """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left."""
+    """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
+
+    `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
+    """
     decided: dict[str, Decided] = {}
     for finding in sorted(findings, key=lambda each: (-harm(each), order(each))):
         proven = finding.suggestion is not None and finding.suggestion.proof is not None
         appraisal = posting.appraise(learner, repository, finding, arm=arm, suggestion_proven=proven)
-        decision = posting.decide_posting(
+        decision = made.get(finding.fingerprint) or posting.decide_posting(
             learner, task_id, repository, finding, arm=arm, suggestion_proven=proven, slots_left=slots
         )
         decided[finding.fingerprint] = Decided(decision=decision, why=posting.reason(decision, appraisal))

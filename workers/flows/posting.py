@@ -1,0 +1,156 @@
+"""Say what a review has to say: one review, its threads, one check run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from memory.model import Finding, Post, PostKind, Sighting
+from workers import comments
+from workers.context import Context
+from workers.flows.rounds import Round
+from workers.ports import Annotation, InlineComment
+from workers.review.decide import Decided
+from workers.review.engine import Reviewed
+from workers.review.plan import ReviewPlan
+
+
+def post(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context) -> None:
+    """What was seen is remembered once it was said: a worker that dies before has said nothing."""
+    asked = this.job.commanded and this.job.comment_id
+    review = None
+    if plan.inline or plan.summary or plan.resolved or asked:
+        review = _post_review(this, reviewed, decided, plan, context)
+    _remember(this, reviewed, decided, context)
+    if review is not None:
+        _watch(this, review, decided, context)
+    _close_resolved(this, plan, context)
+    _post_check(this, reviewed, plan, context)
+
+
+def _post_review(
+    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context
+) -> int:
+    key = this.key("review")
+    inline = [
+        InlineComment(
+            path=each.finding.path,
+            start_line=each.start_line,
+            line=each.line,
+            body=comments.finding_comment(
+                each.finding,
+                with_suggestion=each.with_suggestion,
+                reason=decided[each.finding.fingerprint].why,
+                bot_name=context.settings.bot_name,
+            ),
+        )
+        for each in plan.inline
+    ]
+    body = comments.review_body(
+        sha=this.task.sha,
+        inline=len(inline),
+        summary=plan.summary,
+        held=len(plan.held),
+        repeated=len(plan.repeated),
+        resolved=len(plan.resolved),
+        coverage=reviewed.not_read,
+        untested=not this.may_run_tests,
+        bot_name=context.settings.bot_name,
+        key=key,
+    )
+    return context.effects.once(
+        key,
+        make=lambda: this.github.create_review(this.pull.number, sha=this.task.sha, body=body, comments=inline),
+        find=lambda: this.github.find_review(this.pull.number, comments.marker(key)),
+    )
+
+
+def _remember(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: Context) -> None:
+    """Keep what was seen and decided, so that a later round does not say it again."""
+    context.store.posts.add_sightings(
+        Sighting(
+            repository=this.job.repository.full_name,
+            number=this.pull.number,
+            sha=this.task.sha,
+            decision_id=decided[finding.fingerprint].decision.id,
+            finding=finding,
+            action=decided[finding.fingerprint].action,
+            created_at=context.clock(),
+        )
+        for finding in (*reviewed.findings, *reviewed.elsewhere)
+        if finding.fingerprint in decided
+    )
+
+
+def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: Context) -> None:
+    """Remember which comment stands for which decision, so that what people do with it is learned from."""
+    for comment in this.github.review_comments(this.pull.number, review):
+        fingerprint = comments.marked(comment.body)
+        if fingerprint in decided:
+            context.store.posts.add(
+                Post(
+                    repository=this.job.repository.full_name,
+                    kind=PostKind.REVIEW_COMMENT,
+                    number=this.pull.number,
+                    github_id=comment.id,
+                    decision_ids=(decided[fingerprint].decision.id,),
+                    fingerprint=fingerprint,
+                    created_at=context.clock(),
+                )
+            )
+
+
+def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
+    """Close our own threads about what is no longer there."""
+    posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
+    for gone in plan.resolved:
+        comment = next((post.github_id for post in posts if post.fingerprint == gone), 0)
+        context.effects.once(
+            this.key_of_end(gone),
+            make=partial(_close_thread, this, comment),
+            find=lambda: None,  # closing a thread twice is closing it
+        )
+
+
+def _close_thread(this: Round, comment: int) -> int:
+    """The comment whose thread is closed now; 0 where there was none."""
+    thread = this.github.thread_of(this.pull.number, comment) if comment else None
+    if thread is not None:
+        this.github.resolve_thread(thread)
+    return comment
+
+
+def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:
+    """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
+    said = [each.finding for each in plan.inline] + list(plan.summary)
+    clean = not said and not plan.repeated and not reviewed.not_read
+    key = this.key("check")
+    context.effects.once(
+        key,
+        make=lambda: this.github.create_check(
+            sha=this.task.sha,
+            external_id=key,
+            conclusion="success" if clean else "neutral",
+            title=comments.check_title(findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)),
+            summary=comments.check_summary(
+                read=reviewed.files_read,
+                coverage=reviewed.not_read,
+                repeated=len(plan.repeated),
+                held=len(plan.held),
+                untested=not this.may_run_tests,
+            ),
+            annotations=[_annotation(finding) for finding in said],
+        ),
+        find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
+    )
+
+
+def _annotation(finding: Finding) -> Annotation:
+    return Annotation(
+        path=finding.path,
+        start_line=finding.line,
+        end_line=finding.end_line,
+        level=comments.ANNOTATION_LEVELS[finding.severity],
+        message=comments.annotation_message(finding),
+        title=finding.rule,
+    )

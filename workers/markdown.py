@@ -1,0 +1,52 @@
+"""Other people's words inside our Markdown: nobody is mentioned, nothing closed or linked, no command begun. Pure.
+
+Each place has a function of its own, because what is harmless in a code span is markup in a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+from workers.patches import fence
+from workers.redaction import redact
+
+LONGEST_LINE = 300
+ZERO_WIDTH_SPACE = "\u200b"
+
+_CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
+_ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^/(?=\w)", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\*_\[\]~|]")
+
+
+def words(text: str) -> str:
+    """Somebody's words on one line, for places that show no Markdown: titles, commits, annotations."""
+    line = _CLOSING.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, _one_line(text))
+    return _ACTING.sub(_defused, line)
+
+
+def plain(text: str) -> str:
+    """The same inside a sentence of Markdown."""
+    line = words(text).replace("`", "'")
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", line).replace("<", "&lt;")
+
+
+def name(text: str) -> str:
+    """A path, test, rule or message as a code span, in which nothing acts."""
+    return f"`{_one_line(text).replace('`', chr(39))}`"
+
+
+def code(text: str, language: str = "") -> str:
+    """Somebody's text in a fence that it cannot close."""
+    text = redact(text)
+    mark = fence(text)
+    return f"{mark}{language}\n{text.rstrip()}\n{mark}"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(redact(text).split())
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+
+
+def _defused(found: re.Match[str]) -> str:
+    """A slash acts at the start of a line, the others on what follows them."""
+    return ZERO_WIDTH_SPACE + found[0] if found[0] == "/" else found[0] + ZERO_WIDTH_SPACE
