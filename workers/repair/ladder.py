@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from workers.repair.candidates import Candidate
 
-RUNGS = ((0.15, 5.0), (0.6, 12.0), (2.5, 30.0))
+RUNGS = ((0.15, 5.0), (0.5, 12.0), (2.0, 30.0))
 """Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited."""
 
-PLACES = (0, 12, 4)
+PLACES = (0, 8, 2)
 """So many candidates may come to each rung from below. Most that time out never end, and the first were the likeliest."""
 
 PATIENCE = 20

@@ -7,6 +7,7 @@ import ast
 import functools
 import inspect
 import operator
+import symtable
 from types import CodeType
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ class Source:
         self._code = compile(text.encode(), path, "exec", dont_inherit=True)
         self._lines = text.split("\n")
         self._segments = _segments(text)
+        self._imports = _imports(text, path)
         if self._code not in loaded.ran:
             self._segments = []
 
@@ -60,8 +62,8 @@ class Source:
         return next((s for s in self._segments if s.first <= first and last <= s.last and first <= s.last), None)
 
     def _compiled(self, segment: Segment, lines: list[str]) -> CodeType:
-        """A part of the module as if it stood alone, on the lines where it stands."""
-        text = "\n" * (segment.first - 1) + "\n".join(lines) + "\n"
+        """A part of the module as if it stood alone, on its own lines; the compiler asks which names are imported."""
+        text = self._imports + "\n" * (segment.first - 1) + "\n".join(lines) + "\n"
         flags = self._code.co_flags & FUTURES & ~inspect.CO_NESTED
         code: CodeType = compile(text, self._path, "exec", flags=flags, dont_inherit=True)
         return code
@@ -75,8 +77,16 @@ def _segments(text: str) -> list[Segment]:
     for node in ast.parse(text).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            found.append(Segment(first, node.end_lineno or node.lineno))
+            if first > 1:  # the first line is wanted for imports
+                found.append(Segment(first, node.end_lineno or node.lineno))
     return found
+
+
+def _imports(text: str, path: str) -> str:
+    """A statement, to stand before the first line feed, that imports every name which the module imports."""
+    top = symtable.symtable(text, path, "exec")
+    names = sorted(symbol.get_name() for symbol in top.get_symbols() if symbol.is_imported())
+    return f"import {', '.join(names)}" if names else ""
 
 
 def _common_start(one: list[str], other: list[str]) -> int:
