@@ -99,6 +99,7 @@ def _judge(command: Command, spoken: Spoken, origin: Origin) -> Feedback:
         source=spoken.source,
         note=command.argument,
         reply_to=spoken.comment_id,
+        number=spoken.number,
     )
 
 

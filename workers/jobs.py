@@ -64,7 +64,8 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.1"):
 
     `about` names the thing: "comment:<id>" (a review comment), "pull:<number>" (one of our pull requests),
     "issue-comment:<number>" (the conversation of an issue or pull request).
-    `source` is unique to the event; `undone` takes an earlier one with the same source back.
+    `source` is unique to the event; `undone` takes an earlier one with the same source back. `number` is the issue or
+    pull request where a verdict in words stands.
     """
 
     repository: RepositoryRef
@@ -75,6 +76,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.1"):
     undone: bool = False
     note: str = ""
     reply_to: int = 0
+    number: int = 0
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):

@@ -51,7 +51,7 @@ def test_misspelt(town: Town) -> None:
     assert town.say(number, "@apprentice fxi") == snapshot(
         [
             """\
-there is no command 'fxi' Did you mean `@apprentice fix`?
+There is no command 'fxi'. Did you mean `@apprentice fix`?
 <!-- marker -->\
 """
         ]
@@ -64,7 +64,7 @@ def test_unheard_of(town: Town) -> None:
     assert town.say(number, "@apprentice <b>@olga</b>\nThank you.") == snapshot(
         [
             """\
-there is no command 'bolgab' Try `@apprentice help`.
+There is no command 'bolgab'. Try `@apprentice help`.
 <!-- marker -->\
 """
         ]
@@ -77,7 +77,7 @@ def test_option(town: Town) -> None:
     assert town.say(number, "@apprentice fix --model=http://evil.example") == snapshot(
         [
             """\
-'fix' takes no option '--model' Did you mean `@apprentice fix`?
+'fix' takes no option '--model'. Did you mean `@apprentice fix`?
 <!-- marker -->\
 """
         ]
@@ -90,7 +90,7 @@ def test_out_of_place(town: Town) -> None:
     assert town.say(number, "@apprentice review") == snapshot(
         [
             """\
-'review' works in a pull request Try `@apprentice help`.
+'review' works in a pull request. Try `@apprentice help`.
 <!-- marker -->\
 """
         ]
@@ -138,6 +138,12 @@ olga, only people with write access to this repository can ask me to work; a mai
     assert town.progress == []
 
 
+def test_outsider_at_length(town: Town) -> None:
+    """Strangers cannot make us talk: a comment full of commands is refused once."""
+    number = town.issue(QUESTION, "")
+    assert len(town.say(number, "@apprentice fix\n@apprentice help\n@apprentice why", by=town.olga)) == 1
+
+
 def test_triage(town: Town) -> None:
     """Triage is not write access."""
     number = town.issue(QUESTION, "")
@@ -172,7 +178,14 @@ def test_nothing_to_judge_in_a_thread(town: Town) -> None:
     """A verdict under somebody else's review comment is answered in that thread."""
     number = town.propose("notes", {"NOTES.md": "Rice.\n"}, draft=True)
     comment = town.maya.comment_on_line(REPOSITORY, number, "NOTES.md", 1, "Which rice?")
-    assert town.reply(number, comment, "@apprentice accept") == snapshot([])
+    assert town.reply(number, comment, "@apprentice accept") == snapshot(
+        [
+            """\
+I have done nothing here that could be judged; answer one of my comments instead.
+<!-- marker -->\
+"""
+        ]
+    )
 
 
 def test_why_of_nothing(town: Town) -> None:
@@ -189,7 +202,7 @@ I know no decision or finding `<decision>`. The ids stand at the foot of my comm
     assert town.say(number, "@apprentice why") == snapshot(
         [
             """\
-I know no decision or finding ``. The ids stand at the foot of my comments and pull requests.
+I have decided nothing here yet. Ask with an id: they stand at the foot of what I post.
 <!-- marker -->\
 """
         ]
@@ -202,7 +215,7 @@ def test_why_with_nonsense(town: Town) -> None:
     assert town.say(number, "@apprentice why $(env)") == snapshot(
         [
             """\
-'env' is not an id Did you mean `@apprentice why`?
+'env' is not an id. Did you mean `@apprentice why`?
 <!-- marker -->\
 """
         ]
@@ -214,10 +227,10 @@ def test_too_many(town: Town) -> None:
     number = town.issue(QUESTION, "")
     answers = town.say(number, "\n".join(f"@apprentice why {n:016x}" for n in range(1, 30)))
     assert len(answers) == 11
-    assert answers[-1:] == snapshot(
+    assert [each for each in answers if "1234" not in each and "decision" not in each] == snapshot(
         [
             """\
-I know no decision or finding `<decision>`. The ids stand at the foot of my comments and pull requests.
+A comment may hold 10 commands; the rest was not read. Try `@apprentice help`.
 <!-- marker -->\
 """
         ]

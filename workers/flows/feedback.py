@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-from memory.model import Post, PostKind, Signal, SignalKind
+from memory.model import Decision, Post, PostKind, Signal, SignalKind
 from workers import comments
 from workers.context import Context
-from workers.flows.asking import actor_of
+from workers.flows.asking import actor_of, say
 from workers.jobs import Feedback, Job
 from workers.ports import GitHub
 
@@ -19,11 +18,11 @@ CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_CLOSED})
 def run(job: Feedback, context: Context) -> Sequence[Job]:
     """Record one signal for each decision that it is about; a verdict in words gets a receipt."""
     posts = _posts(job, context)
-    github = context.connect(job.repository)
     if job.undone:
         _take_back(job, posts, context)
         return ()
-    heard = hear(job, posts, github, context)
+    github = context.connect(job.repository)
+    heard = _hear(job, posts, github, context)
     if job.kind in VERDICTS:
         _acknowledge(job, posts, heard, github, context)
     if job.kind in CLOSED:
@@ -32,24 +31,45 @@ def run(job: Feedback, context: Context) -> Sequence[Job]:
     return ()
 
 
-def hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: Context) -> list[Signal]:
-    """The signals that were new. The permission is looked up now, by the account's id."""
+def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: Context) -> list[Signal]:
+    """The signals that stand, whether heard now or by a worker that died. Permission is looked up now, by account id."""
     if not posts:
         return []
     actor = actor_of(job.actor)
     permission = github.permission(actor)
-    heard = [
-        context.learner.hear(decision, job.kind, actor, permission, job.source)
-        for post in posts
-        for decision in post.decision_ids
-    ]
-    return [signal for signal in heard if signal is not None]
+    heard = []
+    for decision in _decisions(posts):
+        if not (standing := _standing(decision, job, context)):
+            context.learner.hear(decision, job.kind, actor, permission, _fresh_source(decision, job, context))
+            standing = _standing(decision, job, context)
+        heard += standing
+    return heard
 
 
 def _take_back(job: Feedback, posts: Sequence[Post], context: Context) -> None:
-    for post in posts:
-        for decision in post.decision_ids:
-            context.learner.take_back(decision, job.kind, job.source, actor=actor_of(job.actor))
+    for decision in _decisions(posts):
+        for signal in _standing(decision, job, context):
+            context.learner.take_back(decision, signal.kind, signal.source, actor=actor_of(job.actor))
+
+
+def _standing(decision: str, job: Feedback, context: Context) -> list[Signal]:
+    live = context.store.ledger.live_signals([decision])
+    return [signal for signal in live if signal.kind is job.kind and _is_of(signal, job)]
+
+
+def _fresh_source(decision: str, job: Feedback, context: Context) -> str:
+    """The event's own name; with a number when the same was done before and taken back, for a signal is taken back once."""
+    signals = context.store.ledger.signals(decision)
+    before = sum(1 for s in signals if s.kind is job.kind and _is_of(s, job) and not s.retracts)
+    return f"{job.source}#{before + 1}" if before else job.source
+
+
+def _is_of(signal: Signal, job: Feedback) -> bool:
+    return signal.source.partition("#")[0] == job.source
+
+
+def _decisions(posts: Sequence[Post]) -> list[str]:
+    return list(dict.fromkeys(decision for post in posts for decision in post.decision_ids))
 
 
 def _posts(job: Feedback, context: Context) -> list[Post]:
@@ -57,10 +77,20 @@ def _posts(job: Feedback, context: Context) -> list[Post]:
     kind, _, number = job.about.partition(":")
     repository = job.repository.full_name
     if kind == "issue-comment":
-        return context.store.posts.on(repository, int(number))[-1:]
+        return _last_said(repository, int(number), context)
     wanted = PostKind.FIX_PULL if kind == "pull" else PostKind.REVIEW_COMMENT
     post = context.store.posts.find(repository, wanted, int(number))
     return [post] if post else []
+
+
+def _last_said(repository: str, number: int, context: Context) -> list[Post]:
+    """What a verdict in a conversation is about: the last thing posted there, a review with all of its comments."""
+    posts = context.store.posts.on(repository, number)
+    if not posts or posts[-1].kind is not PostKind.REVIEW_COMMENT:
+        return posts[-1:]
+    last = _decision(posts[-1], context).task_id
+    remarks = (post for post in posts if post.kind is PostKind.REVIEW_COMMENT)
+    return [post for post in remarks if _decision(post, context).task_id == last]
 
 
 def _acknowledge(
@@ -68,30 +98,30 @@ def _acknowledge(
 ) -> None:
     """Answer where the verdict was given: in the review comment's thread, or in the conversation."""
     key = f"{context.job_id}:receipt"
-    marker = comments.marker(key)
-    kind, _, about = job.about.partition(":")
-    if not posts:
-        if kind == "issue-comment":
-            text = comments.nothing_to_judge(key=key)
-            _once(
-                context, key, lambda: github.comment(int(about), text), lambda: github.find_comment(int(about), marker)
-            )
-        return
-    number = posts[0].number
-    text = comments.receipt(heard, wanted=job.kind is SignalKind.ACCEPTED, scope=_scope(posts, context), key=key)
-    if kind == "comment":
-        reply = partial(github.reply, number, int(about), text)
-        _once(context, key, reply, lambda: github.find_reply(number, marker))
+    if posts:
+        wanted = job.kind is SignalKind.ACCEPTED
+        text = comments.receipt(heard, wanted=wanted, scope=_scope(posts, context), key=key)
     else:
-        _once(context, key, lambda: github.comment(number, text), lambda: github.find_comment(number, marker))
-
-
-def _once(context: Context, key: str, make: Callable[[], int], find: Callable[[], int | None]) -> None:
-    context.effects.once(key, make=make, find=find)
+        text = comments.nothing_to_judge(key=key)
+    kind, _, about = job.about.partition(":")
+    if kind == "comment":
+        context.effects.once(
+            key,
+            make=lambda: github.reply(job.number, int(about), text),
+            find=lambda: github.find_reply(job.number, comments.marker(key)),
+        )
+    else:
+        say(job.number, text, key, context, github)
 
 
 def _scope(posts: Sequence[Post], context: Context) -> str:
-    """What the verdict speaks of, in words: the rule or error type, in this repository."""
-    decision = context.store.ledger.decision(posts[0].decision_ids[0])
+    """What the verdict speaks of, in words: the rules or error type, in this repository."""
+    states = [_decision(post, context).state for post in posts]
+    labels = ", ".join(sorted({state.label for state in states}))
+    return f"{labels} in {states[0].repository}"
+
+
+def _decision(post: Post, context: Context) -> Decision:
+    decision = context.store.ledger.decision(post.decision_ids[0])
     assert decision is not None, "a post names decisions that were recorded before it was made"
-    return f"{decision.state.label} in {decision.state.repository}"
+    return decision

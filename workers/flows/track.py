@@ -84,12 +84,14 @@ def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
 
 
 def _hear_reactions(post: Post, github: GitHub, context: Context) -> None:
-    """Each reaction is a signal; one that is no longer there is taken back."""
-    reactions = {f"reaction:{each.id}": each for each in _reactions(post, github) if each.content in LIKED | DISLIKED}
+    """Each reaction is a signal; one that is no longer there is taken back.
+
+    Two posts may stand for one decision (a fix and the answer that names it), so a source says which it was given to.
+    """
+    given = f"reaction:{post.kind}:{post.github_id}:"
+    reactions = {f"{given}{each.id}": each for each in _reactions(post, github) if each.content in LIKED | DISLIKED}
     for decision in post.decision_ids:
-        known = {
-            s.source: s for s in context.store.ledger.live_signals((decision,)) if s.source.startswith("reaction:")
-        }
+        known = {s.source: s for s in context.store.ledger.live_signals((decision,)) if s.source.startswith(given)}
         for source in known.keys() - reactions.keys():
             context.learner.take_back(decision, known[source].kind, source)
         for source in reactions.keys() - known.keys():

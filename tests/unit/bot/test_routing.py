@@ -148,6 +148,7 @@ def test_verdict_in_issue(text: str, kind: SignalKind, note: str, route: Route) 
         source="issue-comment:8001",
         note=note,
         reply_to=8001,
+        number=12,
     )
     assert route("issue_comment", said(f"/apprentice {text}")) == (verdict,)
 
@@ -178,6 +179,7 @@ def test_reply_in_thread(route: Route) -> None:
         source="comment:8101",
         note="we like it so",
         reply_to=8101,
+        number=31,
     )
     assert route("pull_request_review_comment", said("@apprentice reject because we like it so")) == (verdict,)
 
