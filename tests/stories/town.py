@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -32,7 +32,7 @@ from workers.context import Context, build
 from workers.errors import Retryable
 from workers.flows import FLOWS
 from workers.flows.telling import tell
-from workers.handover import rows
+from workers.handover import Send, rows
 from workers.jobs import Poll, RepositoryRef
 from workers.runner import run_leased
 from workers.settings import WebSettings, WorkerSettings
@@ -63,15 +63,14 @@ class Town:
     maya is its admin, finn may write, tara may triage, olga is a stranger.
     """
 
-    def __init__(self, playground: Playground, context: Context, clock: Clock) -> None:
+    def __init__(self, playground: Playground, context: Context, clock: Clock, progress: list[str]) -> None:
         self.playground = playground
         self.context = context
         self.clock = clock
-        self.progress: list[str] = []
+        self.progress = progress
         self.maya, self.finn, self.tara, self.olga = (
             Maintainer(playground, login) for login in ("maya", "finn", "tara", "olga")
         )
-        self._said: set[int] = set()
 
     # Time passes.
 
@@ -198,9 +197,29 @@ def nobody(_ids: Sequence[str]) -> None:
 
 
 @contextmanager
-def town(home: Path, files: dict[str, str] = FILES, **settings: object) -> Iterator[Town]:
-    """Found the town. `settings` are those of the worker that differ."""
-    clock = Clock()
+def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> Iterator[Town]:
+    """Found the town and work in it. `settings` are those of the worker that differ."""
+    clock, told = Clock(), list[str]()
+    with founded(home, nobody, clock, files) as (playground, github):
+        given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, **github, **settings}
+        context = build(
+            WorkerSettings(home=home, **given),
+            embedder=HashedWords(),
+            clock=clock,
+            progress=told.append,
+            flows=FLOWS,
+            teller=tell,
+            seconds_between_writes=0.0,
+        )
+        with context.store:
+            yield Town(playground, context, clock, told)
+
+
+@contextmanager
+def founded(
+    home: Path, send: Send, clock: Callable[[], datetime], files: Mapping[str, str] = FILES
+) -> Iterator[tuple[Playground, dict[str, object]]]:
+    """The repository, its people, and Apprentice listening; with the settings by which a worker finds them."""
     with Playground(home / "github") as playground:
         for login in ("kitchen", "maya", "finn", "tara", "olga"):
             playground.add_user(login)
@@ -210,31 +229,18 @@ def town(home: Path, files: dict[str, str] = FILES, **settings: object) -> Itera
         app = playground.add_app("apprentice", owner="kitchen", webhook_secret=SECRET)
         key = home / "app.pem"
         key.write_text(app.private_key)
-        told: list[str] = []
-        given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, **settings}
-        context = build(
-            WorkerSettings(home=home, github_url=playground.url, app_id=app.id, private_key_file=key, **given),
-            embedder=HashedWords(),
-            clock=clock,
-            progress=told.append,
-            flows=FLOWS,
-            teller=tell,
-            seconds_between_writes=0.0,
-        )
-        with context.store, _web(home, clock) as url:
+        with _web(home, send, clock) as url:
             playground.set_webhook(app, f"{url}/webhook")
             playground.install(app, REPOSITORY)
-            made = Town(playground, context, clock)
-            made.progress = told
-            yield made
+            yield playground, {"github_url": playground.url, "app_id": app.id, "private_key_file": key}
 
 
 @contextmanager
-def _web(home: Path, clock: Clock) -> Iterator[str]:
+def _web(home: Path, send: Send, clock: Callable[[], datetime]) -> Iterator[str]:
     """The web process, in a thread; the root of its address."""
     settings = WebSettings(home=home, webhook_secret=SECRET)
     with create_server(("127.0.0.1", 0)) as listening, open_store(settings.database()) as store:
-        app = create_app(settings, store, nobody, clock)
+        app = create_app(settings, store, send, clock)
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="web", daemon=True)
         thread.start()

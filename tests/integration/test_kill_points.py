@@ -1,0 +1,216 @@
+"""A real worker killed with SIGKILL in the middle of its job, and started again: the job ends, and nothing is made twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bot.playground.interference import fail
+from bot.playground.maintainer import Maintainer
+from bot.playground.rest.dispatch import Request, Response
+from bot.playground.server import Playground
+from memory.store import JobState, Store, open_store
+from tests.stories.pantry import BUG
+from tests.stories.town import BOT, REPOSITORY, founded
+from workers.queue import make_celery, send
+from workers.settings import Settings, environment_with
+from workers.sweeper import sweep
+
+pytestmark = pytest.mark.sandbox
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120.0
+LEASE_SECONDS = 2.0
+TOKEN = ("POST", "/access_tokens$")
+FETCH = ("POST", "/git-upload-pack$")
+PUSH = ("POST", "/git-receive-pack$")
+PULL = ("POST", "/pulls$")
+COMMENT = ("POST", "/comments$")
+REVIEW = ("POST", "/reviews$")
+CHECK = ("POST", "/check-runs$")
+
+LABELS = """import os
+
+
+def label(name, notes=[]):
+    if name == None:
+        return f"nothing"
+    return name
+"""
+
+
+@dataclass(kw_only=True)
+class House:
+    """A playground, the web process, the embedded broker, and workers that come and go."""
+
+    playground: Playground
+    home: Path
+    store: Store
+    environment: dict[str, str]
+    killed: threading.Event = field(default_factory=threading.Event)
+    lines: list[str] = field(default_factory=list)
+    worker: subprocess.Popen[str] | None = None
+    line_to_die_at: str = ""
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """`apprentice worker` as a process of its own, leader of its session; its log is read as it comes."""
+        command = [sys.executable, "-m", "bot.cli", "worker"]
+        self.worker = subprocess.Popen(
+            command, env=self.environment, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        reader = threading.Thread(target=self._read, args=(self.worker,), daemon=True)
+        reader.start()
+        try:
+            yield
+        finally:
+            self.kill()
+            self.worker.wait()
+            reader.join()
+
+    def _read(self, worker: subprocess.Popen[str]) -> None:
+        assert worker.stderr is not None, "it was asked for"
+        with worker.stderr:
+            for line in worker.stderr:
+                self.lines.append(line)
+                if self.line_to_die_at and self.line_to_die_at in line and not self.killed.is_set():
+                    self.die()
+
+    def kill(self) -> None:
+        """SIGKILL to the worker and its children."""
+        assert self.worker is not None, "a worker was started"
+        if self.worker.poll() is None:
+            os.killpg(self.worker.pid, signal.SIGKILL)
+
+    def die(self) -> None:
+        """The death that the test is about."""
+        self.kill()
+        self.killed.set()
+
+    def die_before(self, method: str, path: str) -> None:
+        """The next such request is not served any more."""
+
+        def hook(request: Request) -> Response | None:
+            self.die()
+            return fail(502)(request)
+
+        self.playground.before(method, path, hook)
+
+    def die_after(self, method: str, path: str) -> None:
+        """The next such request has its effect, and nobody hears the answer."""
+        self.playground.after(method, path, lambda _request: self.die())
+
+    def sweep_until(self, condition: Callable[[], bool]) -> None:
+        """Do as the sweeper does, until it is so."""
+        celery = make_celery(Settings(home=self.home))
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, "waited too long; the worker's log:\n" + "".join(self.lines)
+            sweep(self.store, partial(send, celery), datetime.now(UTC), resend_after=LEASE_SECONDS)
+            time.sleep(0.1)
+
+    def ended(self) -> bool:
+        counts = self.store.inbox.counts()
+        return counts[JobState.READY] + counts[JobState.LEASED] == 0
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """A house with nobody at work."""
+    settings = Settings(home=tmp_path)
+    queue = partial(send, make_celery(settings))
+    with (
+        founded(tmp_path, queue, lambda: datetime.now(UTC)) as (playground, github),
+        open_store(settings.database()) as store,
+    ):
+        environment = environment_with(
+            **github,
+            home=tmp_path,
+            seed=7,
+            control_share=0.0,
+            workers=1,
+            lease_seconds=LEASE_SECONDS,
+            budget_seconds=60,
+        )
+        yield House(playground=playground, home=tmp_path, store=store, environment=environment)
+
+
+def die_and_rise(house: House, job: Callable[[], object]) -> None:
+    """Give the job, wait for the death, start another worker, wait for the end."""
+    with house.working():
+        job()
+        house.playground.drain()
+        house.sweep_until(house.killed.is_set)
+    assert not house.ended(), "the worker died when there was nothing left to do"
+    with house.working():
+        house.sweep_until(house.ended)
+    counts = house.store.inbox.counts()
+    assert (counts[JobState.FAILED], counts[JobState.DEAD]) == (0, 0)
+
+
+FIX_POINTS: dict[str, Callable[[House], None]] = {
+    "token minted": lambda house: house.die_after(*TOKEN),
+    "before the fetch": lambda house: house.die_before(*FETCH),
+    "reproducing": lambda house: setattr(house, "line_to_die_at", "reproducing:"),
+    "reproduced": lambda house: setattr(house, "line_to_die_at", "reproduced:"),
+    "strategy chosen": lambda house: setattr(house, "line_to_die_at", "chose:"),
+    "proven": lambda house: setattr(house, "line_to_die_at", "proven:"),
+    "publishing": lambda house: setattr(house, "line_to_die_at", "publishing "),
+    "pushed": lambda house: house.die_after(*PUSH),
+    "before the pull request": lambda house: house.die_before(*PULL),
+    "pull request made": lambda house: house.die_after(*PULL),
+    "before the comment": lambda house: house.die_before(*COMMENT),
+    "comment made": lambda house: house.die_after(*COMMENT),
+}
+
+
+@pytest.mark.parametrize("point", FIX_POINTS)
+def test_fix(point: str, house: House) -> None:
+    """A fix whose worker is killed here is finished by the next: one branch, one pull request, one comment."""
+    maya = Maintainer(house.playground, "maya")
+    FIX_POINTS[point](house)
+    die_and_rise(house, lambda: maya.open_issue(REPOSITORY, "The last of it cannot be taken", BUG))
+    branches = maya.request("GET", f"/repos/{REPOSITORY}/branches")
+    (branch,) = [each["name"] for each in branches if each["name"] != "main"]
+    (pull,) = maya.pulls(REPOSITORY, state="all")
+    (comment,) = maya.comments(REPOSITORY, 1)
+    assert (pull.head_ref, pull.author, pull.draft, pull.state) == (branch, BOT, True, "open")
+    assert (comment.author, f"I opened #{pull.number}" in comment.body) == (BOT, True)
+
+
+REVIEW_POINTS: dict[str, Callable[[House], None]] = {
+    "change read": lambda house: setattr(house, "line_to_die_at", "trying "),
+    "before the review": lambda house: house.die_before(*REVIEW),
+    "review made": lambda house: house.die_after(*REVIEW),
+    "before the check run": lambda house: house.die_before(*CHECK),
+    "check run made": lambda house: house.die_after(*CHECK),
+}
+
+
+@pytest.mark.parametrize("point", REVIEW_POINTS)
+def test_review(point: str, house: House) -> None:
+    """A review whose worker is killed here is finished by the next: one review, each remark once, one check run."""
+    finn = Maintainer(house.playground, "finn")
+    finn.push(REPOSITORY, "labels", {"pantry/labels.py": LABELS}, "Print labels")
+    REVIEW_POINTS[point](house)
+    die_and_rise(house, lambda: finn.open_pull(REPOSITORY, head="labels", title="Print labels"))
+    (review,) = finn.reviews(REPOSITORY, 1)
+    remarks = finn.review_comments(REPOSITORY, 1)
+    (check,) = finn.checks(REPOSITORY, finn.pull(REPOSITORY, 1).head_sha)
+    seen = house.store.posts.sightings(REPOSITORY, 1)
+    assert review.body.startswith("Reviewed ")
+    assert len({remark.body for remark in remarks}) == len(remarks) > 0
+    assert {post.github_id for post in house.store.posts.watched(REPOSITORY)} == {remark.id for remark in remarks}
+    assert check.title == f"{len(seen)} findings"
