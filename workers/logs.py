@@ -19,9 +19,14 @@ def configure(settings: Settings) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info if lines else structlog.processors.StackInfoRenderer(),
-            structlog.processors.JSONRenderer() if lines else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+            structlog.processors.JSONRenderer() if lines else _for_people(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _for_people() -> structlog.dev.ConsoleRenderer:
+    """Tracebacks are plain: structlog's own show every local variable, tokens among them."""
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
