@@ -32,11 +32,17 @@ def shifted(node: cst.BaseExpression, site: Site) -> Iterator[str]:
 
 @template(cst.Integer, strategy="boundaries", prior=0.7, families=_EDGES)
 def integer_by_one(node: cst.Integer, site: Site) -> Iterator[Edit]:
-    """`3` → `4`, `2`."""
+    """`3` → `4`, `2`; `a - 1` → `a` rather than `a - 0`."""
+    parent = site.parent(node)
     for code in shifted(node, site):
-        negated = isinstance(site.parent(node), cst.UnaryOperation)
-        if not (negated and code.startswith("-")):
+        if code == "0" and isinstance(parent, cst.BinaryOperation) and _adds(parent, node):
+            yield site.replace(parent, site.code(parent.left))
+        elif not (isinstance(parent, cst.UnaryOperation) and code.startswith("-")):
             yield site.replace(node, code)
+
+
+def _adds(sum_: cst.BinaryOperation, node: cst.BaseExpression) -> bool:
+    return sum_.right is node and isinstance(sum_.operator, (cst.Add, cst.Subtract))
 
 
 @template(cst.Subscript, strategy="boundaries", prior=0.7, families=_EDGES)
@@ -55,11 +61,11 @@ def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
 
 @template(cst.Slice, strategy="boundaries", prior=0.7, families=_EDGES)
 def slice_bound(node: cst.Slice, site: Site) -> Iterator[Edit]:
-    """`a[i:j]` → `a[i + 1:j]`, `a[i:]`, `a[:j]`, …; `a[:]` gets a bound."""
+    """`a[i:j]` → `a[i + 1:j]`, `a[-i:j]`, `a[i:]`, `a[:j]`, …; `a[:]` gets a bound."""
     lower, upper = (site.code(bound) if bound else "" for bound in (node.lower, node.upper))
     step = f":{site.code(node.step)}" if node.step else ""
-    lowers = [*shifted(node.lower, site), ""] if node.lower else ["1"]
-    uppers = [*shifted(node.upper, site), ""] if node.upper else ["-1"]
+    lowers = [*_bounds(node.lower, site), ""] if node.lower else ["1"]
+    uppers = [*_bounds(node.upper, site), ""] if node.upper else ["-1"]
     for code in lowers:
         yield site.token(node, f"{code}:{upper}{step}", weight=1.0 if node.lower and code else 0.6)
     for code in uppers:
@@ -70,6 +76,15 @@ def slice_bound(node: cst.Slice, site: Site) -> Iterator[Edit]:
         yield site.token(node, f"{upper}:", weight=0.8)
     if not node.step:
         yield site.token(node, f"{lower}:{upper}:-1", weight=0.3)
+
+
+def _bounds(node: cst.BaseExpression, site: Site) -> Iterator[str]:
+    """Other bounds than `node`: one off, or counted from the other end."""
+    yield from shifted(node, site)
+    if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Integer)):
+        yield f"-{site.code(node)}"
+    elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        yield site.code(node.expression)
 
 
 @template(cst.Call, strategy="boundaries", prior=0.8, families=_EDGES)

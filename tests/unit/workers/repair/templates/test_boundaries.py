@@ -69,6 +69,30 @@ CASES = [
         {},
     ),
     (
+        "slice_bound",
+        """
+        def f(a, b):
+            return a[b:]
+        """,
+        """
+        def f(a, b):
+            return a[-b:]
+        """,
+        {},
+    ),
+    (
+        "integer_by_one",
+        """
+        def f(a, b):
+            return a - 1
+        """,
+        """
+        def f(a, b):
+            return a
+        """,
+        {},
+    ),
+    (
         "range_bound",
         """
         def f(a, b):
