@@ -47,9 +47,9 @@ def discover(
     tree = tree.absolute()
     if not tree.is_dir():
         raise BadInput(f"{tree} is not a directory: name the root of a checkout")
-    if not _has_tests(tree):
-        raise BadInput(f"no tests in {tree}: there is no test_*.py, no *_test.py and no pytest configuration")
     home = (environment_of or tree).absolute()
+    if not _has_tests(tree):
+        raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
     interpreter = (python or _environment_python(home) or Path(sys.executable)).absolute()
     prefixes(interpreter)
     return Project(
