@@ -109,7 +109,7 @@ def why(
         context = build(load(WorkerSettings))
         explanation = explain(context.store, context.learner, reference)
     if explanation is None:
-        notes.print(f"apprentice: no decision or finding {reference}; ids stand in `apprentice stats`", markup=False)
+        notes.print(f"apprentice: no decision or finding {reference!r}; `apprentice fix` and `review` print ids", markup=False)
         raise typer.Exit(BAD_INPUT)
     if as_json:
         _print_json(explanation.to_json())
