@@ -1,0 +1,1 @@
+"""What the figures in README.md come from: `python -m benchmarks.ingest`, `.screen`, `.sandbox` and `.repair`."""

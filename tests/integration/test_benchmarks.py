@@ -1,0 +1,61 @@
+"""Each benchmark still runs, and prints its table with the commit."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+TINY = {
+    "ingest": ("--runs", "1", "--deliveries", "20"),
+    "sandbox": ("--runs", "1", "--files", "3"),
+    "screen": ("--runs", "1", "--candidates", "2"),
+    "repair": ("--bugs", "1", "--budget", "2"),
+}
+
+EXPECTED = {
+    "ingest": r"ratio within a run +\d+\.\d\d",
+    "sandbox": r"ratio, with files +\d+\.\d",
+    "screen": r"verdicts alike +2 of 2",
+    "repair": r"fixed cold +[01] of 1",
+}
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", TINY)
+def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
+    """In its smallest size it ends well, with its main figure and the commit."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}", *TINY[name]],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(EXPECTED[name], done.stdout), done.stdout
+    assert re.search(r"^  commit \w+(\+changes)?, Python 3", done.stdout, re.MULTILINE)
+
+
+def test_every_benchmark_is_tried() -> None:
+    """A module that can be run as a benchmark is in the list above."""
+    runnable = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text()}
+    assert runnable == set(TINY)
+
+
+def test_the_product_does_not_know_them() -> None:
+    """No module of the product imports a benchmark."""
+    for package in ("bot", "workers", "memory"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                named = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                named += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert not any(name.split(".")[0] == "benchmarks" for name in named), path
