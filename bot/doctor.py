@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from memory.store import open_store
 from memory.store.errors import StoreError
+from workers.errors import CannotRun
+from workers.git import program
 from workers.sandbox.choice import problems
 from workers.settings import WebSettings, WorkerSettings
 
@@ -51,10 +52,10 @@ def _ok(name: str, detail: str) -> Check:
 
 
 def _git() -> Check:
-    found = shutil.which("git")
-    if found:
-        return _ok("git", found)
-    return Check(name="git", state=CheckState.MISSING, detail="install git with your package manager")
+    try:
+        return _ok("git", str(program()))
+    except CannotRun as error:
+        return Check(name="git", state=CheckState.MISSING, detail=str(error))
 
 
 def _sandbox(settings: WorkerSettings) -> Iterator[Check]:

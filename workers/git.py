@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,15 @@ SAFE = {
     "core.fsmonitor": "false",
     "core.symlinks": "true",
     "core.quotePath": "false",
+    "safe.directory": "*",
     "protocol.ext.allow": "never",
     "http.followRedirects": "false",
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
 }
+"""Override what a repository's own configuration may say. Directories of other users can be read because of that."""
+
+SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
 AUTHOR = "Apprentice"
 EMAIL = "apprentice@users.noreply.github.com"
 
@@ -40,42 +45,63 @@ class Remote:
     token: str = ""
 
 
-def _environment(token: str = "", extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    settings = dict(SAFE)
-    if token:
-        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-        settings["http.extraHeader"] = f"Authorization: Basic {basic}"
+class _Failed(CannotRun):
+    """Git ran, and said no."""
+
+
+def program() -> Path:
+    """The git that is used; raises CannotRun where there is none."""
+    found = shutil.which("git")
+    if found is None:
+        raise CannotRun("git is not installed; install it with your package manager")
+    return Path(found)
+
+
+def _environment(git: Path, config: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    settings = {**SAFE, **config}
     environment = {
-        "PATH": os.defpath,
+        "PATH": f"{git.parent}{os.pathsep}{os.defpath}",
         "HOME": os.devnull,
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for number, (key, value) in enumerate(settings.items()):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return environment | dict(extra or {})
+    return environment | dict(extra)
 
 
 def _git(
-    *arguments: str, at: Path, token: str = "", extra: Mapping[str, str] | None = None, stdin: bytes = b""
+    *arguments: str,
+    at: Path,
+    config: Mapping[str, str] = {},
+    extra: Mapping[str, str] = {},
+    stdin: bytes = b"",
 ) -> bytes:
-    """Standard output of a git command; raises CannotRun with its last line of complaint."""
-    command = ["git", *arguments]
+    """Standard output of a git command, under `config` and variables of its own; raises with its last line of complaint."""
+    git = program()
+    environment = _environment(git, config, extra)
     try:
-        done = subprocess.run(  # noqa: S603  git is found on the system's default path, its arguments are ours
-            command, cwd=at, env=_environment(token, extra), input=stdin, capture_output=True, timeout=GIT_SECONDS
+        done = subprocess.run(  # noqa: S603  the arguments are ours
+            [str(git), *arguments], cwd=at, env=environment, input=stdin, capture_output=True, timeout=GIT_SECONDS
         )
-    except FileNotFoundError as error:
-        raise CannotRun("git is not installed; install it with your package manager") from error
     except subprocess.TimeoutExpired as error:
         raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
     if done.returncode:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CannotRun(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
+        raise _Failed(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
     return done.stdout
+
+
+def _authorised(token: str) -> dict[str, str]:
+    """Settings that authorise over HTTP."""
+    if not token:
+        return {}
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    return {"http.extraHeader": f"Authorization: Basic {basic}"}
 
 
 class Mirror:
@@ -92,8 +118,9 @@ class Mirror:
         if not missing:
             return
         try:
-            self._run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._remote.url, *missing)
-        except CannotRun as error:
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", SERVE_FROM_DISK)
+            self._run("fetch", *options, self._remote.url, *missing)
+        except _Failed as error:
             raise Retryable(f"{self._remote.url} could not be fetched from: {error}") from error
 
     def resolve(self, ref: str) -> str:
@@ -128,7 +155,7 @@ class Mirror:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""
         try:
             return self._run("merge-base", base, head).decode().strip()
-        except CannotRun:
+        except _Failed:
             return base
 
     def commit(self, base: str, files: Mapping[str, bytes | None], message: str, when: datetime) -> str:
@@ -144,14 +171,14 @@ class Mirror:
         """Create or move a branch of the remote; pushing the same commit again changes nothing."""
         try:
             self._run("push", "--quiet", "--force", self._remote.url, f"{sha}:refs/heads/{branch}")
-        except CannotRun as error:
+        except _Failed as error:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
     def read(self, sha: str, path: str) -> bytes | None:
         """A file at a commit; None where there is none."""
         try:
             return self._run("cat-file", "blob", f"{sha}:{path}")
-        except CannotRun:
+        except _Failed:
             return None
 
     def paths(self, sha: str) -> list[str]:
@@ -178,7 +205,7 @@ class Mirror:
             return False
         try:
             self._run("cat-file", "-e", f"{ref}^{{commit}}")
-        except CannotRun:
+        except _Failed:
             return False
         return True
 
@@ -187,8 +214,9 @@ class Mirror:
             self._directory.mkdir(parents=True, exist_ok=True)
             _git("init", "--quiet", "--bare", ".", at=self._directory)
 
-    def _run(self, *arguments: str, extra: Mapping[str, str] | None = None, stdin: bytes = b"") -> bytes:
-        return _git(*arguments, at=self._directory, token=self._remote.token, extra=extra, stdin=stdin)
+    def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
+        config = _authorised(self._remote.token)
+        return _git(*arguments, at=self._directory, config=config, extra=extra, stdin=stdin)
 
 
 def _identity(when: datetime) -> dict[str, str]:
@@ -209,7 +237,7 @@ def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
     for ref in refs:
         try:
             found.append(_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", at=path).decode().strip())
-        except CannotRun as error:
+        except _Failed as error:
             raise BadInput(f"{ref!r} names no commit in {path}; see `git branch --all`") from error
     return tuple(found)
 
@@ -218,17 +246,26 @@ def top_level(path: Path) -> Path | None:
     """The root of the work tree that `path` lies in; None outside of git."""
     try:
         return Path(_git("rev-parse", "--show-toplevel", at=path).decode().strip())
-    except CannotRun:
+    except _Failed:
         return None
 
 
 def uncommitted(path: Path) -> bool:
     """Whether tracked files of the work tree differ from HEAD."""
-    return bool(_git("status", "--porcelain", "--untracked-files=no", at=path).strip())
+    options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+    return bool(_git("status", *options, at=path, config=_without_filters(path)).strip())
+
+
+def _without_filters(path: Path) -> dict[str, str]:
+    """Settings that switch off a repository's own content filters, which are commands that git would run."""
+    names = _git("config", "--list", "--name-only", "-z", at=path).decode(errors="surrogateescape").split("\0")
+    drivers = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
+    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    return {f"{driver}.{key}": value for driver in drivers for key, value in off.items()}
 
 
 def origin(path: Path) -> str:
-    """The URL that the user's repository was cloned from, empty where it has none."""
+    """The URL that the user's repository was cloned from, empty where it has none, or git is not installed."""
     try:
         return _git("config", "--get", "remote.origin.url", at=path).decode().strip()
     except CannotRun:
