@@ -63,7 +63,7 @@ def fix(
 
     given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
     try:
-        context = build(load(WorkerSettings, **given), progress=_note)
+        context = build(load(WorkerSettings, **given), progress=rendering.Progress(notes))
         result = local.fix(path, context, test_command=test_command, apply=apply)
     except (ApprenticeError, StoreError) as error:
         if as_json:
@@ -89,7 +89,8 @@ def review(
     from workers.context import build
 
     with _refusing():
-        result = local.review(path, build(load(WorkerSettings), progress=_note), base=base, head=head)
+        context = build(load(WorkerSettings), progress=rendering.Progress(notes))
+        result = local.review(path, context, base=base, head=head)
     if as_json:
         _print_json(documents.reviewed(result))
     else:
@@ -109,7 +110,9 @@ def why(
         context = build(load(WorkerSettings))
         explanation = explain(context.store, context.learner, reference)
     if explanation is None:
-        notes.print(f"apprentice: no decision or finding {reference!r}; `apprentice fix` and `review` print ids", markup=False)
+        notes.print(
+            f"apprentice: no decision or finding {reference!r}; `apprentice fix` and `review` print ids", markup=False
+        )
         raise typer.Exit(BAD_INPUT)
     if as_json:
         _print_json(explanation.to_json())

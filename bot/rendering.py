@@ -12,6 +12,25 @@ from memory.model import Proof
 from workers.repair.episode import Repaired, RepairStatus
 
 
+class Progress:
+    """Says what is being done, a line each.
+
+    Where nobody watches, the first line waits for the second, so that a project which cannot be run gets one line: why.
+    """
+
+    def __init__(self, notes: Console) -> None:
+        self._notes = notes
+        self._held: list[str] | None = None if notes.is_terminal else []
+
+    def __call__(self, line: str) -> None:
+        if self._held == []:
+            self._held.append(line)
+            return
+        for each in (*(self._held or ()), line):
+            self._notes.print(each, style="dim", markup=False)
+        self._held = None
+
+
 def repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     """`apprentice fix`."""
     if result.status is RepairStatus.NOTHING_FAILING:
