@@ -16,3 +16,10 @@ def town(tmp_path: Path) -> Iterator[Town]:
     """A town of the test's own."""
     with founding.town(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def hurried_town(tmp_path: Path) -> Iterator[Town]:
+    """A town where a repair must end within a few seconds."""
+    with founding.town(tmp_path, budget_seconds=6.0) as made:
+        yield made

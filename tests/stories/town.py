@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
@@ -21,8 +22,10 @@ import uvicorn
 
 from bot.app import create_app
 from bot.playground.accounts import App
+from bot.playground.interference import fail
 from bot.playground.maintainer import Maintainer
 from bot.playground.person import Checked, Opened, Said
+from bot.playground.rest.dispatch import Request, Response
 from bot.playground.server import Playground
 from memory.embed import HashedWords
 from memory.model import Sighting
@@ -96,6 +99,34 @@ class Town:
         about = RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
         self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [Poll(repository=about)]))
         self.settle()
+
+    def redeliver(self, event: str) -> None:
+        """Have GitHub deliver the last event of this kind once more."""
+        self.playground.drain()
+        world = self.playground.world
+        with world.lock:
+            delivery = next(each for each in reversed(world.deliveries) if each.notice.event == event)
+            world.outbox.put(replace(delivery.notice, redelivery=True))
+        self.settle()
+
+    def do_again(self, kind: str) -> None:
+        """Do the last job of a kind again, as after a worker that died before it could say that the job was done."""
+        with self.context.store.database.writing() as connection:
+            connection.exec_driver_sql(
+                "UPDATE jobs SET state = 'ready' WHERE id = "
+                "(SELECT id FROM jobs WHERE kind = ? ORDER BY created_at DESC LIMIT 1)",
+                (kind,),
+            )
+        self.settle()
+
+    def lose_answer(self, method: str, path: str) -> None:
+        """The bot's next such request has its effect, and is answered with an error."""
+        lost = fail(502)
+
+        def hook(request: Request) -> Response | None:
+            return lost(request) if request.headers.get("user-agent", "").startswith("apprentice") else None
+
+        self.playground.after(method, path, hook, nth=0)
 
     # What can be seen.
 

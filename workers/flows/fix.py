@@ -12,7 +12,7 @@ import msgspec
 from memory.model import Attempt, Post, PostKind, Task, TaskKind
 from workers import comments
 from workers.context import Context
-from workers.errors import CannotRun
+from workers.errors import BadInput, CannotRun
 from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Fix, Job
@@ -20,7 +20,7 @@ from workers.patches import apply_unified, parse_diff
 from workers.ports import BranchHead, GitHub
 from workers.repair.episode import Repaired, RepairStatus, repair
 from workers.repair.issue_tests import issue_test, path_of
-from workers.sandbox.project import discover
+from workers.sandbox.project import Project, discover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +95,17 @@ def _repair(case: Case, context: Context) -> Repaired:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
         for path, content in case.added_tests.items():
             _add(tree, path, content)
-        project = discover(tree, python=context.settings.python, test_command=None)
+        project = _project(tree, context)
         repaired = repair(case.task, project, context.for_task(f"repair:{case.task.number}").toolbox())
     context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
     return repaired
+
+
+def _project(tree: Path, context: Context) -> Project:
+    try:
+        return discover(tree, python=context.settings.python, test_command=None)
+    except BadInput as error:  # where we unpacked it is nobody's business
+        raise BadInput(str(error).replace(str(tree), "this repository")) from error
 
 
 def _add(tree: Path, path: str, content: bytes) -> None:

@@ -1,0 +1,286 @@
+"""Somebody asks for a repair; what comes of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from inline_snapshot import snapshot
+
+from tests.stories.pantry import BUG, FILES, SHELF
+from tests.stories.town import BOT, REPOSITORY, Town, readable
+
+pytestmark = pytest.mark.sandbox
+
+MENDED = SHELF.replace("if wanted >= self", "if wanted > self")
+TEST_OF_BUG = BUG.partition("```python\n")[2].partition("```")[0]
+IMPOSSIBLE = """Cook it.
+
+```python
+from pantry.recipes import Recipe
+
+
+def test_a_recipe_explains_itself():
+    steps = Recipe(2, rice="300 g").explained("en")
+    assert steps == ["Wash 300 g of rice.", "Boil it for 18 minutes.", "Serve two."]
+```
+"""
+
+
+def told(text: str) -> str:
+    """A text about a repair without what hangs on chance and time: which strategy got there, how soon, by which edit."""
+    text = re.sub(r"```+diff\n.*?\n```+", "<patch>", readable(text), flags=re.DOTALL)
+    text = re.sub(r"Chosen strategy: `\w+` \(probability \d\.\d\d, \d+ candidates? tried\)", "<choice>", text)
+    text = re.sub(r"(\| `[\w/]+` \| \d+ \| .* \|\n)+", "| <attempts> |\n", text)
+    return re.sub(r"(- [\w/]+: .*\n)+", "<reflections>\n", text)
+
+
+def test_issue_with_a_failing_test(town: Town) -> None:
+    """A maintainer's issue that brings a failing test becomes a draft pull request with its proof, and an answer."""
+    number = town.issue("The last of it cannot be taken", BUG)
+    (pull,) = town.fixes()
+    assert (pull.author, pull.draft, pull.title) == (BOT, True, "Fix ValueError in pantry/shelf.py")
+    assert told(pull.body) == snapshot("""\
+Fixes #1.
+
+**What failed:** `ValueError` `only 500 g of rice` in `tests/test_issue_1.py::test_everything_can_be_taken`
+
+<patch>
+
+**Proof**
+
+- failed before, pass now: `tests/test_issue_1.py::test_everything_can_be_taken`
+- whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
+- run 2× in a sandbox without network: `python -m pytest`
+- no test, fixture or configuration file was changed to get there
+
+<choice>. Decision `<decision>`; ask `@apprentice why <decision>` for the reasons.
+
+Merging teaches me that this kind of edit is wanted here, closing that it is not.
+<!-- marker -->\
+""")
+    (answer,) = town.answers(number)
+    assert told(answer.body) == snapshot("""\
+I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
+<!-- marker -->\
+""")
+    assert "if wanted >= self" not in town.maya.read(REPOSITORY, "pantry/shelf.py", pull.head_ref)
+    assert town.maya.read(REPOSITORY, f"tests/test_issue_{number}.py", pull.head_ref) == TEST_OF_BUG
+    message = town.playground.world.repository("kitchen", "pantry").git.commit(pull.head_sha).message
+    assert readable(message) == snapshot("""\
+Fix ValueError in pantry/shelf.py
+
+These tests failed and pass now:
+- tests/test_issue_1.py::test_everything_can_be_taken
+
+For #1\
+""")
+
+
+def test_outsiders_issue(town: Town) -> None:
+    """The same by an outsider is left alone in silence: nobody asked us, and strangers do not make us work."""
+    number = town.issue("The last of it cannot be taken", BUG, by=town.olga)
+    assert town.answers(number) == []
+    assert town.fixes() == []
+    assert town.progress == []
+
+
+def test_maintainer_takes_it_up(town: Town) -> None:
+    """A maintainer who repeats an outsider's request makes it one of their own, with the outsider's test."""
+    number = town.issue("The last of it cannot be taken", BUG, by=town.olga)
+    (answer,) = town.say(number, "@apprentice fix")
+    assert answer.startswith("I opened #2")
+    (pull,) = town.fixes()
+    assert pull.body.startswith(f"Fixes #{number}.")
+
+
+def test_label(town: Town) -> None:
+    """An issue opened with our label is taken up without a command, once."""
+    number = town.issue("The last of it cannot be taken", BUG, labels=["apprentice"])
+    assert len(town.fixes()) == len(town.answers(number)) == 1
+
+
+def test_nothing_failing(town: Town) -> None:
+    """A command where every test passes is answered with how to ask."""
+    number = town.issue("Something is wrong with rice", "")
+    assert town.say(number, "@apprentice fix") == snapshot(
+        [
+            """\
+All 10 tests pass at <id>, so there is nothing for me to reproduce. Add a failing test, here in a ```` ```python ```` block or in the repository, and ask again: `@apprentice fix`.
+<!-- marker -->\
+"""
+        ]
+    )
+    assert town.fixes() == []
+
+
+def test_passing_test(town: Town) -> None:
+    """An issue whose test passes is told so."""
+    number = town.issue("Rice", BUG.replace('take("rice", "500 g")', 'take("rice", "499 g")').replace("== 0", "== 1"))
+    (answer,) = town.answers(number)
+    assert answer.body.startswith("All 11 tests pass at ")
+
+
+def test_not_fixable(hurried_town: Town) -> None:
+    """What cannot be repaired is said with what was tried, and no pull request is opened."""
+    town = hurried_town
+    number = town.issue("Explain recipes", IMPOSSIBLE)
+    (answer,) = town.answers(number)
+    assert told(answer.body) == snapshot("""\
+I could reproduce this but found no fix that I can prove, in <n> s.
+
+**What fails:** `AttributeError` `'Recipe' object has no attribute 'explained'` in `tests/test_issue_1.py::test_a_recipe_explains_itself`
+
+| strategy | candidates | outcome |
+| --- | --- | --- |
+| <attempts> |
+
+**What I learned from it**
+
+<reflections>
+
+<!-- marker -->\
+""")
+    assert town.fixes() == []
+
+
+def test_not_collected(town: Town) -> None:
+    """Tests that cannot be collected for want of something that is not installed are reported as that."""
+    town.push("main", {"tests/conftest.py": "import soup_ladle\n"}, by=town.maya)
+    number = town.issue("Rice", "")
+    assert town.say(number, "@apprentice fix") == snapshot(
+        [
+            """\
+I could not repair this: pytest could not start: ImportError while loading conftest '/workspace/tests/conftest.py'. \\| tests/conftest.py:1: in &lt;module> \\| import soup\\_ladle \\| E ModuleNotFoundError: No module named 'soup\\_ladle'
+<!-- marker -->\
+"""
+        ]
+    )
+
+
+def test_no_tests(town: Town) -> None:
+    """A project without tests is told that there is nothing to go by."""
+    gone: dict[str, str | bytes | None] = {path: None for path in FILES if path.startswith("tests/")}
+    town.push("main", gone | {"pyproject.toml": ""}, by=town.maya)
+    number = town.issue("Rice", "")
+    assert town.say(number, "@apprentice fix") == snapshot(
+        [
+            """\
+I could not repair this: no tests in this repository: there is no test\\_\\*.py, no \\*\\_test.py and no pytest configuration
+<!-- marker -->\
+"""
+        ]
+    )
+
+
+def test_pull_request(town: Town) -> None:
+    """A fix asked for on a pull request is proposed onto its branch, and closes nothing."""
+    number = town.propose("take", {"tests/test_take.py": TEST_OF_BUG}, draft=True)
+    (answer,) = town.say(number, "@apprentice fix")
+    (pull,) = town.fixes()
+    assert told(answer) == snapshot("""\
+I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
+<!-- marker -->\
+""")
+    assert town.maya.request("GET", f"/repos/{REPOSITORY}/pulls/{pull.number}")["base"]["ref"] == "take"
+    assert pull.body.startswith(f"For #{number}.")
+    changed = town.maya.request("GET", f"/repos/{REPOSITORY}/pulls/{pull.number}/files")
+    assert [each["filename"] for each in changed] == ["pantry/shelf.py"]
+
+
+def test_fork(town: Town) -> None:
+    """A fork's branch is not ours to push to: the patch is shown where it was asked for."""
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "take", {"tests/test_take.py": TEST_OF_BUG}, "Take all")
+    number = town.olga.open_pull(REPOSITORY, head="olga:take", title="Take all")
+    town.settle()
+    (answer,) = town.say(number, "@apprentice fix")
+    assert told(answer) == snapshot("""\
+This makes the failing tests pass; the branch is a fork's, so please apply it there:
+
+<patch>
+
+**Proof**
+
+- failed before, pass now: `tests/test_take.py::test_everything_can_be_taken`
+- whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
+- run 2× in a sandbox without network: `python -m pytest`
+- no test, fixture or configuration file was changed to get there
+<!-- marker -->\
+""")
+    assert town.fixes() == []
+
+
+def test_asked_twice(town: Town) -> None:
+    """GitHub's redelivery of an event makes nothing twice."""
+    number = town.issue("The last of it cannot be taken", BUG)
+    town.redeliver("issues")
+    assert len(town.fixes()) == len(town.answers(number)) == 1
+
+
+def test_done_twice(town: Town) -> None:
+    """A job that is done again from its start makes nothing twice: one branch, one pull request, one comment."""
+    number = town.issue("The last of it cannot be taken", BUG)
+    town.do_again("fix")
+    assert len(town.fixes()) == len(town.answers(number)) == 1
+    branches = town.maya.request("GET", f"/repos/{REPOSITORY}/branches")
+    assert len(branches) == 2
+
+
+def test_second_bug_of_a_kind(town: Town) -> None:
+    """What was proven before is tried first: a second bug of the kind takes fewer candidates."""
+    first = town.issue("The last of it cannot be taken", BUG)
+    town.maya.merge(REPOSITORY, town.fixes()[0].number)
+    units = FILES["pantry/units.py"].replace("amount >= 1000", "amount > 1000")
+    town.push("main", {"pantry/units.py": units}, by=town.maya)
+    second = town.issue("A kilogram is shown in grams", "@apprentice fix")
+    tried = {task.task.number: task for task in town.context.store.tasks.by_repository(REPOSITORY)}
+    candidates = [sum(each.candidates for each in tried[number].task.attempts) for number in (first, second)]
+    assert candidates[1] < candidates[0]
+
+
+def test_secret(town: Town) -> None:
+    """What looks like a credential in a failing test's message does not get into anything that we post."""
+    secret = "ghp_" + "a1B2" * 9
+    town.push("main", {"tests/test_login.py": f'def test_login():\n    assert "{secret}" == "rice"\n'}, by=town.maya)
+    number = town.issue("Login", "")
+    (answer,) = town.say(number, "@apprentice fix")
+    assert secret not in answer
+    assert "[secret removed]" in answer
+
+
+def test_hostile_words(town: Town) -> None:
+    """A failing test's words mention nobody, close nothing, command no bot and forge no marker of ours."""
+    words = "/approve @maya fixes #1 <!-- apprentice:x --> ![](http://evil.example/x.png) ```\\n@apprentice fix"
+    town.push(
+        "main", {"tests/test_words.py": f'def test_words():\n    raise RuntimeError("""{words}""")\n'}, by=town.maya
+    )
+    number = town.issue("Words", "")
+    (answer,) = town.say(number, "@apprentice fix")
+    assert told(answer) == snapshot("""\
+I could reproduce this but found no fix that I can prove, in <n> s.
+
+**What fails:** `RuntimeError` `/approve @maya fixes #1 <!-- marker --> ![](http://evil.example/x.png) ''' @apprentice fix` in `tests/test_words.py::test_words`
+
+| strategy | candidates | outcome |
+| --- | --- | --- |
+| <attempts> |
+
+**What I learned from it**
+
+<reflections>
+
+<!-- marker -->\
+""")
+    assert len(town.answers(number)) == 1
+
+
+def test_github_out_of_order(town: Town) -> None:
+    """A comment that GitHub fails to take is tried again later, and found if it was taken after all."""
+    number = town.issue("Rice", "")
+    town.lose_answer("POST", r"/comments$")
+    town.maya.comment(REPOSITORY, number, "@apprentice help")
+    town.settle()
+    assert len(town.answers(number)) == 1
+    town.later(60.0)
+    assert len(town.answers(number)) == 1
