@@ -53,6 +53,12 @@ def boolean_operator(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     yield site.token(node.operator, "or" if isinstance(node.operator, cst.And) else "and", around=node)
 
 
+@template(cst.BooleanOperation, strategy="operators", prior=0.5, families=_ALL_BUT_NAMES)
+def swapped_sides(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
+    """`a or b` → `b or a`: which one is preferred, or asked first so that the other need not be."""
+    yield site.replace(node, f"{site.operand(node.right, 5)} {site.code(node.operator)} {site.operand(node.left, 5)}")
+
+
 @template(cst.BooleanOperation, strategy="operators", prior=0.35, families=_ALL_BUT_NAMES)
 def boolean_grouping(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     """`a or b and c` → `(a or b) and c`, `not a and b` → `not (a and b)`, and back."""

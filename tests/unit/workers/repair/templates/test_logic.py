@@ -49,6 +49,18 @@ CASES = [
         {},
     ),
     (
+        "swapped_sides",
+        """
+        def f(a, b):
+            return a.alias() or a.name(b) if b else None
+        """,
+        """
+        def f(a, b):
+            return a.name(b) or a.alias() if b else None
+        """,
+        {},
+    ),
+    (
         "boolean_grouping",
         """
         def f(a, b):
