@@ -1,0 +1,347 @@
+"""What stands in deploy/ agrees with the code that it deploys."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.events import KNOWN
+from bot.metrics import Metrics
+from memory.store import JobState, NewJob, Store, open_store
+from workers.github.tokens import PERMISSIONS
+from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOT = DEPLOY.parent
+SENT_TO_EVERY_APP = {"ping", "installation", "installation_repositories"}
+"""GitHub sends these without being asked, and refuses a manifest that asks."""
+
+PROCESSES = {"web": WebSettings, "worker": WorkerSettings, "sweeper": Settings}
+
+
+@pytest.fixture(scope="module")
+def compose() -> Mapping[str, Any]:
+    """compose.yaml, with its anchors resolved."""
+    return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8")))
+
+
+@pytest.fixture(scope="module")
+def manifest() -> Mapping[str, Any]:
+    return dict(json.loads((DEPLOY / "app-manifest.json").read_text(encoding="utf-8")))
+
+
+# ── The App ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_manifest_permissions(manifest: Mapping[str, Any]) -> None:
+    """The App is given exactly the permissions that tokens are minted with."""
+    assert manifest["default_permissions"] == PERMISSIONS
+
+
+def test_manifest_events(manifest: Mapping[str, Any]) -> None:
+    """The App subscribes to exactly the events that are read, less those that GitHub sends unasked."""
+    assert set(manifest["default_events"]) == KNOWN - SENT_TO_EVERY_APP
+    assert len(manifest["default_events"]) == len(set(manifest["default_events"]))
+
+
+def test_manifest_is_private_with_an_active_webhook(manifest: Mapping[str, Any]) -> None:
+    """Nobody else can install the App, and its webhook is on, at the path that the web process serves."""
+    assert manifest["public"] is False
+    assert manifest["hook_attributes"]["active"] is True
+    assert manifest["hook_attributes"]["url"] == f"{manifest['url']}/webhook"
+
+
+# ── Containers ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def known_to(service: Mapping[str, Any]) -> str:
+    """Everything that a service is told of settings, as text."""
+    return json.dumps([service.get("environment"), service.get("env_file"), service.get("secrets")])
+
+
+def test_compose_splits_the_secrets(compose: Mapping[str, Any]) -> None:
+    """The web process gets no key, the worker no webhook secret, the sweeper neither."""
+    services = compose["services"]
+    assert "web.env" in known_to(services["web"])
+    assert "worker.env" not in known_to(services["web"])
+    assert "private-key" not in known_to(services["web"])
+    assert "private-key.pem" in known_to(services["worker"])
+    assert "web.env" not in known_to(services["worker"])
+    assert services["sweeper"]["env_file"] == ["app/apprentice.env"]
+    assert "secrets" not in services["sweeper"]
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_compose_sets_what_exists(name: str, compose: Mapping[str, Any]) -> None:
+    """Every variable that a container gets is a setting of its process: others are refused at the start."""
+    given = {key for key in compose["services"][name]["environment"] if key.startswith(PREFIX)}
+    assert given
+    assert given <= {PREFIX + field.upper() for field in PROCESSES[name].model_fields}
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_compose_confines(name: str, compose: Mapping[str, Any]) -> None:
+    """Our containers have no capabilities and a read-only root; only the worker's confinement is loosened."""
+    service = compose["services"][name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["read_only"] is True
+    assert "no-new-privileges:true" in service["security_opt"]
+    loosened = {option for option in service["security_opt"] if "unconfined" in option}
+    needed = {"seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined"}
+    assert loosened == (needed if name == "worker" else set())
+
+
+def test_compose_publishes_one_port_on_loopback(compose: Mapping[str, Any]) -> None:
+    """Database and broker are reached from inside alone, the web process from the host alone."""
+    published = {name: service["ports"] for name, service in compose["services"].items() if "ports" in service}
+    assert published == {"web": ["127.0.0.1:8321:8321"]}
+    assert compose["networks"]["inside"]["internal"] is True
+    for name in ("postgres", "redis"):
+        assert compose["services"][name]["networks"] == ["inside"]
+
+
+def test_compose_names_stages_that_exist(compose: Mapping[str, Any]) -> None:
+    """Each image is a stage of the one Dockerfile, and those that run are not root."""
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n((?:(?!^FROM ).*\n)*)", dockerfile, re.MULTILINE))
+    targets = {s["build"]["target"] for s in compose["services"].values() if "build" in s}
+    assert targets == {"web", "worker"}
+    for target in targets:
+        assert "USER 10001:10001" in stages[target]
+    assert "bubblewrap" in stages["worker"]
+    assert "bubblewrap" not in stages["web"]
+
+
+def test_dockerfile_copies_what_exists() -> None:
+    """Every path that is copied from the repository is there, and let through by the ignore file."""
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    through = set(re.findall(r"^!(\S+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
+    copied = {
+        word for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]
+    }
+    assert copied == through
+    assert all((ROOT / path).exists() for path in copied)
+
+
+WEB_ALONE = """
+import importlib.metadata, re, sys
+from pathlib import Path
+
+def name(text):
+    return re.sub(r"[-_.]+", "-", re.match(r"[\\w.-]+", text)[0]).lower()
+
+def extras(text):
+    found = re.match(r"[\\w.-]+\\[([^\\]]*)\\]", text)
+    return set(found[1].split(",")) if found else set()
+
+def needs(text, seen):
+    if (name(text), *extras(text)) in seen:
+        return
+    seen.add((name(text), *extras(text)))
+    try:
+        requires = importlib.metadata.requires(name(text)) or []
+    except importlib.metadata.PackageNotFoundError:
+        return
+    for line in requires:
+        wanted, _, condition = line.partition(";")
+        chosen = re.findall(r"extra == ['\\"]([^'\\"]+)", condition)
+        if not chosen or set(chosen) & extras(text):
+            needs(wanted.strip(), seen)
+
+seen = set()
+for line in Path(sys.argv[1]).read_text().splitlines():
+    if line and not line.startswith("#"):
+        needs(line, seen)
+allowed = {found[0] for found in seen}
+of = importlib.metadata.packages_distributions()
+
+class Guard:
+    def find_spec(self, module, path=None, target=None):
+        owners = {name(each) for each in of.get(module, ())}
+        if "." not in module and owners and not owners & (allowed | {"apprentice"}):
+            raise ModuleNotFoundError(f"{module} is not among the web process' requirements")
+
+sys.meta_path.insert(0, Guard())
+from datetime import UTC, datetime
+import bot.cli
+from bot.app import create_app
+from memory.store import open_store
+from workers.queue import make_celery
+from workers.settings import WebSettings
+import bot.app, workers.sweeper, uvicorn, psycopg, redis
+
+settings = WebSettings(home=Path(sys.argv[2]), webhook_secret="s")
+make_celery(settings)
+with open_store(settings.database()) as store:
+    create_app(settings, store, lambda ids: None, lambda: datetime.now(UTC))
+print("served by", len(allowed))
+"""
+
+
+def test_web_requirements_suffice(tmp_path: Path) -> None:
+    """The web process and the sweeper start with what is in the web image, without torch and the rest."""
+    listed = DEPLOY / "web-requirements.txt"
+    done = subprocess.run(
+        [sys.executable, "-c", WEB_ALONE, str(listed), str(tmp_path)],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("served by ")
+    wanted = {line for line in listed.read_text().splitlines() if line and not line.startswith("#")}
+    assert not any(line.startswith(("torch", "sentence", "pygithub")) for line in wanted)
+
+
+# ── systemd ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def unit(name: str) -> dict[str, list[str]]:
+    """The directives of a unit; each may come several times."""
+    found: dict[str, list[str]] = {}
+    for line in (DEPLOY / "systemd" / f"apprentice-{name}.service").read_text(encoding="utf-8").splitlines():
+        key, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+@pytest.mark.parametrize(("name", "command"), [("web", "serve"), ("worker", "worker"), ("sweeper", "sweep")])
+def test_units_run_commands_that_exist(name: str, command: str) -> None:
+    """Each unit runs its process, as an ordinary user without a way up."""
+    directives = unit(name)
+    assert directives["ExecStart"] == [f"/opt/apprentice/.venv/bin/apprentice {command}"]
+    assert directives["User"] == ["apprentice"]
+    assert directives["NoNewPrivileges"] == ["yes"]
+    assert directives["CapabilityBoundingSet"] == [""]
+    set_here = re.findall(rf"{PREFIX}[A-Z_]+", " ".join(directives["Environment"]))
+    assert set(set_here) <= known_variables()
+
+
+def test_units_split_the_secrets() -> None:
+    """As the containers do."""
+    files = {name: " ".join(unit(name)["EnvironmentFile"]) for name in PROCESSES}
+    assert ("web.env" in files["web"], "worker.env" in files["web"]) == (True, False)
+    assert ("web.env" in files["worker"], "worker.env" in files["worker"]) == (False, True)
+    assert files["sweeper"] == "/etc/apprentice/apprentice.env"
+    assert [name for name in PROCESSES if "LoadCredential" in unit(name)] == ["worker"]
+
+
+def test_the_worker_may_build_sandboxes() -> None:
+    """Nothing that was seen to keep bubblewrap from starting is set for the worker; the others have it all."""
+    forbidding = {
+        "RestrictNamespaces",
+        "SystemCallFilter",
+        "ProtectHostname",
+        "ProtectKernelTunables",
+        "ProtectKernelLogs",
+        "ProtectProc",
+        "ProcSubset",
+        "MemoryDenyWriteExecute",
+    }
+    assert not forbidding & set(unit("worker"))
+    assert forbidding <= set(unit("web"))
+    assert forbidding <= set(unit("sweeper"))
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("name", PROCESSES)
+def test_units_are_understood_by_systemd(name: str) -> None:
+    """systemd itself finds nothing to say about a unit but that the program is not installed here."""
+    path = DEPLOY / "systemd" / f"apprentice-{name}.service"
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True, check=False)
+    said = [line for line in done.stderr.splitlines() if f"apprentice-{name}" in line]
+    assert [line for line in said if "is not executable" not in line] == []
+
+
+# ── The runbook ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(language: str) -> list[str]:
+    text = (DEPLOY / "runbook.md").read_text(encoding="utf-8")
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+
+
+def statements() -> list[str]:
+    return [part.strip() for block in blocks("sql") for part in block.split(";") if part.strip()]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as opened:
+        yield opened
+
+
+def test_runbook_sql_runs_on_sqlite(store: Store, tmp_path: Path) -> None:
+    """Every statement fits the schema."""
+    assert len(statements()) >= 4
+    with sqlite3.connect(tmp_path / "apprentice.db") as connection:
+        for statement in statements():
+            connection.execute(statement)
+    connection.close()
+
+
+def test_runbook_sql_runs_on_postgresql(postgresql_url: str) -> None:
+    """On the other database too."""
+    import psycopg
+
+    open_store(postgresql_url).close()
+    with psycopg.connect(postgresql_url) as connection:
+        for statement in statements():
+            connection.execute(statement.encode())
+
+
+def test_runbook_gives_a_failed_job_back(store: Store, tmp_path: Path) -> None:
+    """The statement for failed jobs makes one that a worker can lease, with all its tries before it."""
+    now = datetime.now(UTC)
+    store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=now)
+    leased = store.inbox.lease("a-job", worker="w", now=now, seconds=60)
+    assert leased is not None
+    store.inbox.fail(leased, now=now, reason="no token")
+    (update,) = (each for each in statements() if each.startswith("UPDATE"))
+    with sqlite3.connect(tmp_path / "apprentice.db") as connection:
+        connection.execute(update.replace("'JOB'", "'a-job'"))
+    connection.close()
+    assert store.inbox.due(now=now, limit=9) == ["a-job"]
+    again = store.inbox.lease("a-job", worker="w", now=now, seconds=60)
+    assert again is not None
+    assert again.attempts == 1
+
+
+def test_runbook_backup(store: Store, tmp_path: Path) -> None:
+    """The backup of a database in use holds what was committed."""
+    store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=datetime.now(UTC))
+    (script,) = blocks("python")
+    subprocess.run([sys.executable, "-c", script, tmp_path / "apprentice.db", tmp_path / "copy.db"], check=True)
+    with open_store(f"sqlite:///{tmp_path / 'copy.db'}") as copy:
+        assert copy.inbox.counts()[JobState.READY] == 1
+
+
+def test_runbook_names_what_exists() -> None:
+    """Metrics and settings in the runbook are real."""
+    text = (DEPLOY / "runbook.md").read_text(encoding="utf-8")
+    assert set(re.findall(rf"\b{PREFIX}[A-Z_]+\b", text)) <= known_variables()
+    exposed = {sample.name for family in Metrics().registry.collect() for sample in family.samples}
+    families = {family.name for family in Metrics().registry.collect()} | exposed
+    named = set(re.findall(r"\bapprentice_[a-z_]+\b", text))
+    assert {name.removesuffix("_total") for name in named} <= {name.removesuffix("_total") for name in families}
+
+
+def test_scripts_can_be_run() -> None:
+    """What users start is executable."""
+    for name in ("create-app", "make-venv", "system-packages"):
+        assert (DEPLOY / name).stat().st_mode & stat.S_IXUSR, name
