@@ -18,6 +18,9 @@ from workers.sandbox.testing import TestRun, run_tests
 FIRST_LOOK_SECONDS = 30.0
 """A suite that takes longer is looked at again: one of its tests may never end."""
 
+STUCK_SECONDS = 10.0
+"""How long a test that never ends is traced."""
+
 MOST_TRACED, TRACED_SECONDS, FAILING_TRACED = 400, 3.0, 50
 """Bounds of the traced run: passing tests, the seconds that they took untraced, and failing tests."""
 
@@ -64,7 +67,9 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
     if not failing:
         return Reproduction(report=report, flaky=(), uncollected=uncollected, lines={}, passing=(), test_runs=runs)
     tests = (*failing[:FAILING_TRACED], *companions(there))
-    traced = run_tests(sandbox, project, tests=tests, limits=limits, trace=True)
+    stuck = any(result.error_type == "Timeout" for result in there.failing())
+    traced_for = min(STUCK_SECONDS, limits.wall_seconds) if stuck else limits.wall_seconds
+    traced = run_tests(sandbox, project, tests=tests, limits=replace(limits, wall_seconds=traced_for), trace=True)
     again = {result.id for result in traced.report.passing()}
     return Reproduction(
         report=report,
