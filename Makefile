@@ -9,9 +9,8 @@ TORCH_INDEX ?=
 PIP_ARGS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 ARGS ?=
 READY := $(VENV)/.ready
-OFFICIAL := .cache/octokit/.ready
 
-.PHONY: help demo test check setup system official clean
+.PHONY: help demo test check setup system official lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -28,7 +27,7 @@ check: setup ## lint, types and import rules only
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-setup: $(READY)
+setup: $(READY) ## the virtual environment, with the locked dependencies
 
 $(READY): requirements.lock pyproject.toml
 	@deploy/make-venv $(PYTHON) $(VENV)
@@ -40,10 +39,18 @@ $(READY): requirements.lock pyproject.toml
 system: ## bubblewrap, redis-server and npm from the system's packages, or one line on what is skipped without them
 	@deploy/system-packages
 
-official: $(OFFICIAL)
+official: setup system ## GitHub's official descriptions from npm, which hold the stand-in to the real API
+	@! command -v npm >/dev/null || $(BIN)/python -m tests.official || echo "skipped without GitHub's official descriptions: the tests of the stand-in against them; run this again: make official"
 
-$(OFFICIAL): deploy/official-descriptions
-	@deploy/official-descriptions .cache/octokit
+lock: ## requirements.lock anew from pyproject.toml, in an environment of its own
+	@rm -rf .cache/lock
+	@deploy/make-venv $(PYTHON) .cache/lock
+	@.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e '.[dev]'
+	@.cache/lock/bin/python -m pip freeze --exclude-editable > .cache/lock/frozen
+	@sed -n '/^#/p' requirements.lock > .cache/lock/new
+	@sed 's/^\(torch==[^+]*\)+.*/\1/' .cache/lock/frozen >> .cache/lock/new
+	@mv .cache/lock/new requirements.lock
+	@rm -rf .cache/lock
 
 clean: ## remove what set-up made
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .import_linter_cache
