@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 import keyword
 import re
 
@@ -16,6 +17,9 @@ _TOKEN = re.compile(
       | (?P<operator>\*\*=?|//=?|>>=?|<<=?|[-+*/%&|^@=!<>:]=|->|\S)""",
     re.VERBOSE | re.DOTALL,
 )
+
+_SILENT = re.compile(r"\.|[a-zA-Z]{0,2}'?\$\d+'?")
+"""Tokens of a shape that mean nothing by themselves: a hole, a string that is one, and the dot between two."""
 
 _SMALL_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
 _KEPT_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, frozenset, tuple, int, float)
@@ -58,3 +62,17 @@ def shape_of(template: str, before: str, after: str) -> EditShape:
     """The shape of replacing source `before` by `after`: equal for equal edits under other names."""
     numbers: dict[str, int] = {}
     return EditShape(template=template, before=holes(before, numbers), after=holes(after, numbers))
+
+
+def is_telling(shape: EditShape) -> bool:
+    """Whether a shape says anything where the names are others.
+
+    It does if an operator, a builtin, a kept literal or structure is part of what changed, or if the same tokens change
+    places. `$0` → `$1` or `$0.$1` → `$0.$2` do not: every name in scope would fit them.
+    """
+    before, after = shape.before.split(), shape.after.split()
+    if before != after and sorted(before) == sorted(after):
+        return True
+    changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changed = (t for kind, a, b, c, d in changes if kind != "equal" for t in (*before[a:b], *after[c:d]))
+    return not all(_SILENT.fullmatch(token) for token in changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.repair.shapes import holes, shape_of
+from workers.repair.shapes import holes, is_telling, shape_of
 
 
 def test_names_become_holes_and_known_names_stay() -> None:
@@ -40,3 +40,40 @@ def test_which_name_goes_where_matters() -> None:
     """`a - b → b - a` and `a - b → a - c` differ: the same name is the same hole on both sides."""
     assert shape_of("t", "a - b", "b - a") != shape_of("t", "a - b", "a - c")
     assert shape_of("t", "a - b", "b - a") == shape_of("t", "p - q", "q - p")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a < b", "a <= b"),
+        ("a - b", "b - a"),
+        ("f(a, b)", "f(b, a)"),
+        ("xs.append(x)", "xs.extend(x)"),
+        ("range(0, n)", "range(1, n)"),
+        ("a[s:n]", "a[s : s + n]"),
+        ("text", "int(text)"),
+        ("a and b", "a or b"),
+        ("total", "self.total"),
+        ("", "if a is None:\n    return []"),
+    ],
+)
+def test_a_change_of_operator_builtin_literal_or_structure_is_telling(before: str, after: str) -> None:
+    """What such an edit did can be done again under any names."""
+    assert is_telling(shape_of("t", before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a", "b"),
+        ("a.b", "a.c"),
+        ("a.b", "a"),
+        ("a < b", "a < c"),
+        ("f(a)", "g(a)"),
+        ("'one'", "'two'"),
+        ("17", "18"),
+    ],
+)
+def test_one_name_for_another_is_not_telling(before: str, after: str) -> None:
+    """Holes for holes fit everywhere: the shape would be replayed at every name in scope."""
+    assert not is_telling(shape_of("t", before, after))
