@@ -227,7 +227,7 @@ def review_body(
     key: str,
 ) -> str:
     """The text above a review's comments. `coverage` maps files that were not fully read to the reason."""
-    said = f"{_count(inline, 'comment')} below" if inline else "nothing to say beside the code"
+    said = f"{_count(inline, 'comment')} below" if inline else "no new comment beside the code"
     lines = [f"Reviewed {sha[:12]}: {said}."]
     if summary:
         lines += ["", "**Also seen**", "", *(_summary_line(f) for f in summary[:SHOWN_FINDINGS])]

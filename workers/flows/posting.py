@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
@@ -104,20 +104,21 @@ def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
     """Close our own threads about what is no longer there."""
     posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
     for gone in plan.resolved:
-        comment = next((post.github_id for post in posts if post.fingerprint == gone), 0)
+        remarks = [post.github_id for post in posts if post.fingerprint == gone]
         context.effects.once(
             this.key_of_end(gone),
-            make=partial(_close_thread, this, comment),
+            make=partial(_close_threads, this, remarks),
             find=lambda: None,  # closing a thread twice is closing it
         )
 
 
-def _close_thread(this: Round, comment: int) -> int:
-    """The comment whose thread is closed now; 0 where there was none."""
-    thread = this.github.thread_of(this.pull.number, comment) if comment else None
-    if thread is not None:
+def _close_threads(this: Round, remarks: Sequence[int]) -> int:
+    """How many there were to close: what stood in the summary alone has none."""
+    threads = [this.github.thread_of(this.pull.number, remark) for remark in remarks]
+    found = [thread for thread in threads if thread is not None]
+    for thread in found:
         this.github.resolve_thread(thread)
-    return comment
+    return len(found)
 
 
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:

@@ -1,0 +1,465 @@
+"""A pull request is opened, pushed to, asked about; what the bot says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from bot.playground.interference import fail
+from memory.model import Action
+from tests.stories import town as founding
+from tests.stories.pantry import UNITS
+from tests.stories.town import REPOSITORY, Town, readable
+from workers.runner import LONGEST_DELAY, MOST_ATTEMPTS
+
+pytestmark = pytest.mark.sandbox
+
+LABELS = '''"""What is printed on a jar."""
+
+import os
+
+from pantry.units import shown
+
+
+def label(name, amount, notes=[]):
+    """The lines of a label."""
+    if amount == None:
+        return [name, *notes]
+    return [name, shown(amount), *notes]
+
+
+def empty():
+    """The label of a jar with nothing in it."""
+    return f"empty"
+'''
+TESTS = """from pantry.labels import empty, label
+
+
+def test_label():
+    assert label("rice", 500) == ["rice", "500 g"]
+    assert label("salt", None, ["fine"]) == ["salt", "fine"]
+
+
+def test_empty():
+    assert empty() == "empty"
+"""
+LABELLED: dict[str, str | bytes | None] = {"pantry/labels.py": LABELS, "tests/test_labels.py": TESTS}
+EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'def empty():\n    return f"empty"\n'}
+"""A change with one finding, F541."""
+
+HOSTILE = """def words(x):
+    if x == None:  # ``` <!-- apprentice:0000000000000000 --> @maya fixes #1
+        return f"````"
+    return x
+"""
+TEST_OF_HOSTILE = """from pantry.words import words
+
+
+def test_words():
+    assert words(1) == 1
+"""
+WITHOUT_OS = LABELS.replace("import os\n\n", "")
+
+
+def test_review(town: Town) -> None:
+    """A pull request gets one review with a remark for each finding on its lines, and one check run."""
+    number = town.propose("labels", LABELLED)
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot("""\
+Reviewed <id>: 4 comments below.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    remarks = sorted(town.remarks(number), key=lambda each: each.line or 0)
+    assert [(each.path, each.start_line, each.line) for each in remarks] == snapshot(
+        [
+            ("pantry/labels.py", None, 3),
+            ("pantry/labels.py", 8, 9),
+            ("pantry/labels.py", None, 10),
+            ("pantry/labels.py", None, 17),
+        ]
+    )
+    assert [readable(each.body) for each in remarks] == snapshot(
+        [
+            """\
+**F401** (minor, maintainability): 'os' imported but unused
+
+```suggestion
+```
+<sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
+
+<sub>no verdict on F401 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<!-- marker -->\
+""",
+            '''\
+**B006** (major, correctness): Do not use mutable data structures for argument defaults
+
+```suggestion
+def label(name, amount, notes=None):
+    """The lines of a label."""
+    if notes is None:
+        notes = []
+```
+<sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
+
+<sub>no verdict on B006 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<!-- marker -->\
+''',
+            """\
+**E711** (minor, correctness): Comparison to 'None' should be 'cond is None'
+
+```suggestion
+    if amount is None:
+```
+<sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
+
+<sub>no verdict on E711 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<!-- marker -->\
+""",
+            """\
+**F541** (info, style): f-string without any placeholders
+
+```suggestion
+    return "empty"
+```
+<sub>Applied and tested: 2 tests passed before and after (`python -m pytest tests/test_labels.py`).</sub>
+
+<sub>no verdict on F541 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<!-- marker -->\
+""",
+        ]
+    )
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary, check.annotations) == snapshot(
+        ("neutral", "4 findings", "2 files read.", 4)
+    )
+
+
+def test_nothing_found(town: Town) -> None:
+    """Where there is nothing to say, nothing is said: the check run alone tells that the change was read."""
+    number = town.propose("units", {"pantry/units.py": UNITS.replace('"oz": 28', '"oz": 28, "lb": 454')})
+    assert town.reviews(number) == town.remarks(number) == town.answers(number) == []
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(("success", "Nothing found", "1 file read."))
+
+
+def test_second_push(town: Town) -> None:
+    """A push repeats nothing, tells once what is gone and closes its thread; a third push has nothing to add."""
+    number = town.propose("labels", LABELLED)
+    said = {each.id for each in town.remarks(number)}
+    town.push("labels", {"pantry/labels.py": WITHOUT_OS})
+    assert {each.id for each in town.remarks(number)} == said
+    first, second = town.reviews(number)
+    assert readable(second.body) == snapshot("""\
+Reviewed <id>: no new comment beside the code.
+
+3 findings said in an earlier round and still there.
+
+1 earlier finding no longer there; the threads are closed.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        (
+            "neutral",
+            "3 findings",
+            """\
+2 files read.
+3 findings said in an earlier round, not repeated.\
+""",
+        )
+    )
+    resolved = [thread for thread in town.playground.world.threads.values() if thread.resolved_by is not None]
+    assert ["**F401**" in thread.comments[0].body for thread in resolved] == [True]
+    town.push("labels", {"README.md": "# The pantry\n"})
+    assert [each.id for each in town.reviews(number)] == [first.id, second.id]
+    assert {each.id for each in town.remarks(number)} == said
+
+
+def test_new_lines_in_a_push(town: Town) -> None:
+    """What a push adds is spoken of, even where the same was found on other lines before."""
+    number = town.propose("labels", LABELLED)
+    before = {each.id for each in town.remarks(number)}
+    town.push("labels", {"pantry/labels.py": LABELS + '\n\ndef full():\n    """A jar."""\n    return f"full"\n'})
+    (new,) = [each for each in town.remarks(number) if each.id not in before]
+    assert (new.path, new.line) == ("pantry/labels.py", 22)
+
+
+def test_elsewhere(town: Town) -> None:
+    """What a change brings about on lines that it left alone is told in the summary, once."""
+    town.push("main", {"pantry/sizes.py": "import math\n\n\ndef half(x):\n    return math.ceil(x / 2)\n"}, by=town.maya)
+    number = town.propose("half", {"pantry/sizes.py": "import math\n\n\ndef half(x):\n    return -(-x // 2)\n"})
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot("""\
+Reviewed <id>: no new comment beside the code.
+
+**Also seen**
+
+- `pantry/sizes.py:1` **F401** 'math' imported but unused
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    assert town.remarks(number) == []
+    town.push("half", {"README.md": "# The pantry\n"})
+    assert len(town.reviews(number)) == 1
+
+
+def test_draft(town: Town) -> None:
+    """A draft is left alone until it is ready."""
+    number = town.propose("empty", EMPTY, draft=True)
+    town.push("empty", {"README.md": "# The pantry\n"})
+    assert town.reviews(number) == town.checks(number) == []
+    town.finn.mark_ready(REPOSITORY, number)
+    town.settle()
+    assert len(town.reviews(number)) == len(town.checks(number)) == 1
+
+
+def test_draft_on_command(town: Town) -> None:
+    """A draft is reviewed when somebody who may asks for it, and is not said again when it is ready."""
+    number = town.propose("empty", EMPTY, draft=True)
+    assert town.say(number, "@apprentice review") == []
+    assert len(town.reviews(number)) == 1
+    town.finn.mark_ready(REPOSITORY, number)
+    town.settle()
+    assert len(town.reviews(number)) == 1
+
+
+def test_asked_again(town: Town) -> None:
+    """Whoever asks for a review of what was reviewed is answered; nothing is repeated."""
+    number = town.propose("empty", EMPTY)
+    said = len(town.remarks(number))
+    town.say(number, "@apprentice review")
+    _, second = town.reviews(number)
+    assert readable(second.body) == snapshot("""\
+Reviewed <id>: no new comment beside the code.
+
+1 finding said in an earlier round and still there.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    assert len(town.remarks(number)) == said
+
+
+def test_closed(town: Town) -> None:
+    """A review asked for on a closed pull request is answered with why it is not made."""
+    number = town.propose("empty", EMPTY, draft=True)
+    town.finn.close(REPOSITORY, number)
+    town.settle()
+    assert town.say(number, "@apprentice review") == snapshot(
+        [
+            """\
+I did not review this pull request: it is closed.
+<!-- marker -->\
+"""
+        ]
+    )
+
+
+def test_check_run_again(town: Town) -> None:
+    """Pressing "Re-run" makes a new check run and repeats no remark."""
+    number = town.propose("empty", EMPTY)
+    said = len(town.remarks(number))
+    town.maya.rerun(REPOSITORY, town.checks(number)[0].id)
+    town.settle()
+    assert [each.title for each in town.checks(number)] == ["1 finding", "1 finding"]
+    assert (len(town.reviews(number)), len(town.remarks(number))) == (1, said)
+
+
+def test_fork(town: Town) -> None:
+    """The tests of a fork are not run unasked, and that is said; a maintainer who asks has suggestions proven."""
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "labels", LABELLED, "Labels")
+    number = town.olga.open_pull(REPOSITORY, head="olga:labels", title="Labels")
+    town.settle()
+    (first,) = town.reviews(number)
+    assert readable(first.body) == snapshot("""\
+Reviewed <id>: 2 comments below.
+
+**Also seen**
+
+- `pantry/labels.py:3` **F401** 'os' imported but unused
+- `pantry/labels.py:17` **F541** f-string without any placeholders
+
+No test was run, because this comes from a fork; `@apprentice review` by a maintainer has them run.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    assert not any("```suggestion" in each.body for each in town.remarks(number))
+    before = {each.id for each in town.remarks(number)}
+    assert town.say(number, "@apprentice review", by=town.olga) == snapshot(
+        [
+            """\
+olga, only people with write access to this repository can ask me to work; a maintainer can repeat your command.
+<!-- marker -->\
+"""
+        ]
+    )
+    assert len(town.reviews(number)) == 1
+    town.say(number, "@apprentice review")
+    _, second = town.reviews(number)
+    assert readable(second.body) == snapshot("""\
+Reviewed <id>: 4 comments below.
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    new = [each for each in town.remarks(number) if each.id not in before]
+    assert new
+    assert all("```suggestion" in each.body and "Applied and tested" in each.body for each in new)
+
+
+def test_held(town: Town) -> None:
+    """A pattern that was rejected often enough is not posted inline any more."""
+    words = "".join(f'def word{n}():\n    return f"{n}"\n\n\n' for n in range(4)).rstrip() + "\n"
+    first = town.propose("words", {"pantry/words.py": words})
+    remarks = town.remarks(first)
+    assert len(remarks) > 2
+    for remark in remarks:
+        town.reply(first, remark.id, "@apprentice reject because we like it so")
+        town.maya.react(REPOSITORY, remark.id, "-1")
+    town.poll()
+    second = town.propose("empty", EMPTY)
+    assert town.remarks(second) == []
+    (sighting,) = town.sightings(second)
+    assert sighting.action in (Action.SUMMARY, Action.HOLD)
+    (explained,) = town.say(second, f"@apprentice why {sighting.finding.fingerprint[:12]}")
+    assert "rejected here" in explained
+
+
+def test_limit(tmp_path: Path) -> None:
+    """No more than the limit is said inline, the worst first; the rest goes to the summary, and none is lost."""
+    with founding.town(tmp_path, max_comments=2) as town:
+        number = town.propose("labels", LABELLED)
+        (review,) = town.reviews(number)
+        assert readable(review.body) == snapshot("""\
+Reviewed <id>: 2 comments below.
+
+**Also seen**
+
+- `pantry/labels.py:10` **E711** Comparison to 'None' should be 'cond is None'
+- `pantry/labels.py:17` **F541** f-string without any placeholders
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+        assert len(town.remarks(number)) == 2
+        assert town.checks(number)[0].title == "4 findings"
+
+
+def test_failed(town: Town) -> None:
+    """A review that fails never looks green: a neutral check run says "Not reviewed" and why."""
+    town.playground.before("POST", r"/reviews$", fail(422, "Unprocessable Entity"), nth=0)
+    number = town.propose("empty", EMPTY)
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title) == ("neutral", "Not reviewed")
+    assert readable(check.summary) == snapshot("""\
+I could not review this: GitHub answered 422 'Unprocessable Entity' while reviewing #\u200b1; check the App's permissions
+<!-- marker -->\
+""")
+    assert town.answers(number) == []
+
+
+def test_failed_on_command(town: Town) -> None:
+    """Whoever asked for a review that fails is told."""
+    town.playground.before("POST", r"/reviews$", fail(422, "Unprocessable Entity"), nth=0)
+    number = town.propose("empty", EMPTY, draft=True)
+    assert town.say(number, "@apprentice review") == snapshot(
+        [
+            """\
+I could not review this: GitHub answered 422 'Unprocessable Entity' while reviewing #\u200b1; check the App's permissions
+<!-- marker -->\
+"""
+        ]
+    )
+
+
+def test_given_up(town: Town) -> None:
+    """What cannot be fetched is tried again later; after the last try a neutral check run says so."""
+    town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")
+    town.playground.before("POST", r"/git-upload-pack$", fail(503), nth=0)
+    number = town.finn.open_pull(REPOSITORY, head="empty", title="Empty")
+    town.settle()
+    assert town.checks(number) == []
+    for _ in range(MOST_ATTEMPTS):
+        town.later(LONGEST_DELAY.total_seconds())
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title) == ("neutral", "Not reviewed")
+    assert "gave up after 8 tries" in check.summary
+
+
+def test_unreadable(town: Town) -> None:
+    """What could not be read is named with its reason, and the check run is neutral."""
+    number = town.propose("broken", {"pantry/broken.py": "def broken(:\n", "logo.bin": b"\x00\x01" * 64})
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot("""\
+Reviewed <id>: 1 comment below.
+
+**Not read**
+
+- `logo.bin`: binary
+- `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        (
+            "neutral",
+            "1 finding, 2 files not read",
+            """\
+0 files read.
+- not read: `logo.bin`: binary
+- not read: `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file\
+""",
+        )
+    )
+
+
+def test_hostile_code(town: Town) -> None:
+    """Code under review mentions nobody, closes nothing and forges no marker; its fence holds."""
+    number = town.propose("words", {"pantry/words.py": HOSTILE, "tests/test_words.py": TEST_OF_HOSTILE})
+    assert [readable(each.body) for each in town.remarks(number)] == snapshot(
+        [
+            """\
+**E711** (minor, correctness): Comparison to 'None' should be 'cond is None'
+
+````suggestion
+    if x is None:  # ``` <!-- marker --> @maya fixes #1
+````
+<sub>Applied and tested: 1 test passed before and after (`python -m pytest tests/test_words.py`).</sub>
+
+<sub>no verdict on E711 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<!-- marker -->\
+""",
+            """\
+**F541** (info, style): f-string without any placeholders
+
+`````suggestion
+        return "````"
+`````
+<sub>Applied and tested: 1 test passed before and after (`python -m pytest tests/test_words.py`).</sub>
+
+<sub>no verdict on F541 here yet; acceptance 0.65 ± 0.28 · `@apprentice why <id>`</sub>
+<!-- marker -->\
+""",
+        ]
+    )
+    posts = town.context.store.posts.watched(REPOSITORY)
+    assert {post.github_id for post in posts} == {each.id for each in town.remarks(number)}
+
+
+def test_reviewed_twice(town: Town) -> None:
+    """A review that is done again from its start says nothing twice."""
+    number = town.propose("empty", EMPTY)
+    said = len(town.remarks(number))
+    town.do_again("review")
+    assert (len(town.reviews(number)), len(town.remarks(number)), len(town.checks(number))) == (1, said, 1)
