@@ -7,6 +7,7 @@ from functools import cache
 
 from memory.model import EditShape, Failure
 from workers.repair.search import REPLAY, strategies_for
+from workers.repair.shapes import is_telling
 from workers.repair.templates import all_templates
 
 REPLAY_PRIOR = 0.8
@@ -36,9 +37,13 @@ def open_arms(arms: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
 
 
 def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
-    """Past edits by how far they come forward in the search: weights relative to the nearest memory's."""
-    most = max(shapes.values(), default=1.0)
-    return {shape: LIFT * weight / most for shape, weight in shapes.items()}
+    """Past edits by how far they come forward in the search: weights relative to the nearest memory's.
+
+    One that fits any name anywhere is no lesson: replayed, it would find whatever happens to pass the tests.
+    """
+    telling = {shape: weight for shape, weight in shapes.items() if is_telling(shape)}
+    most = max(telling.values(), default=1.0)
+    return {shape: LIFT * weight / most for shape, weight in telling.items()}
 
 
 def of_strategy(shapes: Mapping[EditShape, float], strategy: str) -> dict[EditShape, float]:
