@@ -108,6 +108,29 @@ def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"range({texts[0]}, {texts[1]})", weight=0.5)
 
 
+@template(cst.CSTNode, strategy="boundaries", prior=0.7, families=_EDGES)
+def length_or_end(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """A length taken for an end, or an end for a length: `a[i : n]` → `a[i : i + n]`, `range(i, i + n)` → `range(i, n)`."""
+    start, end = _start_and_end(node, site)
+    if start is None or end is None or site.code(start) == "0":
+        return
+    texts = site.code(start), site.code(end)
+    if isinstance(end, cst.BinaryOperation) and isinstance(end.operator, cst.Add):
+        for one, other in ((end.left, end.right), (end.right, end.left)):
+            if site.code(one) == texts[0]:
+                yield site.replace(end, site.code(other), around=node)
+    elif not (isinstance(start, cst.Integer) and isinstance(end, cst.Integer)) and texts[0] not in texts[1]:
+        yield site.replace(end, f"{site.operand(start, 11)} + {site.operand(end, 12)}", around=node)
+
+
+def _start_and_end(node: cst.CSTNode, site: Site) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
+    if isinstance(node, cst.Slice):
+        return node.lower, node.upper
+    if isinstance(node, cst.Call) and site.code(node.func) == "range" and len(node.args) > 1:
+        return node.args[0].value, node.args[1].value
+    return None, None
+
+
 @template(cst.BaseExpression, strategy="boundaries", prior=0.45, families=_EDGES)
 def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """A compared, returned, assigned or passed number one more or less: `a < b` → `a < b - 1`, `len(a)` → `len(a) - 1`."""

@@ -142,15 +142,22 @@ def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
             yield site.replace(node, f"{site.operand(node.value, 15)}.get({key}{default})", weight=weight)
 
 
-@template(cst.AugAssign, strategy="guards", prior=0.6, families=_LOOKUPS)
+@template(cst.AugAssign, strategy="guards", prior=0.75, families=_LOOKUPS)
 def missing_first_value(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
     """`d[k] += x` → `d[k] = d.get(k, 0) + x`, for the first time that a key is seen."""
     target = node.target
     if isinstance(target, cst.Subscript) and isinstance(target.slice[0].slice, cst.Index):
         key, sign = site.code(target.slice[0]), site.code(node.operator).removesuffix("=")
-        for default, weight in fading(("0", "[]", '""', "1")):
+        for default, weight in fading(dict.fromkeys((_first_of(node.value), "0", "[]", '""', "1"))):
             got = f"{site.code(target.value)}.get({key}, {default})"
             yield site.token(node, f"{site.code(target)} = {got} {sign} {site.operand(node.value)}", weight=weight)
+
+
+def _first_of(value: cst.BaseExpression) -> str:
+    """What a value of this look is first added to."""
+    if isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+        return '""'
+    return "[]" if isinstance(value, (cst.List, cst.ListComp)) else "0"
 
 
 @template(cst.Call, strategy="guards", prior=0.55, families=(*_LOOKUPS, Family.ATTRIBUTE, Family.TYPE))

@@ -5,6 +5,7 @@ PySStuBs (Kamienski et al. 2021) on `self` and initialisers; un-awaited coroutin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -12,6 +13,7 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.site import Edit, Site, fading
 from workers.repair.templates import template
+from workers.repair.templates.empties import empties
 
 
 @template(
@@ -44,6 +46,40 @@ def missing_super_init(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
         at = site.lines_of(first)[0]
         for arguments, weight in fading(dict.fromkeys((shared, "", ", ".join(own)))):
             yield site.splice(at, at, f"{indent}super().__init__({arguments})\n", weight=weight)
+
+
+@template(cst.FunctionDef, strategy="names", prior=0.85, families=(Family.ATTRIBUTE,))
+def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`__init__` gets `self.attempts = 0` as its last statement: an attribute used before it is set (cf. pylint W0201).
+
+    Only for the class and attribute that the error names; the value is judged by the attribute's uses.
+    """
+    attribute, body, function = site.clues.attribute, node.body, site.function
+    fits = node.name.value == "__init__" and site.unit.node is node and isinstance(body, cst.IndentedBlock)
+    if not (fits and attribute and function and function.owner in _lineage(site.clues.owner, site)):
+        return
+    assert isinstance(body, cst.IndentedBlock)
+    start = site.region.span(body.body[-1])[0]
+    last = site.lines_of(body.body[-1])
+    indent = site.region.text(site.region.line_start(start), start)
+    values = empties(rf"\.{re.escape(attribute)}\b", site.region.module.source)
+    given = (attribute,) if attribute in function.parameters else ()
+    leaves = site.code(body.body[-1]).startswith(("return", "raise"))
+    for value, weight in fading((*given, *values), step=0.1):
+        line = f"{indent}{function.receiver}.{attribute} = {value}\n"
+        if not indent.strip():
+            yield site.splice(*(last[0], last[0]) if leaves else (last[1], last[1]), line, weight=weight)
+
+
+def _lineage(owner: str, site: Site) -> set[str]:
+    """A class and its bases in this module."""
+    found, queue = set[str](), [owner.rpartition(".")[2]]
+    while queue:
+        name = queue.pop()
+        if name not in found and (scope := site.module.classes.get(name)):
+            queue.extend(scope.bases)
+        found.add(name)
+    return found
 
 
 @template(cst.Call, strategy="calls", prior=0.8, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))

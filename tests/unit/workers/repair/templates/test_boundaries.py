@@ -116,6 +116,54 @@ CASES = [
         """,
         {},
     ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return a[i : n]
+        """,
+        """
+        def f(a, i, n):
+            return a[i : i + n]
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return a[i : i + n]
+        """,
+        """
+        def f(a, i, n):
+            return a[i : n]
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return list(range(i, n))
+        """,
+        """
+        def f(a, i, n):
+            return list(range(i, i + n))
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return list(range(i, n + i))
+        """,
+        """
+        def f(a, i, n):
+            return list(range(i, n))
+        """,
+        {},
+    ),
 ]
 
 

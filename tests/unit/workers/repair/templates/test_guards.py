@@ -139,6 +139,24 @@ CASES = [
         """,
         {"error": "KeyError"},
     ),
+    (
+        "missing_first_value",
+        """
+        def f(a, b):
+            d = {}
+            for k, v in a:
+                d[k] += f"{v};"
+            return d
+        """,
+        """
+        def f(a, b):
+            d = {}
+            for k, v in a:
+                d[k] = d.get(k, "") + f"{v};"
+            return d
+        """,
+        {"error": "KeyError", "message": "'a'"},
+    ),
 ]
 
 

@@ -76,6 +76,69 @@ CASES = [
         """,
         {"error": "TypeError"},
     ),
+    (
+        "missing_initialisation",
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+
+            def run(self, x):
+                self.seen += 1
+        """,
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+                self.seen = 0
+
+            def run(self, x):
+                self.seen += 1
+        """,
+        {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
+    ),
+    (
+        "missing_initialisation",
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+
+            def run(self, x):
+                self.seen.append(x)
+        """,
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+                self.seen = []
+
+            def run(self, x):
+                self.seen.append(x)
+        """,
+        {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
+    ),
+    (
+        "missing_initialisation",
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+
+            def run(self, x):
+                self.seen[x] = 1
+        """,
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+                self.seen = {}
+
+            def run(self, x):
+                self.seen[x] = 1
+        """,
+        {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
+    ),
 ]
 
 
