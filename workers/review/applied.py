@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
+
 from memory.model import Suggestion
 from workers.patches import split_lines
 
@@ -11,11 +13,23 @@ CONTEXT_LINES = 2
 def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
     """Whether `after` holds the suggested lines where `before` held the lines they replace.
 
-    The suggested lines with up to two neighbours on each side must stand in `after` and not in `before`: a suggestion
-    that deletes lines is recognised by its neighbours having met.
+    Either the suggested lines with up to two neighbours on each side stand in `after` and not in `before`, or they are
+    what stands between the same two lines now: between blank lines a deletion leaves nothing else to be known by.
     """
-    wanted = _surrounded(suggestion, split_lines(before))
-    return _contains(split_lines(after), wanted) and not _contains(split_lines(before), wanted)
+    old, new = _bare(split_lines(before)), _bare(split_lines(after))
+    wanted = _surrounded(suggestion, old)
+    return (_contains(new, wanted) and not _contains(old, wanted)) or _stands_between(suggestion, old, new)
+
+
+def _stands_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool:
+    """Whether the lines around the replaced ones are still there, with the suggested ones between them."""
+    kept = {-1: -1, len(old): len(new)}
+    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        kept |= {block.a + offset: block.b + offset for offset in range(block.size)}
+    above, below = kept.get(suggestion.start_line - 2), kept.get(suggestion.end_line)
+    if above is None or below is None:
+        return False
+    return new[above + 1 : below] == _bare(split_lines(suggestion.replacement))
 
 
 def _surrounded(suggestion: Suggestion, lines: list[str]) -> list[str]:
@@ -26,8 +40,7 @@ def _surrounded(suggestion: Suggestion, lines: list[str]) -> list[str]:
 
 
 def _contains(lines: list[str], wanted: list[str]) -> bool:
-    bare = _bare(lines)
-    return any(bare[start : start + len(wanted)] == wanted for start in range(len(bare) - len(wanted) + 1))
+    return any(lines[start : start + len(wanted)] == wanted for start in range(len(lines) - len(wanted) + 1))
 
 
 def _bare(lines: list[str]) -> list[str]:

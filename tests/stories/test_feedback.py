@@ -1,0 +1,270 @@
+"""What people do about what the bot did, and what the bot makes of it."""
+
+from __future__ import annotations
+
+import pytest
+from inline_snapshot import snapshot
+
+from memory.explain import explain
+from memory.model import Signal, SignalKind
+from tests.stories.pantry import BUG
+from tests.stories.town import REPOSITORY, Town
+
+pytestmark = pytest.mark.sandbox
+
+EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'import os\n\n\ndef empty():\n    return f"empty"\n'}
+"""A change with two findings, F401 and F541."""
+
+
+def heard(town: Town, *decisions: str) -> list[tuple[SignalKind, str, float]]:
+    """What counts about some decisions: what, by whom, how much."""
+    live: list[Signal] = town.context.store.ledger.live_signals(decisions)
+    return [(signal.kind, signal.actor.login, signal.weight) for signal in live]
+
+
+def decision_on(town: Town, number: int, rule: str) -> str:
+    (found,) = [each for each in town.sightings(number) if each.finding.rule == rule]
+    return found.decision_id
+
+
+def acceptance(town: Town, decision: str) -> float:
+    """What the table expects of the like of what was chosen."""
+    explained = explain(town.context.store, town.context.learner, decision)
+    assert explained is not None
+    return next(option.acceptance for option in explained.options if option.name == explained.chosen)
+
+
+@pytest.fixture
+def reviewed(town: Town) -> int:
+    """A pull request that was reviewed; its number."""
+    return town.propose("empty", EMPTY)
+
+
+@pytest.fixture
+def fixed(town: Town) -> tuple[int, int, str]:
+    """An issue that was answered with a fix: its number, the fix's, and the decision behind it."""
+    issue = town.issue("The last of it cannot be taken", BUG)
+    pull = town.fixes()[0].number
+    return issue, pull, town.context.store.posts.on(REPOSITORY, pull)[0].decision_ids[0]
+
+
+def test_reject(town: Town, reviewed: int) -> None:
+    """A rejection in a remark's thread is answered there with its reach, and the like is expected to be less wanted."""
+    decision = decision_on(town, reviewed, "F541")
+    before = acceptance(town, decision)
+    answer = town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice reject because we like it so")
+    assert answer == snapshot(
+        [
+            """\
+Noted as not wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry, and to a lesser degree elsewhere; nothing is switched off by one verdict.
+<!-- marker -->\
+"""
+        ]
+    )
+    assert heard(town, decision) == [(SignalKind.REJECTED, "maya", 1.0)]
+    assert acceptance(town, decision) < before
+    assert heard(town, decision_on(town, reviewed, "F401")) == []
+
+
+def test_accept(town: Town, reviewed: int) -> None:
+    """An acceptance is answered likewise."""
+    decision = decision_on(town, reviewed, "F541")
+    before = acceptance(town, decision)
+    assert town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice accept") == snapshot(
+        [
+            """\
+Noted as wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry, and to a lesser degree elsewhere; nothing is switched off by one verdict.
+<!-- marker -->\
+"""
+        ]
+    )
+    assert acceptance(town, decision) > before
+
+
+def test_reject_review(town: Town, reviewed: int) -> None:
+    """A verdict in the conversation is about the whole review."""
+    assert town.say(reviewed, "@apprentice reject because this is a sketch") == snapshot(
+        [
+            """\
+Noted as not wanted: 2 decisions re-weighed. It changes how likely I am to do the like for F401, F541 in kitchen/pantry, and to a lesser degree elsewhere; nothing is switched off by one verdict.
+<!-- marker -->\
+"""
+        ]
+    )
+    both = [decision_on(town, reviewed, rule) for rule in ("F401", "F541")]
+    assert heard(town, *both) == [(SignalKind.REJECTED, "maya", 1.0)] * 2
+
+
+def test_outsiders_verdict(town: Town, reviewed: int) -> None:
+    """An outsider's verdict is noted and teaches nothing."""
+    before = town.digest()
+    comment = town.remark_on(reviewed, "F541").id
+    assert town.reply(reviewed, comment, "@apprentice reject because no", by=town.olga) == snapshot(
+        [
+            """\
+Noted, without effect: only people with write access teach me.
+<!-- marker -->\
+"""
+        ]
+    )
+    assert heard(town, decision_on(town, reviewed, "F541")) == [(SignalKind.REJECTED, "olga", 0.0)]
+    assert town.digest() == before
+
+
+def test_reactions(town: Town, reviewed: int) -> None:
+    """Reactions are found by polling, weighed by who gave them, and taken back with the reaction, exactly."""
+    before, remark, decision = town.digest(), town.remark_on(reviewed, "F541").id, decision_on(town, reviewed, "F541")
+    up = town.maya.react(REPOSITORY, remark, "+1")
+    town.olga.react(REPOSITORY, remark, "-1")
+    town.tara.react(REPOSITORY, remark, "laugh")
+    town.poll()
+    assert sorted(heard(town, decision)) == [
+        (SignalKind.REACTION_DOWN, "olga", 0.0),
+        (SignalKind.REACTION_UP, "maya", 1.0),
+    ]
+    taught = town.digest()
+    assert taught != before
+    town.poll()
+    assert town.digest() == taught
+    town.maya.unreact(REPOSITORY, remark, up)
+    town.poll()
+    assert town.digest() == before
+    town.maya.react(REPOSITORY, remark, "+1")
+    town.poll()
+    assert town.digest() == taught
+
+
+def test_reaction_to_a_fix(town: Town, fixed: tuple[int, int, str]) -> None:
+    """A fix and the answer that names it stand for one decision; a reaction to either is kept apart and stays."""
+    issue, pull, decision = fixed
+    (answer,) = town.answers(issue)
+    town.maya.react_to_issue_comment(REPOSITORY, answer.id, "heart")
+    town.finn.request("POST", f"/repos/{REPOSITORY}/issues/{pull}/reactions", {"content": "+1"})
+    for _ in range(2):
+        town.poll()
+        assert sorted(heard(town, decision)) == [
+            (SignalKind.REACTION_UP, "finn", 1.0),
+            (SignalKind.REACTION_UP, "maya", 1.0),
+        ]
+
+
+def test_thread(town: Town, reviewed: int) -> None:
+    """Resolving a thread says little, opening it again takes that back, and resolving it once more counts again."""
+    before, remark, decision = town.digest(), town.remark_on(reviewed, "F541").id, decision_on(town, reviewed, "F541")
+    for _ in range(2):
+        town.maya.resolve(REPOSITORY, reviewed, remark)
+        town.settle()
+        assert heard(town, decision) == [(SignalKind.THREAD_RESOLVED, "maya", 1.0)]
+        town.maya.unresolve(REPOSITORY, reviewed, remark)
+        town.settle()
+        assert (heard(town, decision), town.digest()) == ([], before)
+
+
+def test_applied(town: Town, reviewed: int) -> None:
+    """A suggestion committed with GitHub's button is noticed, whether it replaces lines or deletes them."""
+    for rule in ("F541", "F401"):
+        town.finn.apply_suggestions(REPOSITORY, reviewed, town.remark_on(reviewed, rule).id)
+        town.settle()
+        kinds = {kind for kind, _, _ in heard(town, decision_on(town, reviewed, rule))}
+        assert kinds == {SignalKind.SUGGESTION_APPLIED, SignalKind.THREAD_RESOLVED}
+    (check,) = town.checks(reviewed)
+    assert (check.conclusion, check.title) == ("success", "Nothing found")
+
+
+def test_applied_by_hand(town: Town, reviewed: int) -> None:
+    """A suggestion typed in by hand counts as well; an unrelated push does not."""
+    town.push("empty", {"README.md": "# The pantry\n"})
+    assert heard(town, decision_on(town, reviewed, "F541")) == []
+    town.push("empty", {"pantry/empty.py": 'import os\n\n\ndef empty():\n    return "empty"\n'})
+    assert heard(town, decision_on(town, reviewed, "F541")) == [(SignalKind.SUGGESTION_APPLIED, "finn", 1.0)]
+
+
+def test_reactions_at_the_close(town: Town, reviewed: int) -> None:
+    """At the close of a pull request its reactions are read a last time, and it is watched no longer."""
+    town.maya.react(REPOSITORY, town.remark_on(reviewed, "F541").id, "-1")
+    town.maya.merge(REPOSITORY, reviewed)
+    town.settle()
+    assert heard(town, decision_on(town, reviewed, "F541")) == [(SignalKind.REACTION_DOWN, "maya", 1.0)]
+    assert town.context.store.posts.watched(REPOSITORY) == []
+
+
+def test_merge_is_no_approval(town: Town, reviewed: int) -> None:
+    """Merging people's own pull request says nothing about the remarks on it: silence teaches nothing."""
+    before = town.digest()
+    town.maya.merge(REPOSITORY, reviewed)
+    town.settle()
+    assert town.digest() == before
+
+
+def test_fix_merged(town: Town, fixed: tuple[int, int, str]) -> None:
+    """Merging a fix teaches that this kind of edit is wanted here."""
+    issue, pull, decision = fixed
+    before = acceptance(town, decision)
+    town.maya.merge(REPOSITORY, pull)
+    town.settle()
+    assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya", 1.0)]
+    assert acceptance(town, decision) > before
+    assert town.maya.request("GET", f"/repos/{REPOSITORY}/issues/{issue}")["state"] == "closed"
+
+
+def test_fix_closed(town: Town, fixed: tuple[int, int, str]) -> None:
+    """Closing a fix teaches the opposite; opening it again takes that back exactly, and closing it anew counts anew."""
+    _, pull, decision = fixed
+    before = town.digest()
+    for _ in range(2):
+        town.maya.close(REPOSITORY, pull)
+        town.settle()
+        assert heard(town, decision) == [(SignalKind.FIX_CLOSED, "maya", 1.0)]
+        town.maya.reopen(REPOSITORY, pull)
+        town.settle()
+        assert (heard(town, decision), town.digest()) == ([], before)
+    town.maya.merge(REPOSITORY, pull)
+    town.settle()
+    assert heard(town, decision) == [(SignalKind.FIX_MERGED, "maya", 1.0)]
+
+
+def test_fix_rejected(town: Town, fixed: tuple[int, int, str]) -> None:
+    """A rejection where the fix was asked for, or in the fix itself, is about the fix; both together count once each."""
+    issue, pull, decision = fixed
+    (first,) = town.say(issue, "@apprentice reject because it hides the cause")
+    (second,) = town.say(pull, "@apprentice reject", by=town.finn)
+    assert first.startswith("Noted as not wanted: 1 decision re-weighed.")
+    assert second == first
+    assert sorted(heard(town, decision)) == [
+        (SignalKind.REJECTED, "finn", 1.0),
+        (SignalKind.REJECTED, "maya", 1.0),
+    ]
+
+
+def test_heard_twice(town: Town, reviewed: int) -> None:
+    """A verdict whose job is done again counts once, and its receipt says what it said."""
+    town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice reject")
+    taught, said = town.digest(), len(town.maya.review_comments(REPOSITORY, reviewed))
+    town.do_again("feedback")
+    assert (town.digest(), len(town.maya.review_comments(REPOSITORY, reviewed))) == (taught, said)
+
+
+def test_rebuilt(town: Town, reviewed: int) -> None:
+    """The table is derived from the ledger: rebuilding it changes nothing."""
+    town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice reject")
+    taught = town.digest()
+    town.context.learner.rebuild()
+    assert town.digest() == taught
+
+
+def test_why(town: Town, fixed: tuple[int, int, str]) -> None:
+    """`why` explains the last decision of a conversation, or the one that is named, wherever it is asked."""
+    issue, pull, decision = fixed
+    bare, named = town.say(issue, "@apprentice why"), town.say(pull, f"@apprentice why {decision}")
+    assert bare == named
+    assert "repair in kitchen/pantry" in bare[0]
+    assert "Options, with the odds then and the beliefs now:" in bare[0]
+
+
+def test_why_a_finding(town: Town, reviewed: int) -> None:
+    """`why` with the id at a remark's foot explains that remark, in its thread."""
+    remark = town.remark_on(reviewed, "F541")
+    asked = remark.body.partition("`@apprentice why ")[2].partition("`")[0]
+    (answer,) = town.reply(reviewed, remark.id, f"@apprentice why {asked}")
+    assert "review in kitchen/pantry, F541 (style)" in answer
+    assert "Chose inline_suggestion" in answer
