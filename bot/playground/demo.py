@@ -19,10 +19,12 @@ from bot.playground.stage import Stage, set_stage
 from memory.explain import explain
 from memory.model import Action, Attempt, Factor, Sighting, Task
 from memory.policy import ACCEPTANCE_PRIOR, believe
+from memory.store import JobState
 from workers.comments import marked
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})
 LIKES, DISLIKES = "+1", "-1"
+ACCEPTED = 202
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,7 @@ def run(out: Console, *, stay: bool) -> int:
         second = _second_bug(stage, first)
         _second_review(stage, taught)
         _explain(stage, second)
+        _hand_over(stage)
         stage.note("whole story", f"{time.monotonic() - started:.0f} s")
         _summary(stage)
         if stay:
@@ -218,6 +221,23 @@ def _second_review(stage: Stage, rejected: Sighting) -> None:
     stage.insist(all(s.action in QUIET for s in again), f"{script.REJECTED_RULE} is no longer posted inline")
     stage.note(f"{script.REJECTED_RULE}: before and after", f"{rejected.action} → {again[0].action}".replace("_", " "))
     _show_why(stage, again[0].decision_id)
+
+
+def _hand_over(stage: Stage) -> None:
+    """Every webhook was signed, stored once and answered; every job that they implied came to its end."""
+    stage.playground.drain()
+    inbox = stage.context.store.inbox
+
+    def settled() -> bool:
+        counts = inbox.counts()
+        return not counts[JobState.READY] and not counts[JobState.LEASED]
+
+    stage.wait("the last jobs", settled)
+    answered = [delivery for delivery in stage.playground.world.deliveries if delivery.status_code == ACCEPTED]
+    counts = inbox.counts()
+    stage.note("webhooks signed, answered 202 and stored", f"{len(answered)} and {inbox.delivery_count()}")
+    stage.note("jobs done by Celery workers", f"{counts[JobState.DONE]} (failed: {counts[JobState.FAILED]})")
+    stage.insist(not counts[JobState.FAILED] and not counts[JobState.DEAD], "no job failed")
 
 
 def _explain(stage: Stage, second: Fixed) -> None:

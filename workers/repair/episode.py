@@ -170,7 +170,7 @@ class _Episode:
     def _learn(self, decision: Decision, state: State, result: AttemptResult, attempt: Attempt) -> State:
         """Conclude the decision, remember the experience; the state that the next choice is made in."""
         tools = self._tools
-        tools.progress(f"{attempt.outcome.replace('_', ' ')}: {attempt.candidates} candidates. {attempt.reflection}")
+        tools.progress(attempt.reflection)
         became = result.became or self._failure
         following = self._state(became.error_type, became.family, tried=(*state.tried, decision.chosen))
         proven = attempt.outcome is AttemptOutcome.PROVEN
