@@ -34,7 +34,6 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
 LEASE_SECONDS = 2.0
 TOKEN = ("POST", "/access_tokens$")
-FETCH = ("POST", "/git-upload-pack$")
 PUSH = ("POST", "/git-receive-pack$")
 PULL = ("POST", "/pulls$")
 COMMENT = ("POST", "/comments$")
@@ -165,9 +164,7 @@ def die_and_rise(house: House, job: Callable[[], object]) -> None:
 
 FIX_POINTS: dict[str, Callable[[House], None]] = {
     "token minted": lambda house: house.die_after(*TOKEN),
-    "before the fetch": lambda house: house.die_before(*FETCH),
     "reproducing": lambda house: setattr(house, "line_to_die_at", "reproducing:"),
-    "reproduced": lambda house: setattr(house, "line_to_die_at", "reproduced:"),
     "strategy chosen": lambda house: setattr(house, "line_to_die_at", "chose:"),
     "proven": lambda house: setattr(house, "line_to_die_at", "proven:"),
     "publishing": lambda house: setattr(house, "line_to_die_at", "publishing "),
@@ -194,7 +191,6 @@ def test_fix(point: str, house: House) -> None:
 
 
 REVIEW_POINTS: dict[str, Callable[[House], None]] = {
-    "change read": lambda house: setattr(house, "line_to_die_at", "trying "),
     "before the review": lambda house: house.die_before(*REVIEW),
     "review made": lambda house: house.die_after(*REVIEW),
     "before the check run": lambda house: house.die_before(*CHECK),

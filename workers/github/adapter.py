@@ -106,9 +106,12 @@ class GitHubRepository:
             return next((r.id for r in reviews if self._is_ours(r.user.login, r.body, marker)), None)
 
     def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]:
+        path = f"/repos/{self._ref.full_name}/pulls/{number}/reviews/{review_id}/comments"
         with translated(f"reading the review of #{number}"):
-            comments = self._repository.get_pull(number).get_single_review_comments(review_id)
-            return tuple(PostedComment(id=c.id, path=c.path, line=_line(c.raw_data), body=c.body) for c in comments)
+            # PyGithub's objects would ask for each comment again, because a list holds less of it. A page holds more
+            # than one review of ours.
+            _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters={"per_page": 100})
+        return tuple(PostedComment(id=c["id"], path=c["path"], line=_line(c), body=c["body"]) for c in answer)
 
     def create_check(
         self,

@@ -1,0 +1,67 @@
+"""Other people's words are shown, and do nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from workers.markdown import LONGEST_LINE, code, name, plain, words
+
+BREAK = "\u200b"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ask @maya", f"ask @{BREAK}maya"),
+        ("see #12", f"see #{BREAK}12"),
+        ("see GH-12", f"see GH-{BREAK}12"),
+        ("/approve this", f"{BREAK}/approve this"),
+        ("a/b and 1 / 2", "a/b and 1 / 2"),
+        ("user@example.org", f"user@{BREAK}example.org"),
+        ("two\n\nlines", "two lines"),
+        ("fixes https://github.com/o/r/issues/1", f"fixes{BREAK} https://github.com/o/r/issues/1"),
+        ("fixes the leak", "fixes the leak"),
+    ],
+)
+def test_words(text: str, expected: str) -> None:
+    """Words on one line mention nobody, link nothing and begin no command."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize("keyword", ["close", "Closes", "closed", "fix", "FIXES", "fixed", "resolve", "resolves"])
+@pytest.mark.parametrize("target", [" #7", ": #7", " octo/sums#7", " GH-7", " https://github.com/o/r/issues/7"])
+def test_closing_keywords(keyword: str, target: str) -> None:
+    """No closing keyword that GitHub knows stands before a reference any more."""
+    assert not re.search(rf"\b{keyword}:?\s", words(f"this {keyword}{target}"))
+
+
+def test_plain() -> None:
+    """In a sentence no markup survives: what was written is what is read."""
+    assert plain("__init__ *a* [x](y) ~b~ | <img> `c`") == (
+        "\\_\\_init\\_\\_ \\*a\\* \\[x\\](y) \\~b\\~ \\| &lt;img> 'c'"
+    )
+
+
+def test_name() -> None:
+    """A code span cannot be left, and shows its text as it is."""
+    assert name("test_x[<a> `b`]\n@maya") == "`test_x[<a> 'b'] @maya`"
+
+
+def test_code() -> None:
+    """A fence is longer than any inside it."""
+    assert code("a\n````\nb\n", "py") == "`````py\na\n````\nb\n`````"
+
+
+def test_too_long() -> None:
+    """A line that is cut says so."""
+    assert words("x" * 1000) == "x" * LONGEST_LINE + "…"
+
+
+@pytest.mark.parametrize("shown", [words, plain, name, code])
+def test_secret(shown: object) -> None:
+    """Nowhere is a credential shown, not even one that is cut in two by the end of the line."""
+    assert callable(shown)
+    secret = "ghp_" + "a1B2" * 9
+    assert "ghp_" not in shown("x" * (LONGEST_LINE - 10) + " " + secret)
