@@ -166,7 +166,7 @@ FIX_POINTS: dict[str, Callable[[House], None]] = {
     "token minted": lambda house: house.die_after(*TOKEN),
     "reproducing": lambda house: setattr(house, "line_to_die_at", "reproducing:"),
     "strategy chosen": lambda house: setattr(house, "line_to_die_at", "chose:"),
-    "proven": lambda house: setattr(house, "line_to_die_at", "proven:"),
+    "proven": lambda house: setattr(house, "line_to_die_at", " is proven after "),
     "publishing": lambda house: setattr(house, "line_to_die_at", "publishing "),
     "pushed": lambda house: house.die_after(*PUSH),
     "before the pull request": lambda house: house.die_before(*PULL),
