@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from workers.repair.classify import is_test_path
+from workers.repair.scope import ClassScope, read_classes
 
 
 def module_name(path: str) -> str:
@@ -42,3 +45,17 @@ class Project:
         return tuple(
             dict.fromkeys(re.findall(r"^(?:(?:async )?def |class )?([A-Za-z_]\w*)\b\s*[(:=]", text, re.MULTILINE))
         )
+
+    def classes_having(self, name: str) -> Iterator[ClassScope]:
+        """The classes that set, read of themselves, or define an attribute or method of this name."""
+        return (scope for scope in self._classes if name in scope.attributes or name in scope.methods)
+
+    @cached_property
+    def _classes(self) -> tuple[ClassScope, ...]:
+        found: list[ClassScope] = []
+        for text in (text for text in self._sources.values() if "class " in text):
+            try:
+                found += read_classes(ast.parse(text)).values()
+            except (SyntaxError, ValueError, RecursionError):
+                continue  # a module that does not parse has no classes to offer
+        return tuple(found)

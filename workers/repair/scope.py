@@ -175,16 +175,20 @@ def _imports(tree: ast.Module) -> tuple[dict[str, None], dict[str, None]]:
     return names, modules
 
 
+def read_classes(tree: ast.Module) -> dict[str, ClassScope]:
+    """Every class of a module, however deep, by name."""
+    return {node.name: _class(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
 def read_module(tree: ast.Module) -> ModuleScope:
     """Everything that edits need to know about a module."""
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     top = [n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
     names, modules = _imports(tree)
     nodes = list(ast.walk(tree))
     strings = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
     return ModuleScope(
         functions=tuple(_functions(tree)),
-        classes={node.name: _class(node) for node in classes},
+        classes=read_classes(tree),
         variables=tuple(name for name in bound_names(tree) if name not in top),
         definitions=tuple(dict.fromkeys(top)),
         imported=tuple(names),

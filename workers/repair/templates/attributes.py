@@ -60,12 +60,29 @@ def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
     return site.project.definitions(node.value.value) if isinstance(node.value, cst.Name) else ()
 
 
+def _beside(node: cst.Attribute, site: Site) -> list[str]:
+    """Members of the project's classes that have this attribute, for an object of which no class is known.
+
+    Classes that also have what else this function takes of the object come first; within one, the alike names.
+    """
+    name = node.attr.value
+    base = site.code(node.value)
+    taken = (n for n in site.body if isinstance(n, cst.Attribute) and site.code(n.value) == base)
+    seen = {n.attr.value for n in taken} | {name}
+    if site.clues.attribute == name:
+        seen.discard(name)  # that it is not there is what the error says
+    found = {id(scope): scope for other in seen for scope in site.project.classes_having(other)}
+    ranked = sorted(found.values(), key=lambda scope: -len(seen & {*scope.attributes, *scope.methods}))
+    members = (alike(name, (*scope.attributes, *scope.methods)) for scope in ranked)
+    return list(dict.fromkeys(m for group in members for m in group if not m.startswith("_")))
+
+
 @template(cst.Attribute, strategy="names", prior=0.7, families=_ANY)
 def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
-    """`self.a` → `self.b`: another attribute of the class, of the module's objects, or an alike method of a builtin."""
+    """`self.a` → `self.b`: another of its class or of a class that has it, of the module's objects, or an alike builtin method."""
     name = node.attr.value
     focus = 0.2 if site.clues.attribute and site.clues.attribute != name else 1.0
-    members = alike(name, _members(node, site))[:60]
+    members = alike(name, _members(node, site))[:60] or _beside(node, site)[:24]
     known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
     others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
     if site.clues.attribute == name:

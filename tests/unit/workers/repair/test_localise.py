@@ -118,3 +118,70 @@ def test_scores_lie_within_bounds_and_in_order() -> None:
     assert all(0 < s.score <= 1 for s in found)
     assert found == sorted(found, key=lambda s: (-s.score, s.path, s.line))
     assert case.family is Family.VALUE
+
+
+COINS = dedent(
+    """\
+    class Coin:
+        def __init__(self, worth):
+            self.worth = worth
+
+        def __eq__(self, other):
+            return self._key() == other._key()
+
+        def _key(self):
+            return self.worth
+
+        def __repr__(self):
+            return f"Coin({self.worth})"
+
+    class Gold(Coin):
+        def shine(self):
+            return self.polished
+
+    def half(coin):
+        return Coin(coin.worth / 3)
+    """
+)
+HALF = "def test_half():\n    assert half(Coin(4)) == Coin(2)\n\ndef test_text():\n    assert repr(Coin(2)) == 'two'\n"
+
+
+def coins(test: str, *lines: int, error: str = "AssertionError", message: str = "") -> dict[int, float]:
+    case = Failure(
+        error_type=error,
+        family=family_of(error),
+        message=message,
+        frames=(),
+        failing_tests=(f"tests/test_coins.py::{test}",),
+    )
+    coverage = {case.failing_tests[0]: {"coins.py": frozenset(lines)}, "ok": {"coins.py": frozenset({3})}}
+    found = suspects(case, coverage, ["ok"], sources={"coins.py": COINS, "tests/test_coins.py": HALF})
+    return {s.line: s.score for s in found}
+
+
+def test_what_an_assertion_itself_calls_is_suspected_less() -> None:
+    """`__eq__`, and a method that only it calls, judge the product: a line that they judge comes before them."""
+    scores = coins("test_half", 3, 6, 9, 19)
+    assert scores[19] > scores[3] > scores[6] > 0
+    assert scores[19] > 3 * scores[9] > 0
+
+
+def test_methods_that_judge_keep_their_scores_when_they_are_all_there_is() -> None:
+    """With no other suspect, `__eq__` is at fault itself; so it is when it raised."""
+    assert coins("test_other", 6, 9)[6] == coins("test_other", 6, 9, 19)[19]
+    raised = coins("test_other", 6, 19, error="TypeError")
+    assert raised[6] == raised[19]
+
+
+def test_a_text_that_the_test_asks_for_is_no_judge() -> None:
+    """`assert repr(x) == "…"` judges `__repr__`, which stays a suspect like any other."""
+    scores = coins("test_text", 3, 12, 19)
+    assert scores[12] == scores[19]
+
+
+def test_a_missing_attribute_leads_to_the_constructor_that_did_not_set_it() -> None:
+    """The `__init__` of the class that the error names, or of its base, is suspected though it is in no traceback."""
+    message = "'Gold' object has no attribute 'polished'"
+    scores = coins("test_half", 16, error="AttributeError", message=message)
+    assert scores[2] > 0.8
+    assert scores[2] > scores[3] > 0.5

@@ -45,6 +45,34 @@ CASES = [
         {"error": "AttributeError", "message": "'A' object has no attribute 'length'"},
     ),
     (
+        "attribute_misuse",
+        """
+        class Offer:
+            def __init__(self, net):
+                self.net = net
+
+            @property
+            def gross(self):
+                return self.net * 1.2
+
+        def f(offers):
+            return [offer.net for offer in offers]
+        """,
+        """
+        class Offer:
+            def __init__(self, net):
+                self.net = net
+
+            @property
+            def gross(self):
+                return self.net * 1.2
+
+        def f(offers):
+            return [offer.gross for offer in offers]
+        """,
+        {},
+    ),
+    (
         "method_misuse",
         """
         def f(a, b):
