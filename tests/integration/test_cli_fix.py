@@ -1,0 +1,177 @@
+"""`apprentice fix` and what can be asked about it afterwards, by the real command in the real sandbox."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command_line import SHOP, SOUND, TICKETS, Ran, apprentice, committed, digest, git, names, written
+
+pytestmark = pytest.mark.sandbox
+
+FAILING = "tests/test_till.py::test_discount_from_a_hundred_on"
+CHANGE = [
+    "--- a/shop/till.py",
+    "+++ b/shop/till.py",
+    "-        if self.total() > 10000:",
+    "+        if self.total() >= 10000:",
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An Apprentice that knows nothing yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A project with one failing test."""
+    return written(tmp_path / "shop", SHOP)
+
+
+def test_the_contract(home: Path, shop: Path) -> None:
+    """`fix --json` keeps every key that scripts rely on, PATH stays as it is, and everything can be asked about later."""
+    before = digest(shop)
+    ran = apprentice(home, "fix", shop, "--json", "--seed", "3", "--budget", "60")
+    assert ran.code == 0, ran.err
+    assert digest(shop) == before, "not even a cache was left in it"
+    assert not list(home.rglob("till.py")), "and no copy of it is kept"
+    progress_is_told_beside_the_document(ran.err.splitlines())
+    document = ran.document()
+    assert list(document) == [
+        "status",
+        "failure",
+        "attempts",
+        "patch",
+        "proof",
+        "flaky",
+        "candidates_tried",
+        "test_runs",
+        "seconds",
+        "decision_ids",
+    ]
+    assert (document["status"], document["flaky"]) == ("fixed", [])
+    assert changed(document["patch"]) == CHANGE
+    assert document["failure"] == {
+        "error_type": "AssertionError",
+        "family": "assertion",
+        "message": document["failure"]["message"],
+        "failing_tests": [FAILING],
+    }
+    assert "assert 0 == 1000" in document["failure"]["message"]
+    proof = document["proof"]
+    assert (proof["failed_before"], proof["passed_after"]) == ([FAILING], [FAILING])
+    assert proof["repeats"] >= 2
+    assert proof["suite"] == {
+        "passed": 6,
+        "failed": 0,
+        "skipped": 0,
+        "collected": 6,
+        "command": "python -m pytest",
+    }
+    attempts = document["attempts"]
+    for attempt in attempts:
+        assert set(attempt) == {"strategy", "probability", "candidates", "outcome", "reflection"}
+        assert 0 < attempt["probability"] <= 1
+        assert attempt["reflection"]
+    assert [attempt["outcome"] for attempt in attempts[:-1]] == ["nothing_plausible"] * (len(attempts) - 1)
+    assert attempts[-1]["outcome"] == "proven"
+    assert document["candidates_tried"] == sum(attempt["candidates"] for attempt in attempts)
+    assert document["test_runs"] > document["candidates_tried"] > 0
+    assert document["seconds"] > 0
+    assert len(document["decision_ids"]) == len(attempts)
+    the_decision_is_explained(home, document["decision_ids"][-1], attempts[-1]["strategy"])
+    the_repair_is_counted(home)
+    the_table_is_rebuilt(home)
+
+
+def progress_is_told_beside_the_document(lines: list[str]) -> None:
+    assert lines[:2] == ["reproducing: running the test suite", "reproduced: AssertionError in 1 failing tests"]
+    assert any(line.startswith("chose: ") for line in lines)
+
+
+def changed(patch: str) -> list[str]:
+    return [line for line in patch.splitlines() if line.startswith(("+", "-"))]
+
+
+def the_decision_is_explained(home: Path, decision: str, strategy: str) -> None:
+    explained = apprentice(home, "why", decision, "--json")
+    assert (explained.code, explained.err) == (0, "")
+    document = explained.document()
+    assert (document["decision_id"], document["chosen"], document["kind"]) == (decision, strategy, "repair")
+    odds = {option["name"]: option["probability"] for option in document["options"]}
+    assert odds[strategy] == document["probability"]
+    assert sum(odds.values()) == pytest.approx(1)
+    assert document["table"], "what was learned shows at once"
+    assert decision in apprentice(home, "why", decision).out
+
+
+def the_repair_is_counted(home: Path) -> None:
+    document = apprentice(home, "stats", "--json").document()
+    assert {arm["arm"]: (arm["tasks"], arm["fixed"]) for arm in document["arms"]} == {
+        "learned": (1, 1),
+        "control": (0, 0),
+    }
+    assert "learned: 1 of 1 repairs fixed" in apprentice(home, "stats").out
+
+
+def the_table_is_rebuilt(home: Path) -> None:
+    digests = [apprentice(home, "rebuild").out for _ in range(2)]
+    assert re.fullmatch(r"[0-9a-f]{64}\n", digests[0])
+    assert digests[0] == digests[1]
+
+
+def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> None:
+    """--apply changes the one file as the patch says; its mode, everything else and git's index stay."""
+    project = committed(tmp_path / "shop", SHOP)
+    (project / "shop" / "till.py").chmod(0o755)
+    git(project, "commit", "--quiet", "--all", "--message", "mode")
+    here = set(names(project))
+    ran = apprentice(home, "fix", project, "--apply", "--seed", "3")
+    assert ran.code == 0, ran.err
+    assert "(applied)" in ran.out
+    assert set(names(project)) == here
+    assert git(project, "status", "--porcelain") == "M shop/till.py"
+    assert (project / "shop" / "till.py").read_text() == SOUND["shop/till.py"]
+    assert (project / "shop" / "till.py").stat().st_mode & 0o777 == 0o755
+
+
+def test_what_cannot_be_fixed(home: Path, tmp_path: Path) -> None:
+    """A bug that no edit of one place undoes ends with 1, and with what was tried; PATH stays as it is."""
+    lost = SOUND | {"shop/till.py": SOUND["shop/till.py"].replace("self.sales.append((name, count))", "count += 1")}
+    project = written(tmp_path / "shop", lost)
+    before = digest(project)
+    ran = apprentice(home, "fix", project, "--json", "--budget", "8")
+    document = ran.document()
+    assert (ran.code, document["status"], document["patch"], document["proof"]) == (1, "not_fixed", None, None)
+    assert len(document["failure"]["failing_tests"]) == 4
+    assert document["attempts"]
+    assert digest(project) == before
+
+
+def test_a_seed_repeats_a_run(shop: Path, tmp_path: Path) -> None:
+    """From the same state, the same seed makes the same choices and finds the same patch."""
+    first, second = (
+        apprentice(tmp_path / home, "fix", shop, "--json", "--seed", "5").document() for home in ("one", "two")
+    )
+    assert first["status"] == "fixed"
+    assert (first["attempts"], first["patch"]) == (second["attempts"], second["patch"])
+
+
+def test_memory_shortens_the_next_repair(home: Path, shop: Path, tmp_path: Path) -> None:
+    """A second bug of the same kind, in another project, is fixed by replaying what fixed the first: with fewer candidates."""
+    tickets = written(tmp_path / "tickets", TICKETS)
+    first = fixed(apprentice(home, "fix", shop, "--json", "--seed", "3"))
+    second = fixed(apprentice(home, "fix", tickets, "--json", "--seed", "3"))
+    assert second["attempts"][0]["strategy"] == "replay"
+    assert "+    if age >= 65:" in str(second["patch"])
+    alone = fixed(apprentice(tmp_path / "elsewhere", "fix", tickets, "--json", "--seed", "3"))
+    assert second["candidates_tried"] < min(first["candidates_tried"], alone["candidates_tried"])
+
+
+def fixed(ran: Ran) -> dict[str, object]:
+    assert ran.code == 0, ran.err
+    return ran.document()
