@@ -67,6 +67,7 @@ def _environment(git: Path, config: Mapping[str, str], extra: Mapping[str, str])
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for number, (key, value) in enumerate(settings.items()):
