@@ -1,0 +1,120 @@
+"""The JSON of the commands is made of plain values under the names that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bot.documents import cannot_run, repaired
+from memory.model import Attempt, AttemptOutcome, Failure, Family, Proof, SuiteCount
+from workers.repair.episode import Repaired, RepairStatus
+
+FAILURE = Failure(
+    error_type="ZeroDivisionError",
+    family=Family.ARITHMETIC,
+    message="division by zero",
+    frames=(),
+    failing_tests=("tests/test_a.py::test_b",),
+)
+PROOF = Proof(
+    failed_before=("tests/test_a.py::test_b",),
+    passed_after=("tests/test_a.py::test_b",),
+    before=SuiteCount(passed=2, failed=1, skipped=1, collected=4),
+    suite=SuiteCount(passed=3, failed=0, skipped=1, collected=4),
+    repeats=3,
+    command="python -m pytest",
+)
+LOST = Attempt(
+    decision_id="d1",
+    strategy="guards",
+    probability=0.25,
+    candidates=7,
+    outcome=AttemptOutcome.NOTHING_PLAUSIBLE,
+    reflection="guards: none of 7.",
+)
+WON = Attempt(
+    decision_id="d2",
+    strategy="operators",
+    probability=0.5,
+    candidates=2,
+    outcome=AttemptOutcome.PROVEN,
+    reflection="operators: the first.",
+    patch="--- a/a.py\n+++ b/a.py\n",
+    proof=PROOF,
+)
+
+
+def result(status: RepairStatus, *attempts: Attempt, failure: Failure | None = FAILURE) -> Repaired:
+    return Repaired(
+        status=status,
+        failure=failure,
+        attempts=attempts,
+        tests=4,
+        flaky=("tests/test_a.py::test_now_and_then",),
+        candidates=9,
+        test_runs=14,
+        seconds=1.23456,
+    )
+
+
+def test_a_fix() -> None:
+    """The attempt with the proof gives patch and proof; every attempt is listed with its odds."""
+    assert json.loads(json.dumps(repaired(result(RepairStatus.FIXED, LOST, WON)))) == {
+        "status": "fixed",
+        "failure": {
+            "error_type": "ZeroDivisionError",
+            "family": "arithmetic",
+            "message": "division by zero",
+            "failing_tests": ["tests/test_a.py::test_b"],
+        },
+        "attempts": [
+            {
+                "strategy": "guards",
+                "probability": 0.25,
+                "candidates": 7,
+                "outcome": "nothing_plausible",
+                "reflection": "guards: none of 7.",
+            },
+            {
+                "strategy": "operators",
+                "probability": 0.5,
+                "candidates": 2,
+                "outcome": "proven",
+                "reflection": "operators: the first.",
+            },
+        ],
+        "patch": "--- a/a.py\n+++ b/a.py\n",
+        "proof": {
+            "failed_before": ["tests/test_a.py::test_b"],
+            "passed_after": ["tests/test_a.py::test_b"],
+            "suite": {"passed": 3, "failed": 0, "skipped": 1, "collected": 4, "command": "python -m pytest"},
+            "repeats": 3,
+        },
+        "flaky": ["tests/test_a.py::test_now_and_then"],
+        "candidates_tried": 9,
+        "test_runs": 14,
+        "seconds": 1.235,
+        "decision_ids": ["d1", "d2"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("of", "status", "failure"),
+    [
+        (result(RepairStatus.NOT_FIXED, LOST), "not_fixed", FAILURE.message),
+        (result(RepairStatus.NOTHING_FAILING, failure=None), "nothing_failing", None),
+    ],
+)
+def test_no_fix(of: Repaired, status: str, failure: str | None) -> None:
+    """Without a proof there is neither patch nor proof, and without a failure none."""
+    document = json.loads(json.dumps(repaired(of)))
+    assert (document["status"], document["patch"], document["proof"]) == (status, None, None)
+    assert (document["failure"] and document["failure"]["message"]) == failure
+
+
+def test_what_cannot_be_run_has_the_same_keys() -> None:
+    """A script finds every key whatever happened, and the reason beside them."""
+    document = cannot_run("there is no sandbox")
+    assert set(document) == {*repaired(result(RepairStatus.FIXED, WON)), "error"}
+    assert (document["status"], document["error"]) == ("cannot_run", "there is no sandbox")

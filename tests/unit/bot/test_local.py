@@ -1,0 +1,81 @@
+"""What local commands work on: a copy, with a name and an identity."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bot.local import digest, repository_name, snapshot
+from workers.errors import BadInput
+
+
+def cloned_from(at: Path, url: str) -> Path:
+    at.mkdir()
+    subprocess.run(["git", "init", "--quiet", str(at)], check=True)
+    subprocess.run(["git", "-C", str(at), "remote", "add", "origin", url], check=True)
+    return at
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://github.com/kitchen/pantry.git", "kitchen/pantry"),
+        ("https://token@example.com/kitchen/pantry/", "kitchen/pantry"),
+        ("git@github.com:kitchen/pantry.git", "kitchen/pantry"),
+        ("ssh://git@example.com:2222/kitchen/pantry.git", "kitchen/pantry"),
+        ("/srv/git/pantry.git", "local/work"),
+    ],
+)
+def test_a_clone_is_called_as_on_its_host(tmp_path: Path, url: str, name: str) -> None:
+    """What is learned locally and on GitHub about one repository meets under one name."""
+    assert repository_name(cloned_from(tmp_path / "work", url)) == name
+
+
+def test_anything_else_is_called_by_its_directory(tmp_path: Path) -> None:
+    """A directory without version control has a name, too."""
+    (tmp_path / "shop").mkdir()
+    assert repository_name(tmp_path / "shop") == "local/shop"
+
+
+def test_a_snapshot_is_a_copy_without_what_is_not_the_project(tmp_path: Path) -> None:
+    """Sources, data and links are copied; version control, environments and caches stay behind; the copy goes away."""
+    for name in (
+        "a.py",
+        "data/b.txt",
+        ".git/config",
+        ".venv/pyvenv.cfg",
+        "pkg/__pycache__/a.pyc",
+        "node_modules/x/y.js",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("/nowhere/at/all")
+    with snapshot(tmp_path) as tree:
+        copied = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if not path.is_dir()}
+        assert (tree / "link").readlink() == Path("/nowhere/at/all")
+        (tree / "a.py").write_text("changed")
+    assert copied == {"a.py", "data/b.txt", "link"}
+    assert (tmp_path / "a.py").read_text() == "a.py"
+    assert not tree.exists()
+
+
+def test_only_a_directory_has_a_snapshot(tmp_path: Path) -> None:
+    """Anything else is refused by its name."""
+    with pytest.raises(BadInput, match="absent is not a directory"), snapshot(tmp_path / "absent"):
+        pass
+
+
+def test_the_digest_is_that_of_names_and_contents_of_sources(tmp_path: Path) -> None:
+    """It stands for a commit: 40 digits that change with any source, and with nothing else."""
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "b.py").write_text("")
+    before = digest(tmp_path)
+    (tmp_path / "notes.txt").write_text("later")
+    assert digest(tmp_path) == before
+    assert len(before) == 40
+    (tmp_path / "a.py").rename(tmp_path / "c.py")
+    renamed = digest(tmp_path)
+    (tmp_path / "c.py").write_text("x = 2\n")
+    assert len({before, renamed, digest(tmp_path)}) == 3
