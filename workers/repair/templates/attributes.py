@@ -55,9 +55,10 @@ def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
     function = site.function
     if function and function.receiver and site.code(node.value) == function.receiver:
         return site.module.members(function.owner)
-    if isinstance(node.value, cst.Name) and node.value.value in site.module.classes:
-        return site.module.members(node.value.value)
-    return site.project.definitions(node.value.value) if isinstance(node.value, cst.Name) else ()
+    if not isinstance(node.value, cst.Name) or node.value.value in site.local_variables:
+        return ()
+    name = node.value.value
+    return site.module.members(name) if name in site.module.classes else site.project.definitions(name)
 
 
 def _beside(node: cst.Attribute, site: Site) -> list[str]:

@@ -79,8 +79,11 @@ def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]
 
 @template(cst.AugAssign, strategy="operators", prior=0.85, families=(*_VALUES, Family.TYPE))
 def augmented_operator(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
-    """`a += b` → `a -= b`, `a = b`."""
-    for code, weight in fading(_AUGMENTED.get(site.code(node.operator), ())):
+    """`a += b` → `a -= b`, `a = b`; the last not where `a` is what the error misses, which would but silence it."""
+    constructed = site.function is not None and site.function.signature.name == "__init__"
+    missed = isinstance(node.target, cst.Attribute) and node.target.attr.value == site.clues.attribute
+    signs = _AUGMENTED.get(site.code(node.operator), ())
+    for code, weight in fading(sign for sign in signs if sign != "=" or constructed or not missed):
         yield site.token(node.operator, code, weight=weight, around=node)
 
 

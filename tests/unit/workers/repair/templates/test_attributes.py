@@ -73,6 +73,26 @@ CASES = [
         {},
     ),
     (
+        "attribute_misuse",
+        """
+        class Bag:
+            kilos = 1
+            price = 2
+
+        def f(it):
+            return it.kilos
+        """,
+        """
+        class Bag:
+            kilos = 1
+            price = 2
+
+        def f(it):
+            return it.price
+        """,
+        {},
+    ),
+    (
         "method_misuse",
         """
         def f(a, b):

@@ -125,3 +125,11 @@ def test_the_right_edit_is_among_those_proposed(
 ) -> None:
     """A small bug of its kind is undone by one of the template's edits, to the letter."""
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
+
+
+def test_an_accumulation_is_not_silenced_where_its_start_is_missing(edits: Callable[..., set[str]]) -> None:
+    """`self.n += 1` stays an accumulation when `n` was never set; in `__init__` itself `=` may be what was meant."""
+    for method, offered in (("count", False), ("__init__", True)):
+        source = f"class A:\n    def {method}(self):\n        self.n += 1\n"
+        found = edits("augmented_operator", source, error="AttributeError", message="'A' object has no attribute 'n'")
+        assert (source.replace("+=", "=") in found) is offered
