@@ -1,0 +1,224 @@
+"""Documents that cannot lie: what they name exists, and what exists is named."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import typer
+from pydantic_core import PydanticUndefined
+
+from bot import documents, events
+from bot.cli import app
+from bot.commands import Verb
+from bot.metrics import Metrics
+from memory.store import JobState
+from workers.github.tokens import PERMISSIONS
+from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
+
+ROOT = Path(__file__).parents[2]
+PAGES = (
+    "README.md",
+    "docs/architecture.md",
+    "docs/commands.md",
+    "docs/operations.md",
+    "docs/settings.md",
+    "deploy/runbook.md",
+)
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def section(page: str, heading: str) -> str:
+    """The text under a second-level heading."""
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", read(page), re.MULTILINE | re.DOTALL)
+    assert found, f"{page} has no section {heading!r}"
+    return found[1]
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The first column of a table, without its ticks, to the other columns."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            first, *others = (cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|")))
+            found[first.strip("`")] = others
+    found.pop(next(iter(found)))  # the head
+    return found
+
+
+def in_code(page: str) -> Iterator[str]:
+    """Everything that a page shows as code: fenced blocks by line, and spans."""
+    text = read(page)
+    for block in re.findall(r"^ *```\w*\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL):
+        yield from (line.strip().removeprefix("$ ") for line in block.splitlines())
+    yield from re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+# ── Commands ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def options(command: str) -> set[str]:
+    return {option for parameter in COMMANDS[command].params for option in parameter.opts if option.startswith("--")}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_that_pages_show_exist(page: str) -> None:
+    """Every `apprentice …` is a command, with options that it has."""
+    for line in in_code(page):
+        called = re.match(r"(?:\.venv/bin/)?apprentice(?: exec worker apprentice)? ([a-z]+)\b([^#]*)", line)
+        if called:
+            assert called[1] in COMMANDS, f"{page}: {line}"
+            assert set(re.findall(r"--[a-z-]+", called[2])) <= options(called[1]), f"{page}: {line}"
+
+
+def test_commands_and_their_options_are_documented() -> None:
+    """docs/commands.md has a row for every command, with exactly its options."""
+    documented = {}
+    for shown in rows(read("docs/commands.md").partition("## In comments")[0]):
+        name = shown.removeprefix("apprentice ").split()[0]
+        documented[name] = set(re.findall(r"--[a-z-]+", shown))
+    assert documented == {name: options(name) for name in COMMANDS}
+
+
+def test_comment_commands_are_documented() -> None:
+    """Every verb that is understood in comments has its place in the table, and no other."""
+    table = rows(section("docs/commands.md", "In comments"))
+    named = {word for shown in table for word in re.findall(r"[a-z]+", shown.replace("because", ""))}
+    assert named == set(Verb)
+
+
+def test_json_is_documented() -> None:
+    """Every key at the top of what `fix --json` prints is in docs/commands.md."""
+    text = section("docs/commands.md", "JSON")
+    assert set(documents.cannot_run("why")) <= set(re.findall(r"`(\w+)`", text))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_make_targets_exist(page: str) -> None:
+    """Every `make …` that a page shows is a target."""
+    targets = set(re.findall(r"^([a-z]+):", read("Makefile"), re.MULTILINE))
+    for line in in_code(page):
+        for called in re.findall(r"(?:^|&& )(?:sudo )?make ([a-z]+)\b", line):
+            assert called in targets, f"{page}: {line}"
+
+
+def test_make_help_lists_every_target() -> None:
+    """A target that people may call is one that `make help` tells of."""
+    phony = re.search(r"^\.PHONY: (.+)$", read("Makefile"), re.MULTILINE)
+    assert phony
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(re.findall(r"^make (\w+) ", done.stdout, re.MULTILINE)) == set(phony[1].split())
+
+
+def test_benchmarks_in_the_readme_exist() -> None:
+    """Each figure names a benchmark that is there, and every benchmark has its figures."""
+    named = set(re.findall(r"python -m (benchmarks\.\w+)", read("README.md")))
+    assert named == {f"benchmarks.{p.stem}" for p in (ROOT / "benchmarks").glob("*.py") if "__main__" in p.read_text()}
+    assert all(importlib.util.find_spec(name) for name in named)
+
+
+# ── Settings, metrics, events, permissions ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_settings_that_pages_name_exist(page: str) -> None:
+    """No page names a variable that would be refused."""
+    assert set(re.findall(rf"\b{PREFIX}[A-Z]+(?:_[A-Z]+)*\b", read(page))) <= known_variables()
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind"),
+    [
+        ("Every process", Settings),
+        ("Web process (`apprentice serve`)", WebSettings),
+        ("Workers, sweeper and local commands", WorkerSettings),
+    ],
+)
+def test_settings_are_documented_as_they_are(heading: str, kind: type[Settings]) -> None:
+    """Each setting stands under the process that reads it, with its default and its meaning."""
+    table = rows(section("docs/settings.md", heading))
+    own = {
+        name: field
+        for name, field in kind.model_fields.items()
+        if kind is Settings or name not in Settings.model_fields
+    }
+    assert set(table) == {PREFIX + name.upper() for name in own}
+    for name, field in own.items():
+        default, meaning = table[PREFIX + name.upper()]
+        assert meaning == field.description, name
+        if field.default is not PydanticUndefined and field.default is not None:
+            assert default.strip("`") == str(field.default), name
+
+
+def test_metrics_are_documented() -> None:
+    """docs/operations.md names every metric with its kind, and none that does not exist."""
+    counted = {family.name: family.type for family in Metrics().registry.collect()}
+    exposed = {name + ("_total" if kind == "counter" else ""): kind for name, kind in counted.items()}
+    table = rows(section("docs/operations.md", "Metrics"))
+    assert {name.partition("{")[0]: kind for name, (kind, _) in table.items()} == exposed
+
+
+def test_metric_labels_are_documented() -> None:
+    """Every reason for a refusal, and every state of a job, stands in the table."""
+    reasons = set(re.findall(r'Refused\(\s*\d+, "(\w+)"', read("bot/app.py")))
+    table = rows(section("docs/operations.md", "Metrics"))
+    assert set(re.findall(r"`(\w+)`", table["apprentice_rejected_requests_total{reason}"][1])) == reasons
+    assert set(re.findall(r"`(\w+)`", table["apprentice_jobs{state}"][1])) == set(JobState)
+
+
+def test_events_are_documented() -> None:
+    """Every event that is read has its row, with exactly the actions that are acted on."""
+    documented: dict[str, set[str]] = {}
+    for shown, (actions, _) in rows(section("docs/operations.md", "Webhook events")).items():
+        for event in re.findall(r"\w+", shown):
+            documented[event] = set(re.findall(r"`(\w+)`", actions))
+    assert documented == {event: set(reader.actions) for event, reader in events._READERS.items()}
+
+
+def test_permissions_are_documented() -> None:
+    """README.md and docs/operations.md give a reason for each permission, and ask for no other."""
+    table = rows(section("docs/operations.md", "Permissions"))
+    assert {name: access for name, (access, _) in table.items()} == PERMISSIONS
+    readme = dict(re.findall(r"^\| ([a-z ]+): (read|write) \| \S", read("README.md"), re.MULTILINE))
+    assert {name.replace(" ", "_"): access for name, access in readme.items()} == PERMISSIONS
+
+
+# ── Links and the picture ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    """Every link within the repository leads to a file that is there, and to a heading in it."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        assert file.exists(), f"{page}: {target}"
+        assert not anchor or anchor in anchors(file), f"{page}: {target}"
+
+
+def test_the_picture_stands_alone() -> None:
+    """It is well-formed, says in words what it shows, brings its own background, and loads nothing from elsewhere."""
+    text = read("docs/loop.svg")
+    root = ElementTree.fromstring(text)
+    names = {element.tag.partition("}")[2] for element in root.iter()}
+    assert {"title", "desc"} <= names
+    assert not names & {"script", "image", "foreignObject"}
+    assert "prefers-color-scheme: dark" in text
+    assert 'class="page"' in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
