@@ -94,10 +94,14 @@ def test_maintainer_takes_it_up(town: Town) -> None:
     assert pull.body.startswith(f"Fixes #{number}.")
 
 
-def test_label(town: Town) -> None:
-    """An issue opened with our label is taken up without a command, once."""
+def test_made_once(town: Town) -> None:
+    """An issue with our label is taken up without a command; neither a redelivery nor a job done again makes it twice."""
     number = town.issue("The last of it cannot be taken", BUG, labels=["apprentice"])
+    town.redeliver("issues")
+    town.do_again("fix")
     assert len(town.fixes()) == len(town.answers(number)) == 1
+    branches = town.maya.request("GET", f"/repos/{REPOSITORY}/branches")
+    assert len(branches) == 2
 
 
 def test_nothing_failing(town: Town) -> None:
@@ -209,22 +213,6 @@ This makes the failing tests pass; the branch is a fork's, so please apply it th
 <!-- marker -->\
 """)
     assert town.fixes() == []
-
-
-def test_asked_twice(town: Town) -> None:
-    """GitHub's redelivery of an event makes nothing twice."""
-    number = town.issue("The last of it cannot be taken", BUG)
-    town.redeliver("issues")
-    assert len(town.fixes()) == len(town.answers(number)) == 1
-
-
-def test_done_twice(town: Town) -> None:
-    """A job that is done again from its start makes nothing twice: one branch, one pull request, one comment."""
-    number = town.issue("The last of it cannot be taken", BUG)
-    town.do_again("fix")
-    assert len(town.fixes()) == len(town.answers(number)) == 1
-    branches = town.maya.request("GET", f"/repos/{REPOSITORY}/branches")
-    assert len(branches) == 2
 
 
 def test_second_bug_of_a_kind(town: Town) -> None:
