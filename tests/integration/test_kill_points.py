@@ -212,4 +212,4 @@ def test_review(point: str, house: House) -> None:
     assert review.body.startswith("Reviewed ")
     assert len({remark.body for remark in remarks}) == len(remarks) > 0
     assert {post.github_id for post in house.store.posts.watched(REPOSITORY)} == {remark.id for remark in remarks}
-    assert check.title == f"{len(seen)} findings"
+    assert (check.title, check.annotations) == (f"{len(seen)} findings", len(seen))

@@ -102,6 +102,7 @@ def test_made_once(town: Town) -> None:
     assert len(town.fixes()) == len(town.answers(number)) == 1
     branches = town.maya.request("GET", f"/repos/{REPOSITORY}/branches")
     assert len(branches) == 2
+    assert len([line for line in town.progress if line.startswith("reproducing")]) == 1
 
 
 def test_nothing_failing(town: Town) -> None:
