@@ -10,10 +10,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, precedence
+from workers.repair.site import Edit, Site, fading, precedence
 from workers.repair.templates import template
 
 _EDGES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.RECURSION, Family.TIMEOUT, Family.ITERATION)
+
+_SAMENESS = (cst.In, cst.NotIn, cst.Is, cst.IsNot)
 
 
 def shifted(node: cst.BaseExpression, site: Site) -> Iterator[str]:
@@ -78,6 +80,23 @@ def slice_bound(node: cst.Slice, site: Site) -> Iterator[Edit]:
         yield site.token(node, f"{lower}:{upper}:-1", weight=0.3)
 
 
+@template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=(Family.ASSERTION, Family.VALUE, Family.TYPE))
+def missing_slice(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`float(text)` → `float(text[:-1])`, `for line in lines` → `for line in lines[1:]`: an end that does not belong."""
+    if not isinstance(node, (cst.Name, cst.Attribute)):
+        return
+    parent = site.parent(node)
+    passed = isinstance(parent, cst.Arg) and not parent.star and parent is _first_argument(site.parent(parent))
+    looped = isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node
+    if passed or looped:
+        for bounds, weight in fading(("1:", ":-1", "1:-1")):
+            yield site.replace(node, f"{site.code(node)}[{bounds}]", weight=weight if passed else 0.8 * weight)
+
+
+def _first_argument(call: cst.CSTNode) -> cst.Arg | None:
+    return call.args[0] if isinstance(call, cst.Call) and call.args else None
+
+
 def _bounds(node: cst.BaseExpression, site: Site) -> Iterator[str]:
     """Other bounds than `node`: one off, or counted from the other end."""
     yield from shifted(node, site)
@@ -139,7 +158,7 @@ def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     parent = site.parent(node)
     length = isinstance(node, cst.Call) and site.code(node.func) == "len"
     counted = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract))
-    compared = isinstance(parent, (cst.Comparison, cst.ComparisonTarget))
+    compared = _by_amount(parent)
     if not (length or counted or compared or isinstance(parent, (cst.Return, cst.Assign, cst.AugAssign, cst.Arg))):
         return
     if isinstance(parent, cst.Arg) and parent.star:
@@ -147,3 +166,10 @@ def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     weight = 1.0 if length or counted else 0.5 if compared or isinstance(parent, cst.Return) else 0.25
     for code in shifted(node, site):
         yield site.replace(node, code, weight=weight)
+
+
+def _by_amount(parent: cst.CSTNode) -> bool:
+    """Whether something is compared for more or less, rather than as a member or as the same thing."""
+    if isinstance(parent, cst.ComparisonTarget):
+        return not isinstance(parent.operator, _SAMENESS)
+    return isinstance(parent, cst.Comparison) and not isinstance(parent.comparisons[0].operator, _SAMENESS)

@@ -93,6 +93,30 @@ CASES = [
         {},
     ),
     (
+        "missing_slice",
+        """
+        def f(a, b):
+            return float(a.text) / b
+        """,
+        """
+        def f(a, b):
+            return float(a.text[:-1]) / b
+        """,
+        {},
+    ),
+    (
+        "missing_slice",
+        """
+        def f(a, b):
+            return [line.strip() for line in a]
+        """,
+        """
+        def f(a, b):
+            return [line.strip() for line in a[1:]]
+        """,
+        {},
+    ),
+    (
         "range_bound",
         """
         def f(a, b):
@@ -173,3 +197,11 @@ def test_the_right_edit_is_among_those_proposed(
 ) -> None:
     """A small bug of its kind is undone by one of the template's edits, to the letter."""
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
+
+
+def test_only_amounts_are_shifted(edits: Callable[..., set[str]]) -> None:
+    """A member, and what is asked for being the same, is no amount that could be one off."""
+    source = "def f(a, b):\n    return [c for c in a if c {} b]\n"
+    assert edits("expression_by_one", source.format("<"))
+    for operator in ("in", "not in", "is", "is not"):
+        assert not edits("expression_by_one", source.format(operator))
