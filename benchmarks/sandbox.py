@@ -16,6 +16,7 @@ from workers.ports import Ending, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 
 FILES, FILE_BYTES = 200, 4_000
+COPIES = "the sandbox copies into memory, the plain process to wherever temporary files live"
 
 
 def run(runs: int, files: int) -> None:
@@ -49,7 +50,7 @@ def _print(seconds: dict[str, list[float]], runs: int) -> None:
     for name, over, under in (("ratio, empty", boxed, base), ("ratio, with files", boxed_copied, base_copied)):
         ratios = [one / other for one, other in zip(over, under, strict=True)]
         rows.append((name, bootstrap(ratios, median_of_rows).shown(1)))
-    show(f"sandbox: starting `true`, medians of {runs} runs of each in turn", rows)
+    show(f"sandbox: starting `true`, medians of {runs} runs of each in turn", rows, [COPIES])
 
 
 def written(checkout: Path, files: int) -> None:
