@@ -11,7 +11,7 @@ import msgspec
 from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
 from workers.sandbox.project import Project
-from workers.sandbox.testing import WORKSPACE, base_environment
+from workers.sandbox.testing import WORKSPACE, base_environment, common_options
 
 _T = TypeVar("_T")
 
@@ -100,7 +100,10 @@ def workload(project: Project, limits: Limits) -> Workload:
         command=(str(project.python), "-c", _START, str(PACKAGE.parent)),
         tree=project.tree,
         python=project.python,
-        env={**base_environment(project), "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache --rootdir={WORKSPACE}"},
+        env={
+            **base_environment(project),
+            "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache {common_options(project)}",
+        },
         read_only=(*project.read_only, PACKAGE),
         limits=limits,
     )

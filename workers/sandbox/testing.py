@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ WORKSPACE = "/workspace"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"probe.py": "__init__.py", "tracing.py": "tracing.py"}
 TRACE_OUTPUT_KB = 65_536
+OUR_TOOLS = ("hypothesispytest", "inline_snapshot", "randomly")
+"""pytest plugins of our own development environment."""
+
 OWN_ENDINGS = (0, 1)
 """Exit codes of a pytest that ran to its end: all passed, some failed."""
 
@@ -106,7 +110,7 @@ def _write(path: Path, text: str) -> None:
 def _environment(project: Project, plugin: Path, *, selected: bool, trace: bool) -> dict[str, str]:
     environment = {
         **base_environment(project, plugin),
-        "PYTEST_ADDOPTS": f"-p {PLUGIN} --rootdir={WORKSPACE}",
+        "PYTEST_ADDOPTS": f"-p {PLUGIN} {common_options(project)}",
         "APPRENTICE_ROOT": WORKSPACE,
     }
     if selected:
@@ -114,6 +118,16 @@ def _environment(project: Project, plugin: Path, *, selected: bool, trace: bool)
     if trace:
         environment["APPRENTICE_TRACE"] = "."
     return environment
+
+
+def common_options(project: Project) -> str:
+    """pytest's options for every run of a project, beside its own.
+
+    A project that runs on our interpreter asked for none of the tools that we are developed with, and one of them would
+    shuffle its tests.
+    """
+    ours = OUR_TOOLS if project.python == Path(sys.executable).absolute() else ()
+    return " ".join((*(f"-p no:{name}" for name in ours), f"--rootdir={WORKSPACE}"))
 
 
 def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
