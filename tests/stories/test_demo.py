@@ -46,7 +46,9 @@ def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None
     for package in ("bot", "workers", "memory"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     templates = tmp_path / "workers" / "repair" / "templates" / "operators.py"
-    without = re.sub(r"\n@template\([^@]*?\ndef comparison_operator\(.*?(?=\n@template|\Z)", "\n", templates.read_text(), flags=re.S)
+    without = re.sub(
+        r"\n@template\([^@]*?\ndef comparison_operator\(.*?(?=\n@template|\Z)", "\n", templates.read_text(), flags=re.S
+    )
     assert "def comparison_operator" not in without
     templates.write_text(without)
     done = demo(tmp_path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from memory.experiences import Experiences, neighbours, replay_shapes
@@ -120,7 +120,12 @@ class _Episode:
     def run(self) -> tuple[Attempt, ...]:
         """Choose and try until something is proven, the strategies are used up, or time is."""
         attempts: list[Attempt] = []
-        state = self._state(self._failure.error_type, self._failure.family, tried=())
+        state = State(
+            kind=TaskKind.REPAIR,
+            repository=self._task.repository,
+            label=self._failure.error_type,
+            family=self._failure.family,
+        )
         while self._seconds_left() > 0 and (left := self._left(state)):
             decision = self._choose(state, left)
             result = self._try(decision)
@@ -171,8 +176,8 @@ class _Episode:
         """Conclude the decision, remember the experience; the state that the next choice is made in."""
         tools = self._tools
         tools.progress(attempt.reflection)
-        became = result.became or self._failure
-        following = self._state(became.error_type, became.family, tried=(*state.tried, decision.chosen))
+        # What a discarded edit turned the failure into is told in the reflection; the failure to repair is still the same.
+        following = replace(state, tried=(*state.tried, decision.chosen))
         proven = attempt.outcome is AttemptOutcome.PROVEN
         tools.learner.conclude(
             decision,
@@ -200,11 +205,6 @@ class _Episode:
             patch=attempt.patch,
             shape=attempt.shape,
             created_at=decision.created_at,
-        )
-
-    def _state(self, error_type: str, family: str, *, tried: tuple[str, ...]) -> State:
-        return State(
-            kind=TaskKind.REPAIR, repository=self._task.repository, label=error_type, family=family, tried=tried
         )
 
     def _seconds_left(self) -> float:
