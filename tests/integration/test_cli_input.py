@@ -150,6 +150,27 @@ def test_no_sandbox(home: Path, shop: Path, tmp_path: Path) -> None:
     assert (examined.code, missing) == (2, ["sandbox"])
 
 
+@pytest.mark.sandbox
+def test_doctor_on_a_machine_that_has_everything(home: Path) -> None:
+    """Every part is tried and named; what only GitHub needs is optional; a program finds the same in JSON."""
+    ran = apprentice(home, "doctor", "--json", APPRENTICE_BROKER_URL="redis://:secret@broker/0")
+    assert (ran.code, ran.err) == (0, "")
+    checks = {check["name"]: (check["state"], check["detail"]) for check in ran.document()["checks"]}
+    assert {name: state for name, (state, _) in checks.items()} == {
+        "python": "ok",
+        "git": "ok",
+        "sandbox": "ok",
+        "database": "ok",
+        "embeddings": "ok",
+        "GitHub App": "optional",
+        "webhook secret": "optional",
+        "queue": "ok",
+    }
+    assert "secret" not in checks["queue"][1]
+    lines = apprentice(home, "doctor").out.splitlines()
+    assert [line.split()[0] for line in lines] == [state for state, _ in checks.values()]
+
+
 def test_no_git(home: Path, tmp_path: Path) -> None:
     """Without git a review says so, rather than that there is no repository."""
     project = committed(tmp_path / "shop", SHOP)
