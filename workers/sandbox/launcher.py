@@ -187,7 +187,8 @@ def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     """Kind, soft and hard limit. DATA, not AS: programs reserve far more addresses than they ever fill."""
     cpu, memory, disk = limits["cpu_seconds"], limits["memory_mb"] << 20, limits["disk_mb"] << 20
     yield resource.RLIMIT_CPU, cpu, cpu + CPU_GRACE_SECONDS
-    yield resource.RLIMIT_DATA, memory, memory
+    data = memory - memory // 8  # so that one greedy process hears of it before the watchdog ends them all
+    yield resource.RLIMIT_DATA, data, data
     processes = limits["processes"]
     if processes is not None:
         yield resource.RLIMIT_NPROC, processes, processes
