@@ -84,6 +84,10 @@ def family_of(error_type: str) -> Family:
     return _builtin_family(ending) or Family.OTHER
 
 
+TEST_WORDS = frozenset({"test", "tests", "testcase", "testcases"})
+"""A directory with one of these words in its name holds tests and what they use."""
+
+
 def is_test_path(path: str) -> bool:
     """Whether a file belongs to the tests and is therefore neither blamed nor edited."""
     parts = PurePosixPath(path).parts
@@ -95,7 +99,7 @@ def is_test_path(path: str) -> bool:
         or name in ("tests.py", "test.py")
     ):
         return True
-    return any(part in ("tests", "test") for part in parts[:-1])
+    return any(TEST_WORDS & set(part.split("_")) for part in parts[:-1])
 
 
 def innermost(frames: tuple[Frame, ...]) -> Frame | None:

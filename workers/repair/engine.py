@@ -18,7 +18,7 @@ from workers.repair.reproduce import Reproduction
 from workers.repair.screen import Screen, open_screen
 from workers.repair.search import propose
 from workers.repair.selection import judges, sources_of
-from workers.repair.shortlist import Clock, Tally, ranked, shortlists
+from workers.repair.shortlist import Clock, First, Tally, ranked, shortlists
 from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100
@@ -29,7 +29,7 @@ class AttemptResult:
     """What came of one strategy. `patch` is a unified diff, empty unless proven; so are `shape` and `proof`.
 
     `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
-    nearest candidate (None if it stayed), `path` the file of the candidate that is proven, or nearest.
+    nearest candidate (None if it stayed), `first` the first plausible candidate, `path` the file of the candidate that is proven, or nearest.
     """
 
     outcome: AttemptOutcome
@@ -39,6 +39,7 @@ class AttemptResult:
     fixed: int
     path: str
     nearest: Verdict | None
+    first: First | None
     became: Failure | None
     patch: str = ""
     shape: EditShape | None = None
@@ -168,6 +169,7 @@ class Workbench:
             fixed=tally.nearest.passed if tally.nearest else 0,
             path=shown.path if shown else "",
             nearest=tally.nearest,
+            first=tally.first,
             became=tally.became() if best is None else None,
             patch=unified(best.candidate.path, self._sources[best.candidate.path], best.candidate.source)
             if best

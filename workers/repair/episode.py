@@ -54,6 +54,14 @@ class RepairStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPlausible:
+    """How many candidates were tried up to the first plausible one, over all attempts, and seconds since the start."""
+
+    candidates: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
     """What came of a repair. `tests` is how many were collected, `flaky` those set aside because they failed only once."""
 
@@ -65,6 +73,7 @@ class Repaired:
     candidates: int
     test_runs: int
     seconds: float
+    first: FirstPlausible | None = None
 
     @property
     def proven(self) -> Attempt | None:
@@ -96,26 +105,29 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
         return _ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
     tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     with Workbench(tools.sandbox, project, reproduction, failure, tools.progress) as bench:
-        episode = _Episode(task, failure, tools, bench, deadline=started + tools.budget_seconds)
+        episode = _Episode(task, failure, tools, bench, started)
         attempts = episode.run()
         proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
         status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
-        return _ended(status, failure, attempts, reproduction, bench.test_runs, started)
+        ended = _ended(status, failure, attempts, reproduction, bench.test_runs, started)
+        return replace(ended, first=episode.first)
 
 
 class _Episode:
     """The choices of one repair and what came of each."""
 
-    def __init__(self, task: Task, failure: Failure, tools: Toolbox, bench: Workbench, deadline: float) -> None:
+    def __init__(self, task: Task, failure: Failure, tools: Toolbox, bench: Workbench, started: float) -> None:
         self._task = task
         self._failure = failure
         self._tools = tools
         self._bench = bench
-        self._deadline = deadline
+        self._deadline = started + tools.budget_seconds
         self._arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
         self._priors = priors(failure, self._shapes)
+        self._started = started
+        self.first: FirstPlausible | None = None
 
     def run(self) -> tuple[Attempt, ...]:
         """Choose and try until something is proven, the strategies are used up, or time is."""
@@ -129,12 +141,18 @@ class _Episode:
         while self._seconds_left() > 0 and (left := self._left(state)):
             decision = self._choose(state, left)
             result = self._try(decision)
+            self._note_first(result, sum(a.candidates for a in attempts))
             attempt = _attempt(decision, result)
             state = self._learn(decision, state, result, attempt)
             attempts.append(attempt)
             if attempt.outcome is AttemptOutcome.PROVEN:
                 break
         return tuple(attempts)
+
+    def _note_first(self, result: AttemptResult, before: int) -> None:
+        if self.first is None and result.first is not None:
+            seconds = result.first.at - self._started
+            self.first = FirstPlausible(candidates=before + result.first.candidates, seconds=seconds)
 
     def _recall(self) -> tuple[Recollection, ...]:
         if self._arm is Arm.CONTROL:

@@ -36,6 +36,14 @@ class Clock:
         return Clock(now + part * max(0.0, self._deadline - now))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class First:
+    """The first plausible candidate: after how many, itself included, and when by time.monotonic()."""
+
+    candidates: int
+    at: float
+
+
 @dataclass(slots=True, kw_only=True)
 class Tally:
     """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest."""
@@ -43,12 +51,15 @@ class Tally:
     failure: Failure
     candidates: int = 0
     plausible: int = 0
+    first: First | None = None
     nearest: Verdict | None = None
 
     def add(self, verdict: Verdict) -> None:
         """Take a verdict into account; of equals the first one, which was the likeliest, stays nearest."""
         self.candidates += 1
         self.plausible += verdict.plausible
+        if verdict.plausible and self.first is None:
+            self.first = First(candidates=self.candidates, at=time.monotonic())
         if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
             self.nearest = verdict
 

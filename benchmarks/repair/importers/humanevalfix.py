@@ -1,0 +1,74 @@
+"""HumanEvalFix (Muennighoff et al., 2023): the Python lines of HumanEvalPack, as cases.
+
+With the oracle "full" the engine sees all tests. With "examples" it sees those of the task's description, and is judged
+by all: only tasks whose example tests fail are cases then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.repair.cases import BadCase, write_case
+from benchmarks.repair.importers.running import fails
+
+BUDGET_SECONDS = 30.0
+COMMAND = "python -m pytest -q"
+
+
+class Task(msgspec.Struct, frozen=True):
+    """The fields of a line that are used."""
+
+    task_id: str
+    prompt: str
+    buggy_solution: str
+    test: str
+    example_test: str
+    entry_point: str
+    bug_type: str
+
+
+def make(file: Path, into: Path, *, oracle: str) -> None:
+    """Write a case folder for each task into `into`. Raises BadCase."""
+    for task in _tasks(file):
+        seen = task.test if oracle == "full" else task.example_test
+        files = {"solution.py": task.prompt + task.buggy_solution, "test_solution.py": _tests(task, seen)}
+        if oracle == "examples" and not fails(files, COMMAND):
+            continue
+        write_case(
+            into / task.task_id.replace("/", "-"),
+            name=task.task_id,
+            files=files,
+            test_command=COMMAND,
+            budget_seconds=BUDGET_SECONDS,
+            held_out=None if oracle == "full" else {"test_solution.py": _tests(task, task.test)},
+            labels={"bug_type": task.bug_type},
+        )
+
+
+def _tasks(file: Path) -> Iterator[Task]:
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as problem:
+        raise BadCase(f"{file} cannot be read: {problem}") from None
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield msgspec.json.decode(line, type=Task)
+        except msgspec.DecodeError as problem:
+            raise BadCase(f"{file}:{number} is no task of HumanEvalPack: {problem}") from None
+
+
+def _tests(task: Task, text: str) -> str:
+    """The task's checks as one test: they are calls of `check` at the end of a script."""
+    body = text.replace(f"check({task.entry_point})", "").rstrip()
+    names = sorted({task.entry_point, *_defined(task.prompt)})
+    return f"from solution import {', '.join(names)}\n{body}\n\n\ndef test_solution():\n    check({task.entry_point})\n"
+
+
+def _defined(prompt: str) -> Iterator[str]:
+    """Functions that the description defines beside the one to be repaired: some checks call them."""
+    for line in prompt.splitlines():
+        if line.startswith("def "):
+            yield line[4 : line.index("(")].strip()
