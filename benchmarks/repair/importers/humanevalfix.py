@@ -6,6 +6,7 @@ by all: only tasks whose example tests fail are cases then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,7 +63,8 @@ def _tasks(file: Path) -> Iterator[Task]:
 
 def _tests(task: Task, text: str) -> str:
     """The task's checks as one test: they are calls of `check` at the end of a script."""
-    body = text.replace(f"check({task.entry_point})", "").rstrip()
+    # At the start of a line only: `def check(...)` may name the function, too.
+    body = re.sub(rf"(?m)^check\({task.entry_point}\)", "", text).rstrip()
     names = sorted({task.entry_point, *_defined(task.prompt)})
     return f"from solution import {', '.join(names)}\n{body}\n\n\ndef test_solution():\n    check({task.entry_point})\n"
 
