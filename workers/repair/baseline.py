@@ -11,17 +11,21 @@ from workers.repair.forkserver import Answer, ForkServer, Request
 SLACK, MARGIN_SECONDS = 3.0, 2.0
 """Unedited tests may compute so many times what they took before, and so much more."""
 
+ENDLESS_SECONDS = 1.0
+"""What tests that never end may compute before they are taken to be what they were."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """The tests to judge by: those to be made to pass, and those that pass and must go on to.
 
-    `seconds` is what they took, all together, when they were last run.
+    `seconds` is what they took, all together, when they were last run; `endless` failing ones are left out of it.
     """
 
     failing: tuple[str, ...]
     covering: tuple[str, ...]
     seconds: float = 10.0
+    endless: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +63,30 @@ def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: 
     agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
     return Baseline(
         covering=tuple(test for test in wanted.covering if shown.outcomes.get(test)),
-        cpu=(again[-1].cpu if agreed else shown.cpu, shown.cpu),
+        cpu=(_usual(again[-1] if agreed else shown), shown.cpu),
         wall=wall,
         fresh=not agreed,
         runs=runs,
     )
 
 
+def _usual(answer: Answer) -> float:
+    """What the tests cost; nothing is known of those that do not end."""
+    return 0.0 if answer.ended == "cpu" else answer.cpu
+
+
 def _first(server: ForkServer, wanted: Selection) -> tuple[Answer, Selection]:
     """The tests afresh; without the failing ones when those never end, or end the process."""
-    answer = server.ask(_unedited(wanted, fresh=True))
-    if answer.ended == "answered" or not wanted.covering:
-        return answer, wanted
     rest = Selection(failing=(), covering=wanted.covering, seconds=wanted.seconds)
+    if not (wanted.endless and wanted.covering):
+        answer = server.ask(_unedited(wanted, fresh=True))
+        if answer.ended == "answered" or not wanted.covering:
+            return answer, wanted
     return server.ask(_unedited(rest, fresh=True)), rest
 
 
 def _unedited(wanted: Selection, *, fresh: bool) -> Request:
-    cpu = SLACK * wanted.seconds + MARGIN_SECONDS
+    cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
     return Request(
         id=0,
         failing=wanted.failing,

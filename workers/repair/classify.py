@@ -118,6 +118,14 @@ def _is_collection_error(result: TestResult) -> bool:
     return result.outcome is TestOutcome.ERROR and "::" not in result.id
 
 
+def _place(result: TestResult) -> tuple[str, str, int]:
+    """Where a test broke: path, function and line. One that computed too long was ended somewhere in a loop."""
+    frame = innermost(result.frames)
+    if frame is None:
+        return "", "", 0
+    return frame.path, frame.function, 0 if _error_type(result) == "Timeout" else frame.line
+
+
 def failure_of(report: TestReport) -> Failure | None:
     """The primary failure of a run, None when nothing failed.
 
@@ -128,7 +136,7 @@ def failure_of(report: TestReport) -> Failure | None:
     candidates = [result for result in failing if _is_collection_error(result)] or list(failing)
     if not candidates:
         return None
-    keys = [(_error_type(result), innermost(result.frames)) for result in candidates]
+    keys = [(_error_type(result), _place(result)) for result in candidates]
     largest = Counter(keys).most_common(1)[0][0]
     group = [result for result, key in zip(candidates, keys, strict=True) if key == largest]
     first = group[0]

@@ -19,7 +19,10 @@ FIRST_LOOK_SECONDS = 30.0
 """A suite that takes longer is looked at again: one of its tests may never end."""
 
 STUCK_SECONDS = 10.0
-"""How long a test that never ends is traced."""
+"""How long tests that wait for ever are traced."""
+
+TEST_SECONDS, SECOND_LOOK_SECONDS, SLOW_TEST_SECONDS = 2.0, 10.0, 60.0
+"""Processor time that a test gets at first, when it is looked at again, and where tests are known to be slow."""
 
 MOST_TRACED, TRACED_SECONDS, FAILING_TRACED = 400, 3.0, 50
 """Bounds of the traced run: passing tests, the seconds that they took untraced, and failing tests."""
@@ -69,7 +72,14 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
     tests = (*failing[:FAILING_TRACED], *companions(there))
     stuck = any(result.error_type == "Timeout" for result in there.failing())
     traced_for = min(STUCK_SECONDS, limits.wall_seconds) if stuck else limits.wall_seconds
-    traced = run_tests(sandbox, project, tests=tests, limits=replace(limits, wall_seconds=traced_for), trace=True)
+    traced = run_tests(
+        sandbox,
+        project,
+        tests=tests,
+        limits=replace(limits, wall_seconds=traced_for),
+        trace=True,
+        test_seconds=TEST_SECONDS if stuck else SLOW_TEST_SECONDS,
+    )
     again = {result.id for result in traced.report.passing()}
     return Reproduction(
         report=report,
@@ -102,21 +112,22 @@ def _within(results: Sequence[TestResult]) -> Iterator[str]:
 
 
 def _whole(sandbox: Sandbox, project: Project, limits: Limits) -> tuple[TestReport, int]:
-    """The whole suite, and how often tests were run for it. One that is stopped early gets all its time only if it moves."""
+    """The whole suite, and how often tests were run for it. What is stopped early gets all its time only if it moves."""
     short = replace(limits, wall_seconds=min(FIRST_LOOK_SECONDS, limits.wall_seconds))
-    run = run_tests(sandbox, project, limits=short)
-    if run.completed.ending is not Ending.WALL_TIME or short == limits:
-        return run.report, 1
-    stuck = _stopped_in(run)
-    if stuck and _stopped_in(run_tests(sandbox, project, tests=stuck, limits=short)):
-        return run.report, 2
-    return run_tests(sandbox, project, limits=limits).report, 3
+    run = run_tests(sandbox, project, limits=short, test_seconds=TEST_SECONDS)
+    cut, stopped = run.completed.ending is Ending.WALL_TIME and short != limits, _stopped_in(run)
+    if not stopped:
+        return (run_tests(sandbox, project, limits=limits).report, 2) if cut else (run.report, 1)
+    again = run_tests(sandbox, project, tests=stopped[:1], limits=short, test_seconds=SECOND_LOOK_SECONDS)
+    if not _stopped_in(again):
+        return run_tests(sandbox, project, limits=limits, test_seconds=SLOW_TEST_SECONDS).report, 3
+    if cut and again.completed.ending is not Ending.WALL_TIME:
+        return run_tests(sandbox, project, limits=limits, test_seconds=TEST_SECONDS).report, 3
+    return run.report, 2
 
 
 def _stopped_in(run: TestRun) -> tuple[str, ...]:
-    """The tests that were running when the run was stopped for taking too long."""
-    if run.completed.ending is not Ending.WALL_TIME:
-        return ()
+    """The tests that took too long: ended for that, or running when the run was."""
     return tuple(result.id for result in run.report.failing() if result.error_type == "Timeout")
 
 

@@ -154,10 +154,14 @@ def open_screen(
     failing: Sequence[str],
     covering: Sequence[str],
     seconds: float = 10.0,
+    endless: bool = False,
     limits: Limits | None = None,
 ) -> Iterator[Screen]:
-    """A screen that judges by these tests. `seconds` is what they all took when last run; `limits` are those of one run."""
-    wanted = Selection(failing=tuple(failing), covering=tuple(covering), seconds=seconds)
+    """A screen that judges by these tests. `seconds` is what they took when last run, `endless` failing ones left out.
+
+    `limits` are those of one run.
+    """
+    wanted = Selection(failing=tuple(failing), covering=tuple(covering), seconds=seconds, endless=endless)
     screen = Screen(sandbox, project, wanted, limits or Limits())
     try:
         screen.open()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memory.model import Failure
+from memory.model import Failure, Family
 from workers.repair.baseline import Selection
 from workers.repair.candidates import Suspect
 from workers.repair.reproduce import Reproduction
@@ -27,8 +27,9 @@ def judges(reproduction: Reproduction, failure: Failure, suspects: Sequence[Susp
         if seconds.get(test, 0.0) <= left:
             left -= seconds.get(test, 0.0)
             covering.append(test)
-    spent = sum(seconds.get(test, 0.0) for test in (*failing, *covering))
-    return Selection(failing=failing, covering=tuple(covering), seconds=spent)
+    endless = failure.family is Family.TIMEOUT
+    spent = sum(seconds.get(test, 0.0) for test in (*(() if endless else failing), *covering))
+    return Selection(failing=failing, covering=tuple(covering), seconds=spent, endless=endless)
 
 
 def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> list[str]:

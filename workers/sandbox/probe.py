@@ -6,6 +6,7 @@ With pytest-xdist, details travel from the workers to the controller on the repo
 $APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
 $APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
 $APPRENTICE_TRACE   path prefixes under the root, joined by `:`; lines executed there are reported for each test
+$APPRENTICE_TEST_SECONDS  seconds of processor time after which a test has failed with Timeout
 """
 
 # Runs on the project's interpreter, which may lack what the linter asks for:
@@ -16,6 +17,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
+import threading
 from typing import TYPE_CHECKING, Any, Generator
 
 import pytest
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     import pluggy
 
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
+TEST_SECONDS = "APPRENTICE_TEST_SECONDS"
+LEAST_TEST_SECONDS = 0.25
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES, IDS_A_LINE = 2000, 500, 20, 30, 200
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
 
@@ -40,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Details(root, tracer), "apprentice-details")
     if os.environ.get(SELECT):
         config.pluginmanager.register(Selection(os.environ[SELECT]), "apprentice-selection")
+    if os.environ.get(TEST_SECONDS):
+        config.pluginmanager.register(Stopwatch(float(os.environ[TEST_SECONDS])), "apprentice-stopwatch")
     if descriptor is not None and not is_worker:
         config.pluginmanager.register(Reporter(int(descriptor), tracer), "apprentice-reporter")
 
@@ -65,6 +72,42 @@ class Selection:
         parts = name.split("::")
         above = {"::".join(parts[:count]) for count in range(1, len(parts) + 1)}
         return bool(self.wanted & (above | {nodeid}))
+
+
+class Timeout(BaseException):
+    """A test computed too long. No Exception, so that tests and code that catch every one of those do not catch it."""
+
+
+class Stopwatch:
+    """Ends a test that computes too long where it stands, so that its traceback tells where. Waiting costs nothing.
+
+    Each one that is ended halves the time of the next: tests that never end come together.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, pluggy.Result[Any], None]:
+        if not self.is_free():
+            yield
+            return
+        before = signal.signal(signal.SIGPROF, self.ring)
+        signal.setitimer(signal.ITIMER_PROF, self.seconds, self.seconds)
+        yield
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+    @staticmethod
+    def is_free() -> bool:
+        """Whether nobody else uses the timer, and signals can be handled here."""
+        unused = signal.getsignal(signal.SIGPROF) is signal.SIG_DFL
+        return unused and threading.current_thread() is threading.main_thread()
+
+    def ring(self, _signal: int, _frame: object) -> None:
+        """End the test."""
+        self.seconds = max(self.seconds / 2, LEAST_TEST_SECONDS)
+        raise Timeout("the test computed too long and was ended")
 
 
 class Details:

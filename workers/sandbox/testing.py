@@ -49,11 +49,13 @@ def run_tests(
     overlay: Mapping[str, bytes | None] | None = None,
     limits: Limits | None = None,
     trace: bool = False,
+    test_seconds: float | None = None,
 ) -> TestRun:
     """Run the project's test command; with `tests`, only those ids (a file, class or function stands for all under it).
 
     Never raises for what the tests do: `report.trouble` says what went wrong. Raises CannotRun when there is no sandbox.
-    Ids are relative to the checkout's root. Tracing raises the cap on output.
+    Ids are relative to the checkout's root. Tracing raises the cap on output. A test that computes for more than
+    `test_seconds` of processor time has failed with the error type Timeout.
     """
     limits = limits or Limits()
     if trace:
@@ -64,7 +66,7 @@ def run_tests(
             tree=project.tree,
             python=project.python,
             overlay=overlay or {},
-            env=_environment(project, plugin, selected=bool(tests), trace=trace),
+            env=_environment(project, plugin, selected=bool(tests), trace=trace, test_seconds=test_seconds),
             read_only=(*project.read_only, plugin),
             limits=limits,
         )
@@ -107,7 +109,9 @@ def _write(path: Path, text: str) -> None:
     path.chmod(0o644)
 
 
-def _environment(project: Project, plugin: Path, *, selected: bool, trace: bool) -> dict[str, str]:
+def _environment(
+    project: Project, plugin: Path, *, selected: bool, trace: bool, test_seconds: float | None
+) -> dict[str, str]:
     environment = {
         **base_environment(project, plugin),
         "PYTEST_ADDOPTS": f"-p {PLUGIN} {common_options(project)}",
@@ -117,6 +121,8 @@ def _environment(project: Project, plugin: Path, *, selected: bool, trace: bool)
         environment["APPRENTICE_SELECT"] = str(plugin / "select.json")
     if trace:
         environment["APPRENTICE_TRACE"] = "."
+    if test_seconds is not None:
+        environment["APPRENTICE_TEST_SECONDS"] = str(test_seconds)
     return environment
 
 
