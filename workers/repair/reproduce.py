@@ -18,14 +18,17 @@ from workers.sandbox.testing import TestRun, run_tests
 FIRST_LOOK_SECONDS = 30.0
 """A suite that takes longer is looked at again: one of its tests may never end."""
 
+TRACED_TEST_SECONDS = 2.0
+"""Processor time of one traced test: one that is ended has told of nearly all its lines."""
+
 STUCK_SECONDS = 10.0
 """How long tests that wait for ever are traced."""
 
-TEST_SECONDS, SECOND_LOOK_SECONDS, SLOW_TEST_SECONDS = 2.0, 10.0, 60.0
+TEST_SECONDS, SECOND_LOOK_SECONDS, SLOW_TEST_SECONDS = 1.0, 4.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, and where tests are known to be slow."""
 
-MOST_TRACED, TRACED_SECONDS, FAILING_TRACED = 400, 3.0, 50
-"""Bounds of the traced run: passing tests, the seconds that they took untraced, and failing tests."""
+MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 400, 3.0, 50, 3
+"""Bounds of the traced run: passing tests, the seconds that they took untraced, failing tests, those that never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +72,8 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
     failing = [result.id for result in there.failing()]
     if not failing:
         return Reproduction(report=report, flaky=(), uncollected=uncollected, lines={}, passing=(), test_runs=runs)
-    tests = (*failing[:FAILING_TRACED], *companions(there))
-    stuck = any(result.error_type == "Timeout" for result in there.failing())
+    stuck = [result.id for result in there.failing() if result.error_type == "Timeout"]
+    tests = (*_without(failing, stuck[ENDLESS_TRACED:])[:FAILING_TRACED], *companions(there))
     traced_for = min(STUCK_SECONDS, limits.wall_seconds) if stuck else limits.wall_seconds
     traced = run_tests(
         sandbox,
@@ -78,7 +81,7 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
         tests=tests,
         limits=replace(limits, wall_seconds=traced_for),
         trace=True,
-        test_seconds=TEST_SECONDS if stuck else SLOW_TEST_SECONDS,
+        test_seconds=TRACED_TEST_SECONDS,
     )
     again = {result.id for result in traced.report.passing()}
     return Reproduction(
@@ -89,6 +92,10 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
         passing=tuple(result.id for result in there.passing() if result.id in again),
         test_runs=runs + 1,
     )
+
+
+def _without(tests: Sequence[str], others: Collection[str]) -> list[str]:
+    return [test for test in tests if test not in others]
 
 
 def without(report: TestReport, ids: Collection[str]) -> TestReport:

@@ -18,9 +18,9 @@ LARGEST_SOURCE = 1 << 20
 
 
 def judges(reproduction: Reproduction, failure: Failure, suspects: Sequence[Suspect]) -> Selection:
-    """The failing tests, and the passing ones that run most of the suspected code; the proof runs all the others."""
+    """The failing tests, the quickest first, and the passing ones that run most of the suspected code; the proof runs all the others."""
     seconds = {result.id: result.seconds for result in reproduction.report.results}
-    failing = failure.failing_tests[:MOST_FAILING]
+    failing = tuple(sorted(failure.failing_tests, key=lambda test: seconds.get(test, 0.0)))[:MOST_FAILING]
     covering: list[str] = []
     left = COVERING_SECONDS
     for test in _by_overlap(reproduction, suspects)[:MOST_COVERING]:

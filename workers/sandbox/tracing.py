@@ -88,11 +88,16 @@ class MonitoringTracer(Tracer):
         return self.monitoring.DISABLE
 
 
+QUIET_CALLS, SAMPLED = 200, 20
+"""A function that so many calls in a row added no line is followed in one of so many calls only."""
+
+
 class SettraceTracer(Tracer):
-    """Before Python 3.12. Frames of other code are not followed."""
+    """Before Python 3.12. Frames of other code are not followed, nor calls that are unlikely to tell anything new."""
 
     def __init__(self, root: str, prefixes: list[str]) -> None:
         super().__init__(root, prefixes)
+        self.quiet: dict[CodeType, int] = {}
         self.start()
 
     def start(self) -> None:
@@ -102,17 +107,23 @@ class SettraceTracer(Tracer):
 
     def restart(self) -> None:
         super().restart()
+        self.quiet = {}
         self.start()
 
     def call(self, frame: FrameType, _event: str, _argument: object) -> LineTrace | None:
-        path = self.traced(frame.f_code.co_filename)
+        code, quiet = frame.f_code, self.quiet
+        path = self.traced(code.co_filename)
         if path is None:
             return None
-        add = self.lines.setdefault(path, set()).add
+        quiet[code] = calls = quiet.get(code, 0) + 1
+        if calls > QUIET_CALLS and calls % SAMPLED:
+            return None
+        seen = self.lines.setdefault(path, set())
 
         def line(frame: FrameType, event: str, _: object) -> object:
-            if event == "line":
-                add(frame.f_lineno)
+            if event == "line" and frame.f_lineno not in seen:
+                seen.add(frame.f_lineno)
+                quiet[code] = 0
             return line
 
         return line
