@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.local import LocalReview
-from memory.model import Attempt, Failure, Finding, Proof
+from memory.model import Attempt, Failure, Finding, Proof, Telling
 from workers.repair.episode import Repaired
 from workers.review.decide import Decided
 
@@ -88,7 +88,17 @@ def _proof(proof: Proof) -> Json:
             "command": proof.command,
         },
         "repeats": proof.repeats,
+        "confidence": proof.confidence,
+        "doubt": proof.doubt,
+        "asked": proof.asked,
+        "plausible": proof.plausible,
+        "clusters": proof.clusters,
+        "telling": None if proof.telling is None else _telling(proof.telling),
     }
+
+
+def _telling(telling: Telling) -> Json:
+    return {"call": telling.call, "this": telling.this, "other": telling.other, "patch": telling.patch}
 
 
 def _finding(finding: Finding, decided: Decided) -> Json:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from bot.local import LocalReview
 from memory.model import Proof
+from workers import comments
 from workers.repair.episode import Repaired, RepairStatus
 
 
@@ -47,6 +48,7 @@ def repaired(result: Repaired, out: Console, *, applied: bool) -> None:
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))
     out.print(_proof(proven.proof))
+    _confidence(proven.proof, out)
     where = "applied" if applied else "not applied; run again with --apply"
     out.print(f"[bold]fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
     out.print(f"why: apprentice why {proven.decision_id}")
@@ -70,6 +72,15 @@ def _proof(proof: Proof) -> str:
         f"proof: {len(proof.failed_before)} failing tests pass; suite {suite.passed} passed, {suite.failed} failed, "
         f"{suite.skipped} skipped of {suite.collected}, run {proof.repeats} times: {escape(proof.command)}"
     )
+
+
+def _confidence(proof: Proof, out: Console) -> None:
+    """What other changes say of this one; a disputed one ends with the question, and with the other change."""
+    if said := comments.confidence(proof):
+        out.print(f"confidence: {escape(said)}")
+    if proof.telling is not None:
+        out.print(escape(comments.asked_result(proof)))
+        out.print(Syntax(proof.telling.patch, "diff", background_color="default"))
 
 
 def reviewed(result: LocalReview, out: Console) -> None:

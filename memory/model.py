@@ -256,12 +256,46 @@ class SuiteCount:
     collected: int
 
 
+class Confidence(StrEnum):
+    """What other changes that pass the same tests say of a proven one.
+
+    `unique`: there is no other, after an adequate search. `agreed`: they all behave alike on calls like the tests' own.
+    `disputed`: they do not. `uncompared`: there are others, and no call to compare them by; or nobody looked for any.
+    """
+
+    UNIQUE = "unique"
+    AGREED = "agreed"
+    DISPUTED = "disputed"
+    UNCOMPARED = "uncompared"
+
+
+class Doubt(StrEnum):
+    """Why a change that nothing disputes is asked about all the same."""
+
+    NONE = ""
+    SEARCH_CUT = "search_cut"
+    PRONE = "prone"
+    SILENCES = "silences"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """A call that tells two changes apart, and what it gives with each; `patch` is the other one, a unified diff."""
+
+    call: str
+    this: str
+    other: str
+    patch: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     """What was shown about a change by running code.
 
     `suite` is the last run of the whole suite (or, for a suggestion, of the covering tests) with the change in place,
     `before` the same run without it, `repeats` how often it was run with the change.
+    `plausible` counts the changes found that pass the failing and the covering tests, `clusters` in how many ways they
+    behave; `telling` is there when these are disputed and a call shows it.
     """
 
     failed_before: tuple[str, ...]
@@ -270,6 +304,17 @@ class Proof:
     suite: SuiteCount
     repeats: int
     command: str
+    confidence: Confidence = Confidence.UNCOMPARED
+    doubt: Doubt = Doubt.NONE
+    plausible: int = 1
+    clusters: int = 1
+    telling: Telling | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether people are asked if the change is right, rather than told that it is."""
+        settled = self.confidence in (Confidence.UNIQUE, Confidence.AGREED)
+        return not settled or self.doubt is not Doubt.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +412,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
-    """A failure, what was tried, what came of it, and what to remember."""
+    """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template."""
 
     id: str
     repository: str
@@ -382,6 +427,7 @@ class Experience:
     patch: str
     shape: EditShape | None
     created_at: datetime
+    tried: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

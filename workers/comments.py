@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
-from memory.model import Attempt, AttemptOutcome, Failure, Finding, Proof, Severity, Signal
+from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Finding, Proof, Severity, Signal
 from workers.markdown import code, name, plain, words
 from workers.patches import fence
 
@@ -59,6 +60,7 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             "**Proof**",
             "",
             *_proof_lines(proof),
+            *_question(proof),
             "",
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
@@ -79,7 +81,7 @@ def fix_published(pull: int, attempt: Attempt, *, key: str) -> str:
     return (
         f"I opened #{pull}: {_count(fixed, 'failing test')} now {'passes' if fixed == 1 else 'pass'}, "
         f"and so does the rest of the suite ({attempt.proof.suite.passed} passed, "
-        f"run {attempt.proof.repeats}×).\n{marker(key)}"
+        f"run {attempt.proof.repeats}×).{_but(attempt.proof)}\n{marker(key)}"
     )
 
 
@@ -95,6 +97,7 @@ def fix_for_fork(attempt: Attempt, *, key: str) -> str:
             "**Proof**",
             "",
             *_proof_lines(attempt.proof),
+            *_question(attempt.proof),
             marker(key),
         ]
     )
@@ -142,6 +145,64 @@ _OUTCOMES = {
 }
 
 
+_DOUBTS = {
+    Doubt.NONE: "",
+    Doubt.SEARCH_CUT: "The search for other edits was cut short: please check that this one is right.",
+    Doubt.PRONE: (
+        "It changes when something is done, which often fits the tests and nothing else: please check that it is right."
+    ),
+    Doubt.SILENCES: (
+        "It takes something away, or gives a fixed result, which may silence the test rather than repair the code: "
+        "please check that it is right."
+    ),
+}
+
+
+def confidence(proof: Proof) -> str:
+    """How far a proven change is to be trusted, by what other changes pass the same tests; empty when nobody looked."""
+    others = f"{proof.plausible} different edits pass these tests"
+    match proof.confidence:
+        case Confidence.UNIQUE:
+            said = "No other edit that was tried passes these tests."
+        case Confidence.AGREED:
+            said = f"{others}, and all behave alike on further calls like those of the tests."
+        case Confidence.DISPUTED:
+            said = f"{others}, and they behave in {proof.clusters} different ways on further calls: please decide."
+        case Confidence.UNCOMPARED if proof.plausible > 1:
+            said = f"{others}, and there was no further call to compare them by: please check that this one is right."
+        case Confidence.UNCOMPARED:
+            said = ""
+        case _:
+            assert_never(proof.confidence)
+    return f"{said} {_DOUBTS[proof.doubt]}".strip()
+
+
+def asked_result(proof: Proof) -> str:
+    """The question which of two results is right, in plain words; empty when no call tells two changes apart."""
+    told = proof.telling
+    return f"Which is right: {told.call} → {told.this} (this change) or {told.other} (the other one)?" if told else ""
+
+
+def _question(proof: Proof) -> list[str]:
+    """What the maintainer is asked about a disputed change, with the change that is the alternative."""
+    told = proof.telling
+    if told is None:
+        return []
+    return [
+        "",
+        "**Which result is right?**",
+        "",
+        f"{name(told.call)} gives {name(told.this)} with this change, and {name(told.other)} with this one instead:",
+        "",
+        code(told.patch, "diff"),
+    ]
+
+
+def _but(proof: Proof) -> str:
+    """What is added to a success that people are asked about."""
+    return f"\n\n{plain(confidence(proof))}" if proof.asked and confidence(proof) else ""
+
+
 def _failure_line(failure: Failure) -> str:
     tests = ", ".join(name(test) for test in failure.failing_tests[:SHOWN_TESTS])
     more = len(failure.failing_tests) - SHOWN_TESTS
@@ -163,6 +224,7 @@ def _proof_lines(proof: Proof) -> list[str]:
         ),
         f"- run {proof.repeats}× in a sandbox without network: {name(proof.command)}",
         "- no test, fixture or configuration file was changed to get there",
+        *([f"- {confidence(proof)}"] if confidence(proof) else []),
     ]
 
 

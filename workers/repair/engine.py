@@ -11,6 +11,7 @@ from memory.model import AttemptOutcome, EditShape, Failure, Proof
 from workers.patches import unified
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate, Verdict
+from workers.repair.comparing import Comparer, extent_of
 from workers.repair.localise import suspects
 from workers.repair.proofs import Proofs, Prover
 from workers.repair.reflection import Facts, reflection
@@ -18,7 +19,7 @@ from workers.repair.reproduce import Reproduction
 from workers.repair.screen import Screen, open_screen
 from workers.repair.search import propose
 from workers.repair.selection import judges, sources_of
-from workers.repair.shortlist import Clock, First, Tally, ranked, shortlists
+from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, First, Tally, shortlist
 from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100
@@ -59,12 +60,13 @@ class Workbench:
         *,
         limits: Limits | None = None,
     ) -> None:
-        self._prover = Prover(sandbox, project, reproduction, failure, limits)
+        self._prover = Prover(sandbox, project, reproduction, failure, limits, self._diff)
         self._reproduction = reproduction
         self._failure = failure
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
         self._sources = sources_of(project)
+        self._comparer = Comparer(self._sources, failure)
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
         wanted = judges(reproduction, failure, self._suspects)
         self._open = open_screen(
@@ -73,6 +75,7 @@ class Workbench:
             failing=wanted.failing,
             covering=wanted.covering,
             seconds=wanted.seconds,
+            endless=wanted.endless,
             limits=limits,
         )
         self._screen: Screen | None = None
@@ -104,8 +107,8 @@ class Workbench:
         candidates = propose(
             self._sources, self._suspects, self._failure, strategies=tuple(strategies), replay=replay or {}, seed=seed
         )
-        stream = Stream(filter(self._fresh, candidates))
-        return self.attempt_with(stream, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
+        fresh = filter(self._fresh, candidates)
+        return self.attempt_with(fresh, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
 
     def attempt_with(
         self,
@@ -121,11 +124,14 @@ class Workbench:
         before = self.test_runs
         clock = Clock(deadline)
         tally = Tally(failure=self._failure)
-        stream = candidates if isinstance(candidates, Stream) else Stream(iter(candidates))
-        verdicts = self._screen.verdicts(islice(stream, cap), deadline=clock)
+        stream = Stream(islice(candidates, cap))
+        verdicts = self._told(self._screen.verdicts(stream, deadline=clock), stream)
         proofs = self._prover.begin(seed)
-        for shortlist in shortlists(self._told(verdicts, stream, rivals=bool(strategies)), tally, clock):
-            proofs.take(ranked(shortlist, self._sources))
+        for verdict in verdicts:
+            tally.add(verdict)
+            if verdict.plausible:
+                listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
+                proofs.take(self._comparer.field(listed, self._screen, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
@@ -138,23 +144,32 @@ class Workbench:
         self._proposed.add(identity)
         return not known
 
-    def _told(self, verdicts: Iterator[Verdict], stream: Stream, *, rivals: bool) -> Iterator[Verdict]:
-        """Pass verdicts on. The first plausible candidate has every strategy's edits of its line tried next.
+    def _told(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
+        """Pass verdicts on. The first plausible candidate has its rivals tried next.
 
-        Whichever strategy came first is no reason to prefer its edit: the likeliest that works should be proposed.
-        A replayed edit needs no such rivals, having been wanted before.
+        Whichever strategy came first is no reason to prefer its edit, and one that is alone says more than one of many.
         """
+        alone = True
         for number, verdict in enumerate(verdicts, start=1):
             if number % REPORTED_EVERY == 0:
                 self._progress(f"tried {number} candidates")
-            if verdict.plausible and rivals:
-                stream.put_first(self._rivals(verdict.candidate))
-                rivals = False
+            if verdict.plausible and alone:
+                self._progress("found a plausible edit: looking for others that pass the same tests")
+                stream.put_first(islice(filter(self._fresh, self._rivals(verdict.candidate)), RIVALS))
+                alone = False
             yield verdict
 
     def _rivals(self, plausible: Candidate) -> Iterator[Candidate]:
-        here = [s for s in self._suspects if (s.path, s.line) == (plausible.path, plausible.line)]
-        return filter(self._fresh, propose(self._sources, here, self._failure, strategies=None))
+        """Every strategy's edits of the same line, then of the same function, then of all that is suspected."""
+        place = (plausible.path, plausible.line)
+        first, last = extent_of(plausible)
+        line = [s for s in self._suspects if (s.path, s.line) == place]
+        function = [s for s in self._suspects if s.path == plausible.path and first <= s.line <= last]
+        for near in (line, function, self._suspects):
+            yield from propose(self._sources, near, self._failure, strategies=None)
+
+    def _diff(self, candidate: Candidate) -> str:
+        return unified(candidate.path, self._sources[candidate.path], candidate.source)
 
     def _result(
         self, tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome, runs: int
@@ -171,9 +186,7 @@ class Workbench:
             nearest=tally.nearest,
             first=tally.first,
             became=tally.became() if best is None else None,
-            patch=unified(best.candidate.path, self._sources[best.candidate.path], best.candidate.source)
-            if best
-            else "",
+            patch=self._diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,
             proof=best.proof if best else None,
         )

@@ -31,9 +31,55 @@ GRACE_SECONDS = 30.0
 """What the server may take beyond the caps that it enforces itself before it counts as dead."""
 
 
+class Observe(msgspec.Struct, frozen=True, kw_only=True):
+    """How to observe an edit's behaviour: on at most `inputs` calls, for `seconds` of processor time.
+
+    `function` is the dotted name of the function in `path` that all edits to be compared are in, empty when there is none.
+    `constants` are values that the code compares with; `unedited` has calls made on the code without the edit.
+    """
+
+    path: str
+    function: str
+    seed: int
+    inputs: int
+    seconds: float
+    constants: tuple[int | str, ...]
+    unedited: bool = False
+    root: str = WORKSPACE
+
+
+class ObservedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """How one call ended. Equal `key`s are equal calls, equal `outcome`s equal ends; `call` and `text` are for people.
+
+    `inside` tells that it keeps the habits of the calls that tests make, `seen` that it is one of them.
+    """
+
+    key: str
+    call: str
+    outcome: str
+    text: str
+    raised: bool
+    inside: bool
+    seen: bool
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit's behaviour. `kept` and `broken` count docstring examples, `mistyped` results against their annotation.
+
+    It is not `complete` when time was up before all calls were made.
+    """
+
+    calls: tuple[ObservedCall, ...]
+    kept: int
+    broken: int
+    mistyped: int
+    complete: bool
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to try. `cpu` caps are in seconds of processor time: swapped into memory, imported afresh.
 
+    `each` caps single tests alike, one number for every failing and then every covering one, or none at all.
     `path` is empty for the code as it stands; `whole` goes on after a failure; `fresh` has everything imported anew.
     """
 
@@ -42,10 +88,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     covering: tuple[str, ...]
     cpu: tuple[float, float]
     wall: float
+    each: tuple[float, ...] = ()
     path: str = ""
     source: str = ""
     whole: bool = False
     fresh: bool = False
+    observe: Observe | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +101,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     `how` is "swap", "fresh" or "compile" (it does not); `ended` is "answered", "cpu", "wall" or "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
-    `cpu` is the processor time it took.
+    `cpu` is the processor time it took, `costs` that of each test that was asked for and ran, `observed` what was asked
+    for with `observe`.
     """
 
     id: int
@@ -63,9 +112,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     passed: int
     done: bool
     outcomes: dict[str, bool]
+    costs: dict[str, float]
     error_type: str
     message: str
     test: str
+    observed: Observed | None = None
 
 
 class _Opening(msgspec.Struct, frozen=True, kw_only=True):

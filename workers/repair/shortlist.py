@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
@@ -12,8 +12,11 @@ from workers.repair.candidates import Candidate, Verdict
 from workers.repair.classify import family_of
 from workers.repair.screen import CRASH, TIMEOUT
 
-CLOSE_BEHIND, CLOSE_SHARE = 25, 0.1
-"""After a plausible candidate so many more are screened, for that share of the time that is left at most."""
+RIVALS, MOST_PLAUSIBLE, THOROUGH = 400, 20, 150
+"""After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
+
+RIVAL_SHARE, RIVAL_SECONDS = 0.3, 12.0
+"""The share of the time left that rivals may take, and the most: who waits already has a patch to look at."""
 
 UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
 """Errors that say nothing about how near a candidate came."""
@@ -30,10 +33,10 @@ class Clock:
         self.rang = self.rang or time.monotonic() >= self._deadline
         return self.rang
 
-    def share(self, part: float) -> Clock:
-        """A clock for a part of the time that is left."""
+    def share(self, part: float, most: float) -> Clock:
+        """A clock for a part of the time that is left, `most` seconds at most."""
         now = time.monotonic()
-        return Clock(now + part * max(0.0, self._deadline - now))
+        return Clock(now + min(most, part * max(0.0, self._deadline - now)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,29 +89,29 @@ class Tally:
         return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
 
 
-def shortlists(verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Iterator[list[Candidate]]:
-    """Each plausible candidate together with those that come close behind it."""
-    for verdict in verdicts:
-        tally.add(verdict)
-        if verdict.plausible:
-            yield [verdict.candidate, *_close_behind(verdicts, tally, clock.share(CLOSE_SHARE))]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortlist:
+    """Plausible candidates in the order of being found, the first of them included.
 
-
-def _close_behind(verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Iterator[Candidate]:
-    for verdict in islice(verdicts, CLOSE_BEHIND):
-        tally.add(verdict)
-        if verdict.plausible:
-            yield verdict.candidate
-        if clock():
-            return
-
-
-def ranked(candidates: Sequence[Candidate], sources: Mapping[str, str]) -> list[Candidate]:
-    """Best first: by score, and between equals the smaller edit.
-
-    Size comes last because ranking plausible patches by it alone was measured to prefer overfitted ones.
+    `thorough` tells that enough others were screened for the absence of more to mean something.
     """
-    return sorted(candidates, key=lambda c: (-c.score, changed_characters(sources.get(c.path, ""), c.source)))
+
+    candidates: tuple[Candidate, ...]
+    thorough: bool
+
+
+def shortlist(first: Candidate, verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Shortlist:
+    """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
+    found = [first]
+    screened = 0
+    for verdict in islice(verdicts, RIVALS):
+        screened += 1
+        tally.add(verdict)
+        if verdict.plausible:
+            found.append(verdict.candidate)
+        if clock() or len(found) == MOST_PLAUSIBLE:
+            break
+    return Shortlist(candidates=tuple(found), thorough=screened >= THOROUGH or not clock.rang)
 
 
 def changed_characters(before: str, after: str) -> int:

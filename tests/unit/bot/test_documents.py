@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.documents import cannot_run, repaired
-from memory.model import Attempt, AttemptOutcome, Failure, Family, Proof, SuiteCount
+from memory.model import Attempt, AttemptOutcome, Confidence, Failure, Family, Proof, SuiteCount, Telling
 from workers.repair.episode import Repaired, RepairStatus
 
 FAILURE = Failure(
@@ -24,6 +24,10 @@ PROOF = Proof(
     suite=SuiteCount(passed=3, failed=0, skipped=1, collected=4),
     repeats=3,
     command="python -m pytest",
+    confidence=Confidence.DISPUTED,
+    plausible=5,
+    clusters=2,
+    telling=Telling(call="total([])", this="0", other="None", patch="--- a/a.py\n"),
 )
 LOST = Attempt(
     decision_id="d1",
@@ -90,6 +94,12 @@ def test_a_fix() -> None:
             "passed_after": ["tests/test_a.py::test_b"],
             "suite": {"passed": 3, "failed": 0, "skipped": 1, "collected": 4, "command": "python -m pytest"},
             "repeats": 3,
+            "confidence": "disputed",
+            "doubt": "",
+            "asked": True,
+            "plausible": 5,
+            "clusters": 2,
+            "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},
         },
         "flaky": ["tests/test_a.py::test_now_and_then"],
         "candidates_tried": 9,

@@ -6,9 +6,11 @@ the warm process, any other one in a fork of the front, which imports and collec
 
 Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
 Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
-Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], wall}: `path` is empty
-for the code as it stands, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in seconds.
-Its answer is {id, how, ended, cpu} and the fields of trial.BLANK.
+Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
+empty for the code as it stands, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
+seconds, `each` has one for every test that is asked for, or none.
+Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `observe` (see compare.py; else null) the tests
+serve to record calls, and the answer tells as well how calls like them end.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pathlib import Path
 import pytest
 
 from .children import BLANK, Child, Fork, Line, Message, fork, told
+from .compare import observe
 from .trial import Trial
 from .warm import Collecting, Warm
 
@@ -102,6 +105,8 @@ class Fresh:
 
     def play(self, session: pytest.Session, trial: Trial) -> None:
         """Run the tests that were collected, and end."""
+        if self._request["observe"]:
+            self._side.leave(observe(session, self._request, lambda: trial.run(session, self._request)))
         self._side.leave(trial.run(session, self._request))
 
     def give_up(self, trouble: str) -> None:

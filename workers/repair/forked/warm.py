@@ -13,6 +13,7 @@ import pytest
 
 from .children import Line, Message, in_child, told
 from .codeswap import Loaded, Recorder, Swap, Unswappable
+from .compare import observe
 from .sources import Source
 from .trial import Trial
 
@@ -55,10 +56,13 @@ class Collecting:
 
         def body() -> Message:
             self._line.close()
-            for function, code in swaps:
-                function.__code__ = code
+            before = [Swap(function, function.__code__) for function, _ in swaps]
+            _swap(swaps)
+            if request["observe"]:
+                return observe(session, request, lambda: trial.run(session, request), lambda: _swap(before))
             return trial.run(session, request)
 
+        trial.choose(session, request)
         _forget_output()
         return told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
 
@@ -69,6 +73,11 @@ class Collecting:
         if path not in self._sources:
             self._sources[path] = Source(path, request["original"], self._loaded[path])
         return self._sources[path].swaps(request["source"])
+
+
+def _swap(swaps: list[Swap]) -> None:
+    for function, code in swaps:
+        function.__code__ = code
 
 
 def _unfit(session: pytest.Session, trial: Trial, whole: bool) -> str:
@@ -100,6 +109,7 @@ class Warm:
     def __init__(self, root: str) -> None:
         self.inside: Collecting | None = None
         self.unfit = ""
+        self._shown: set[str] = set()
         requests, answers = os.pipe(), os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -124,8 +134,10 @@ class Warm:
         """The answer; None when a fresh import is wanted or needed, or when the process is gone."""
         if request["fresh"] or self.unfit:
             return None
+        shown = dict(request, original="") if request["path"] in self._shown else request
+        self._shown.add(request["path"])
         try:
-            self._line.write(request)
+            self._line.write(shown)
             message = self._line.read()
         except BrokenPipeError:
             message = None

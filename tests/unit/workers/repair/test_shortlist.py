@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 
 import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.shortlist import CLOSE_BEHIND, Clock, Tally, changed_characters, ranked, shortlists
+from workers.repair.shortlist import (
+    MOST_PLAUSIBLE,
+    RIVALS,
+    THOROUGH,
+    Clock,
+    Shortlist,
+    Tally,
+    changed_characters,
+    shortlist,
+)
 
 FAILURE = Failure(
     error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=("t.py::a", "t.py::b")
@@ -26,29 +37,44 @@ def verdict(source: str, *, plausible: bool = False, passed: int = 0, error_type
     return Verdict(candidate=candidate(source), plausible=plausible, passed=passed, error_type=error_type)
 
 
-def test_a_plausible_candidate_comes_with_those_close_behind() -> None:
-    """A limited number of further candidates is screened before anything is proven; then the search goes on."""
-    wrong = [verdict(f"wrong {number}") for number in range(CLOSE_BEHIND)]
-    verdicts = [verdict("no"), verdict("one", plausible=True), verdict("two", plausible=True), *wrong]
-    verdicts.append(verdict("three", plausible=True))
+def listed(verdicts: list[Verdict], clock: Clock) -> tuple[Shortlist, Tally]:
     tally = Tally(failure=FAILURE)
-    lists = [[c.source for c in found] for found in shortlists(iter(verdicts), tally, Clock(math.inf))]
-    assert lists == [["one", "two"], ["three"]]
-    assert (tally.candidates, tally.plausible) == (CLOSE_BEHIND + 4, 3)
+    found = shortlist(candidate("one"), iter(verdicts), tally, clock)
+    return found, tally
 
 
-def test_nothing_more_is_screened_when_time_is_up() -> None:
-    """Past the deadline one plausible candidate is enough."""
-    verdicts = [verdict("one", plausible=True), verdict("two"), verdict("three", plausible=True)]
-    first = next(shortlists(iter(verdicts), Tally(failure=FAILURE), Clock(-math.inf)))
-    assert [c.source for c in first] == ["one"]
+def test_a_plausible_candidate_comes_with_its_rivals() -> None:
+    """A limited number of further candidates is screened before anything is proven; that is a thorough search."""
+    verdicts = [verdict("two", plausible=True), *(verdict(f"wrong {n}") for n in range(RIVALS))]
+    found, tally = listed([*verdicts, verdict("three", plausible=True)], Clock(math.inf))
+    assert [c.source for c in found.candidates] == ["one", "two"]
+    assert found.thorough
+    assert (tally.candidates, tally.plausible) == (RIVALS, 1)
 
 
-def test_the_score_ranks_before_the_size_of_the_edit() -> None:
-    """Of equals the smaller edit is first."""
-    sources = {"a.py": "x = 1\n"}
-    found = ranked([candidate("x = 12345\n", 0.5), candidate("x = 2\n", 0.5), candidate("y = 123\n", 0.9)], sources)
-    assert [c.source for c in found] == ["y = 123\n", "x = 2\n", "x = 12345\n"]
+def test_the_search_for_rivals_ends_when_there_are_many() -> None:
+    """No more than a limited number of plausible candidates is compared."""
+    verdicts = [verdict(f"right {n}", plausible=True) for n in range(RIVALS)]
+    assert len(listed(verdicts, Clock(math.inf))[0].candidates) == MOST_PLAUSIBLE
+
+
+@pytest.mark.parametrize(("screened", "thorough"), [(THOROUGH - 1, False), (THOROUGH, True)])
+def test_a_search_that_time_cut_short_is_not_thorough(screened: int, thorough: bool) -> None:
+    """Unless it had come far enough for the absence of rivals to mean something."""
+    started = time.monotonic()
+
+    def slow() -> Iterator[Verdict]:
+        yield from (verdict(f"wrong {n}") for n in range(screened - 1))
+        clock.rang = True
+        yield verdict("the last one")
+
+    clock = Clock(started + 3600)
+    assert shortlist(candidate("one"), slow(), Tally(failure=FAILURE), clock).thorough is thorough
+
+
+def test_a_search_that_came_to_its_end_is_thorough() -> None:
+    """Where few edits are possible, all of them were tried."""
+    assert listed([verdict("wrong")], Clock(math.inf))[0].thorough
 
 
 @pytest.mark.parametrize(

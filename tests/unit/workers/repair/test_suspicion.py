@@ -1,0 +1,66 @@
+"""The form of an edit tells whether it weakens a check, guards something away, or silences a test."""
+
+from __future__ import annotations
+
+import pytest
+
+from workers.repair.suspicion import Kind, kind_of
+
+BEFORE = """
+def weight(parcel, rates):
+    if parcel.size > 3 and parcel.fragile:
+        rates.append(parcel)
+    parcel.seal()
+    return rates[parcel.size] + 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("parcel.size > 3", "parcel.size >= 3", Kind.PLAIN),
+        ("rates[parcel.size]", "rates[parcel.size - 1]", Kind.PLAIN),
+        ("rates[parcel.size] + 1", "rates[parcel.size]", Kind.PLAIN),
+        ("parcel.fragile", "rates.fragile", Kind.PLAIN),
+        ("    parcel.seal()\n    return", "    parcel.seal()\n    parcel.size = 0\n    return", Kind.PLAIN),
+        ("and parcel.fragile:", "and parcel.fragile or rates:", Kind.WIDENED),
+        ("parcel.size > 3 and parcel.fragile", "(parcel.size > 3 or not rates) and parcel.fragile", Kind.WIDENED),
+        ("and parcel.fragile:", "and parcel.fragile and rates:", Kind.NARROWED),
+        ("parcel.size > 3 and parcel.fragile", "parcel.fragile", Kind.DROPPED),
+        ("parcel.size > 3 and parcel.fragile", "True", Kind.CONSTANT_CONDITION),
+        ("rates[parcel.size] + 1", "0", Kind.CONSTANT_RESULT),
+        ("    parcel.seal()\n", "", Kind.DELETED),
+        ("    parcel.seal()\n", "    pass\n", Kind.DELETED),
+        ("    parcel.seal()\n", "    if parcel:\n        parcel.seal()\n", Kind.GUARD),
+        ("    parcel.seal()\n", "    if not rates:\n        return 0\n    parcel.seal()\n", Kind.GUARD),
+        ("rates[parcel.size] + 1", "(rates[parcel.size] + 1 if rates else 0)", Kind.GUARD),
+        (
+            "    parcel.seal()\n",
+            "    try:\n        parcel.seal()\n    except Exception:\n        raise\n",
+            Kind.SWALLOWED,
+        ),
+        (
+            "    parcel.seal()\n",
+            "    try:\n        parcel.seal()\n    except KeyError:\n        pass\n",
+            Kind.SWALLOWED,
+        ),
+        ("    parcel.seal()\n", "    if parcel.size == 17:\n        return 40\n    parcel.seal()\n", Kind.SPECIAL_CASE),
+        ("    parcel.seal()\n", "    if parcel.size == 0:\n        return 1\n    parcel.seal()\n", Kind.GUARD),
+    ],
+)
+def test_the_kind_of_an_edit(old: str, new: str, kind: Kind) -> None:
+    """What was there before and after decides, not the template that made the edit."""
+    assert old in BEFORE
+    assert kind_of(BEFORE, BEFORE.replace(old, new)) is kind
+
+
+def test_an_edit_that_repairs_the_syntax_is_plain() -> None:
+    """What does not parse cannot be compared."""
+    assert kind_of("x = (", "x = ()") is Kind.PLAIN
+
+
+def test_plain_edits_are_worth_most() -> None:
+    """Every other kind overfits more often."""
+    assert {kind for kind in Kind if kind.factor == 1.0} == {Kind.PLAIN}
+    assert not Kind.PLAIN.prone
+    assert all(kind.prone for kind in Kind if kind.silences)

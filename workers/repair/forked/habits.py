@@ -1,0 +1,79 @@
+"""What all values seen at one place have in common: likely invariants, after Ernst et al., Daikon (2001), but far fewer.
+
+Tests that exist respect a function's preconditions. An input that keeps what all their inputs have in common probably
+respects them too; what happens on one that does not may be nobody's concern.
+Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .canonical import Caught
+
+DEPTH = 3
+
+
+class Habits:
+    """What holds for all of `values`, and for what they contain."""
+
+    def __init__(self, values: Iterable[Any], depth: int = DEPTH) -> None:
+        seen = list(values)
+        numbers = [v for v in seen if isinstance(v, (int, float)) and not isinstance(v, bool)]
+        rows = [v for v in seen if isinstance(v, (list, tuple)) and len(v) > 1]
+        self._kinds = {type(v) for v in seen}
+        self._least = 1 if numbers and min(numbers) > 0 else 0 if numbers and min(numbers) >= 0 else None
+        self._sorted = bool(rows) and all(map(_is_sorted, rows))
+        self._unique = len(rows) > 1 and all(map(_is_unique, rows))
+        self._filled = all(bool(v) for v in seen if hasattr(v, "__len__"))
+        self._characters = {_sort_of(c) for v in seen if isinstance(v, str) for c in v}
+        self._within = Habits([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
+
+    def kept_by(self, value: Any) -> bool:
+        """Whether all of it holds for another value too; emptiness alone breaks nothing, as tests forget it often."""
+        if type(value) not in self._kinds:
+            return False
+        if self._least is not None and isinstance(value, (int, float)) and value < self._least:
+            return False
+        if isinstance(value, str):
+            return {_sort_of(c) for c in value} <= self._characters or not self._characters
+        if isinstance(value, (list, tuple)):
+            if (self._sorted and not _is_sorted(value)) or (self._unique and not _is_unique(value)):
+                return False
+        parts = _parts(value)
+        return self._within is None or not parts or all(map(self._within.kept_by, parts))
+
+    def filled(self, value: Any) -> bool:
+        """Whether a value is empty only if some were."""
+        return not self._filled or not hasattr(value, "__len__") or bool(value)
+
+    def is_sorted(self) -> bool:
+        """Whether all sequences were."""
+        return self._sorted
+
+
+def _parts(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        return [*value, *value.values()]
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else []
+
+
+def _is_sorted(values: Any) -> bool:
+    with Caught():
+        return all(one <= other for one, other in zip(values, values[1:]))  # noqa: B905 - strict= came with 3.10
+    return False
+
+
+def _is_unique(values: Any) -> bool:
+    with Caught():
+        return len(set(values)) == len(values)
+    return False
+
+
+def _sort_of(character: str) -> str:
+    """Letters and digits by sort; any other character stands for itself."""
+    for sort, belongs in (("a", str.islower), ("A", str.isupper), ("0", str.isdigit)):
+        if belongs(character):
+            return sort
+    return character

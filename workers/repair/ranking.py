@@ -1,0 +1,132 @@
+"""Which of several plausible edits to propose, and with what confidence. Pure.
+
+Clusters of edits that behave alike are ranked first, then the edits within them. What an edit is worth is its place in
+the search, what its class was measured to hold, and what the docstring's examples, the annotations and the habits of
+the repository say of it. The smallest edit is not the likeliest: ranking by size was measured to prefer overfitted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from memory.model import Confidence, Doubt
+from workers.repair.behaviour import Comparison, clusters
+from workers.repair.candidates import Candidate
+from workers.repair.suspicion import Kind
+
+MEMBERS = 0.6
+"""What each further edit of a cluster adds to its weight, relative to the one before."""
+
+BROKEN, MISTYPED = 0.1, 0.4
+"""What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """The plausible edits, in the order of being found, and what is known of each, in the same order.
+
+    `surprise` is in bits a token, `sizes` in characters; `thorough` tells that the search for others was adequate.
+    """
+
+    candidates: tuple[Candidate, ...]
+    comparison: Comparison
+    kinds: tuple[Kind, ...]
+    surprise: tuple[float, ...]
+    sizes: tuple[int, ...]
+    thorough: bool
+
+    def without(self, number: int) -> Field:
+        """The same without one of them."""
+        observed = self.comparison.observed
+        return Field(
+            candidates=_without(self.candidates, number),
+            comparison=Comparison(
+                observed=_without(observed, number), unedited=self.comparison.unedited, raising=self.comparison.raising
+            ),
+            kinds=_without(self.kinds, number),
+            surprise=_without(self.surprise, number),
+            sizes=_without(self.sizes, number),
+            thorough=self.thorough,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one."""
+
+    order: tuple[int, ...]
+    confidence: Confidence
+    doubt: Doubt
+    clusters: int
+    rival: int | None
+
+
+def opinion(field: Field) -> Opinion:
+    """Rank a field that is not empty."""
+    worths = worth(field)
+    groups = [sorted(group, key=lambda n: (-worths[n], field.sizes[n])) for group in clusters(field.comparison)]
+    groups.sort(key=lambda group: -_weight([worths[n] for n in group]))
+    best = groups[0][0]
+    return Opinion(
+        order=tuple(n for group in groups for n in group),
+        confidence=_confidence(field, len(groups)),
+        doubt=_doubt(field, best),
+        clusters=len(groups),
+        rival=groups[1][0] if len(groups) > 1 else None,
+    )
+
+
+def worth(field: Field) -> list[float]:
+    """What each edit is worth on its own."""
+    usual = min(field.surprise, default=0.0)
+    found = []
+    for number, candidate in enumerate(field.candidates):
+        value = candidate.score * field.kinds[number].factor * 2 ** -(0.1 * (field.surprise[number] - usual))
+        observed = field.comparison.observed[number]
+        if observed is not None and observed.broken > _least_broken(field):
+            value *= BROKEN
+        if observed is not None and observed.mistyped > _least_mistyped(field):
+            value *= MISTYPED
+        found.append(value)
+    return found
+
+
+def _weight(worths: Sequence[float]) -> float:
+    """The weight of a cluster: that of its best edit and, less and less, of the others."""
+    return sum(value * MEMBERS**place for place, value in enumerate(sorted(worths, reverse=True)))
+
+
+def _confidence(field: Field, groups: int) -> Confidence:
+    if len(field.candidates) == 1:
+        return Confidence.UNIQUE
+    if not field.comparison.comparable():
+        return Confidence.UNCOMPARED
+    return Confidence.AGREED if groups == 1 else Confidence.DISPUTED
+
+
+def _doubt(field: Field, best: int) -> Doubt:
+    kind = field.kinds[best]
+    if kind.silences:
+        return Doubt.SILENCES
+    if len(field.candidates) == 1 and kind.prone:
+        return Doubt.PRONE
+    if len(field.candidates) == 1 and not field.thorough:
+        return Doubt.SEARCH_CUT
+    return Doubt.NONE
+
+
+def _least_broken(field: Field) -> int:
+    return min((o.broken for o in field.comparison.observed if o is not None), default=0)
+
+
+def _least_mistyped(field: Field) -> int:
+    return min((o.mistyped for o in field.comparison.observed if o is not None), default=0)
+
+
+_T = TypeVar("_T")
+
+
+def _without(values: tuple[_T, ...], number: int) -> tuple[_T, ...]:
+    return (*values[:number], *values[number + 1 :])

@@ -1,0 +1,205 @@
+"""What an edit's form says against it: does it weaken a check, guard something away, or silence a test? Pure.
+
+Which kinds of edits overfit is known from studies of plausible patches: Qi et al., An Analysis of Patch Plausibility and
+Correctness (ISSTA 2015), for deleted functionality; Tan et al., Anti-patterns in Search-Based Program Repair (FSE 2016).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import takewhile
+
+
+class Kind(Enum):
+    """Kinds of edits by what they do to the conditions under which something happens."""
+
+    PLAIN = "plain"
+    WIDENED = "widened"
+    NARROWED = "narrowed"
+    DROPPED = "dropped"
+    GUARD = "guard"
+    CONSTANT_CONDITION = "constant condition"
+    CONSTANT_RESULT = "constant result"
+    DELETED = "deleted"
+    SWALLOWED = "swallowed"
+    SPECIAL_CASE = "special case"
+
+    @property
+    def factor(self) -> float:
+        """What an edit of this kind is worth, relative to a plain one."""
+        return _FACTORS[self]
+
+    @property
+    def prone(self) -> bool:
+        """Whether edits of this kind often fit the tests and nothing else."""
+        return self is not Kind.PLAIN
+
+    @property
+    def silences(self) -> bool:
+        """Whether an edit of this kind may rather silence a test than repair what it tests."""
+        return self in _SILENCING
+
+
+_FACTORS = {
+    Kind.PLAIN: 1.0,
+    Kind.WIDENED: 0.3,
+    Kind.NARROWED: 0.5,
+    Kind.DROPPED: 0.4,
+    Kind.GUARD: 0.5,
+    Kind.CONSTANT_CONDITION: 0.2,
+    Kind.CONSTANT_RESULT: 0.15,
+    Kind.DELETED: 0.3,
+    Kind.SWALLOWED: 0.1,
+    Kind.SPECIAL_CASE: 0.05,
+}
+"""Condition weakening and guards were measured to overfit far more often than other edits that pass the same tests."""
+
+_SILENCING = frozenset({Kind.CONSTANT_RESULT, Kind.DELETED, Kind.SWALLOWED, Kind.SPECIAL_CASE})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Where two trees differ: what stands there before and after, and whether it is, or is within, a condition."""
+
+    before: tuple[ast.AST, ...]
+    after: tuple[ast.AST, ...]
+    condition: bool
+
+
+UNTELLING = (0, 1, -1, "", None, True, False)
+"""Constants that a legitimate special case is often about: the ends of recursion and of ranges."""
+
+
+def kind_of(before: str, after: str) -> Kind:
+    """The kind of an edit of a module; PLAIN when one of the two does not parse."""
+    try:
+        change = difference(ast.parse(before), ast.parse(after))
+    except (SyntaxError, ValueError, RecursionError):
+        return Kind.PLAIN
+    if any(isinstance(node, ast.stmt) for node in (*change.before, *change.after)):
+        return _of_statements(change)
+    return _of_expression(change)
+
+
+def difference(before: ast.AST, after: ast.AST, *, condition: bool = False) -> Change:
+    """The smallest place that holds every difference between two trees."""
+    if type(before) is not type(after):
+        return Change((before,), (after,), condition)
+    names = [name for name in before._fields if not _equal(getattr(before, name, None), getattr(after, name, None))]
+    if len(names) != 1:
+        return Change((before,), (after,), condition)
+    old, new = getattr(before, names[0]), getattr(after, names[0])
+    within = condition or names[0] in ("test", "ifs")
+    if isinstance(old, list) and isinstance(new, list):
+        return _difference_of_lists(before, after, old, new, within)
+    if isinstance(old, ast.AST) and isinstance(new, ast.AST):
+        return difference(old, new, condition=within)
+    return Change((before,), (after,), within)
+
+
+def _difference_of_lists(
+    before: ast.AST, after: ast.AST, old: list[object], new: list[object], condition: bool
+) -> Change:
+    head = _common_start(old, new)
+    tail = min(_common_start(old[::-1], new[::-1]), min(len(old), len(new)) - head)
+    left, right = old[head : len(old) - tail], new[head : len(new) - tail]
+    nodes = [node for node in (*left, *right) if isinstance(node, ast.AST)]
+    if len(nodes) < len(left) + len(right):
+        return Change((before,), (after,), condition)
+    first, then = nodes[: len(left)], nodes[len(left) :]
+    if len(first) == len(then) == 1:
+        return difference(first[0], then[0], condition=condition)
+    if isinstance(before, ast.BoolOp):
+        return Change((before,), (after,), condition)
+    return Change(tuple(first), tuple(then), condition)
+
+
+def _of_statements(change: Change) -> Kind:
+    if not change.after:
+        return Kind.DELETED
+    if any(_swallows(node) for node in change.after) and not any(_swallows(node) for node in change.before):
+        return Kind.SWALLOWED
+    added = [node for node in change.after if not any(_equal(node, old) for old in change.before)]
+    guards = [node for node in added if isinstance(node, ast.If)]
+    if any(_is_special_case(guard) for guard in guards):
+        return Kind.SPECIAL_CASE
+    if guards and not any(isinstance(old, ast.If) for old in change.before):
+        return Kind.GUARD
+    if len(change.after) == 1 and isinstance(change.after[0], (ast.Pass, ast.Continue)) and change.before:
+        return Kind.DELETED
+    return Kind.PLAIN
+
+
+def _of_expression(change: Change) -> Kind:
+    if len(change.before) != 1 or len(change.after) != 1:
+        return Kind.PLAIN if not change.condition else Kind.NARROWED if change.after else Kind.DROPPED
+    old, new = change.before[0], change.after[0]
+    if _adds_to(new, old):
+        return Kind.WIDENED if isinstance(new, ast.BoolOp) and isinstance(new.op, ast.Or) else Kind.NARROWED
+    if _adds_to(old, new):
+        return Kind.DROPPED
+    if isinstance(new, ast.IfExp) and any(_equal(part, old) for part in (new.body, new.orelse)):
+        return Kind.SPECIAL_CASE if _is_telling_test(new.test) else Kind.GUARD
+    if isinstance(new, ast.Constant) and not isinstance(old, ast.Constant):
+        return Kind.CONSTANT_CONDITION if change.condition else Kind.CONSTANT_RESULT
+    return Kind.PLAIN
+
+
+def _adds_to(whole: ast.AST, part: ast.AST) -> bool:
+    """Whether `whole` is `part` with something joined to it by `and` or `or`."""
+    if not isinstance(whole, ast.BoolOp):
+        return False
+    if any(_equal(value, part) for value in whole.values):
+        return True
+    same = isinstance(part, ast.BoolOp) and type(part.op) is type(whole.op) and len(part.values) < len(whole.values)
+    return same and isinstance(part, ast.BoolOp) and all(any(_equal(v, p) for v in whole.values) for p in part.values)
+
+
+def _swallows(node: ast.AST) -> bool:
+    """Whether a statement catches everything, or catches something and does nothing about it."""
+    return any(
+        isinstance(part, ast.ExceptHandler) and (_is_broad(part.type) or all(map(_does_nothing, part.body)))
+        for part in ast.walk(node)
+    )
+
+
+def _is_broad(caught: ast.expr | None) -> bool:
+    return caught is None or (isinstance(caught, ast.Name) and caught.id in ("Exception", "BaseException"))
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def _is_special_case(guard: ast.If) -> bool:
+    """Whether one telling value gets a constant for its result."""
+    first = guard.body[0]
+    constant = isinstance(first, (ast.Return, ast.Assign)) and isinstance(first.value, ast.Constant)
+    return constant and _is_telling_test(guard.test)
+
+
+def _is_telling_test(test: ast.expr) -> bool:
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
+        return False
+    constants = [part.value for part in ast.walk(test) if isinstance(part, ast.Constant)]
+    return any(not any(value is known or value == known for known in UNTELLING) for value in constants)
+
+
+def _equal(one: object, other: object) -> bool:
+    """Whether two parts of trees say the same, wherever they stand."""
+    if isinstance(one, ast.AST) and isinstance(other, ast.AST):
+        return type(one) is type(other) and all(
+            _equal(getattr(one, name, None), getattr(other, name, None)) for name in one._fields
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return type(one) is type(other) and one == other
+
+
+def _common_start(one: Sequence[object], other: Sequence[object]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: _equal(*pair), zip(one, other, strict=False)))
