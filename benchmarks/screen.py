@@ -20,9 +20,10 @@ from bot.playground.script import PROJECT
 from workers.repair.baseline import Selection
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.classify import failure_of
+from workers.repair.judges import verdict_from
 from workers.repair.localise import suspects
 from workers.repair.reproduce import reproduce
-from workers.repair.screen import open_screen, verdict_from
+from workers.repair.screen import open_screen
 from workers.repair.search import propose
 from workers.repair.selection import judges, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap

@@ -16,7 +16,8 @@ from workers.ports import Limits
 from workers.repair.baseline import Selection
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.forkserver import Answer, ForkServer, Request, arguments, workload
-from workers.repair.screen import CRASH, TIMEOUT, Screen, open_screen, verdict_from, verdict_of
+from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
+from workers.repair.screen import Screen, open_screen
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport

@@ -32,11 +32,13 @@ class Selection:
 class Baseline:
     """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
 
-    `wall` is what they took by the clock, in seconds; `fresh` tells that nothing may be swapped.
+    `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is what they
+    took by the clock; `fresh` tells that nothing may be swapped.
     """
 
     covering: tuple[str, ...]
     cpu: tuple[float, float]
+    each: tuple[float, ...]
     wall: float
     fresh: bool
     runs: int
@@ -61,9 +63,11 @@ def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: 
     if passing:
         raise Unfit(f"{passing[0]} passes when run apart from the others")
     agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
+    covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
     return Baseline(
-        covering=tuple(test for test in wanted.covering if shown.outcomes.get(test)),
+        covering=covering,
         cpu=(_usual(again[-1] if agreed else shown), shown.cpu),
+        each=_each(len(wanted.failing), covering, (shown, *again)),
         wall=wall,
         fresh=not agreed,
         runs=runs,
@@ -73,6 +77,13 @@ def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: 
 def _usual(answer: Answer) -> float:
     """What the tests cost; nothing is known of those that do not end."""
     return 0.0 if answer.ended == "cpu" else answer.cpu
+
+
+def _each(failing: int, covering: Sequence[str], answers: Sequence[Answer]) -> tuple[float, ...]:
+    """What a repaired test costs cannot be known: it may be as much as the slowest one."""
+    most = [max(answer.costs.get(test, 0.0) for answer in answers) for test in covering]
+    slowest = max((cost for answer in answers for cost in answer.costs.values()), default=0.0)
+    return (slowest,) * failing + tuple(most)
 
 
 def _first(server: ForkServer, wanted: Selection) -> tuple[Answer, Selection]:

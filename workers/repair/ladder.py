@@ -19,7 +19,7 @@ PATIENCE = 20
 
 
 def cap(rung: int, usual: float) -> float:
-    """Processor seconds for one try, when the tests usually cost `usual`."""
+    """Processor seconds for one try of a test, or of all of them, when that usually costs `usual`."""
     least, times = RUNGS[rung]
     return max(least, times * usual)
 
@@ -42,9 +42,15 @@ class Ladder:
         self._places = list(PLACES)
 
     def __iter__(self) -> Iterator[Step]:
-        while (step := self._next()) is not None:
-            self._made[step.rung] += 1
+        while (step := self.take()) is not None:
             yield step
+
+    def take(self) -> Step | None:
+        """The next step; None while nothing is left to do, which a climb can change."""
+        step = self._next()
+        if step is not None:
+            self._made[step.rung] += 1
+        return step
 
     def put(self, step: Step) -> None:
         """Have a step made later."""

@@ -15,8 +15,23 @@ from typing import IO, Any, Dict, NamedTuple  # noqa: UP035 - a subscripted dict
 Message = Dict[str, Any]  # noqa: UP006 - the same
 """One decoded JSON line."""
 
-BLANK: Message = {"passed": 0, "done": False, "outcomes": {}, "error_type": "", "message": "", "test": ""}
-"""What is known of an edit before any test has run. `outcomes` tells of each test that ran whether it passed."""
+BLANK: Message = {
+    "passed": 0,
+    "done": False,
+    "outcomes": {},
+    "costs": {},
+    "error_type": "",
+    "message": "",
+    "test": "",
+}
+"""What is known of an edit before any test has run.
+
+`outcomes` tells of each test that ran whether it passed, `costs` of each that was asked for what it computed in seconds.
+"""
+
+
+LEAST_SECONDS = 0.001
+"""A timer of no seconds would never ring."""
 
 
 class Line(NamedTuple):
@@ -121,6 +136,32 @@ def _cap_cpu(seconds: float) -> None:
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     wanted = math.ceil(seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+class Allowance:
+    """Shares what a capped process may compute among things done one after another, `each` so many seconds at most.
+
+    None are given when `each` is empty. What the process may compute in all stays what it was.
+    """
+
+    def __init__(self, each: list[float]) -> None:
+        self._each = each
+        self._left = self._given = signal.getitimer(signal.ITIMER_PROF)[0]
+
+    def begin(self, place: int) -> None:
+        """Let the thing at `place` compute for its time, from now on."""
+        if self._each and self._given:
+            self._set(self._each[place])
+
+    def end(self) -> None:
+        """Leave what is left of the whole."""
+        if self._each and self._given:
+            self._set(self._left)
+
+    def _set(self, seconds: float) -> None:
+        self._left -= self._given - signal.getitimer(signal.ITIMER_PROF)[0]
+        self._given = max(min(self._left, seconds), LEAST_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, self._given)
 
 
 def _read_line(descriptor: int, pid: int, deadline: float) -> bytes:

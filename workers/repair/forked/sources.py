@@ -36,6 +36,7 @@ class Source:
         self._lines = text.split("\n")
         self._segments = _segments(text)
         self._imports = _imports(text, path)
+        self._unedited: dict[Segment, CodeType] = {}
         if self._code not in loaded.ran:
             self._segments = []
 
@@ -48,11 +49,12 @@ class Source:
             if segment is None:
                 new = compile(edited.encode(), self._path, "exec", dont_inherit=True)
                 return plan(self._code, new, self._loaded)
-            pair = (self._lines[segment.first - 1 : segment.last], lines[segment.first - 1 : segment.last + longer])
-            old_code, new_code = (self._compiled(segment, part) for part in pair)
+            if segment not in self._unedited:
+                self._unedited[segment] = self._compiled(segment, self._lines[segment.first - 1 : segment.last])
+            new = self._compiled(segment, lines[segment.first - 1 : segment.last + longer])
         except (SyntaxError, ValueError) as error:
             raise Unswappable(str(error)) from error
-        return plan_part(old_code, new_code, self._loaded)
+        return plan_part(self._unedited[segment], new, self._loaded)
 
     def _around(self, lines: list[str]) -> Segment | None:
         """The definition that holds every changed line."""

@@ -14,7 +14,7 @@ from workers.repair.forkserver import Answer, arguments
 from workers.repair.guard import forbidden
 from workers.repair.prove import Claim, count, objection_to, passes
 from workers.repair.reproduce import Reproduction, companions
-from workers.repair.screen import CRASH, TIMEOUT, verdict_from, verdict_of
+from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
 from workers.repair.selection import judges, sources_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
@@ -143,7 +143,7 @@ WANTED = Selection(failing=("t.py::a", "t.py::b"), covering=("t.py::c",))
 
 def answer(**told: object) -> Answer:
     known: dict[str, object] = {"id": 1, "how": "swap", "ended": "answered", "cpu": 0.1, "passed": 0, "done": False}
-    known |= {"outcomes": {}, "error_type": "", "message": "", "test": "", **told}
+    known |= {"outcomes": {}, "costs": {}, "error_type": "", "message": "", "test": "", **told}
     return Answer(**known)  # type: ignore[arg-type]  # names checked by Answer
 
 
@@ -244,8 +244,15 @@ def test_a_baseline_that_says_the_same_each_time_allows_swaps() -> None:
     fresh = answer(how="fresh", outcomes=BOTH, cpu=0.5)
     warm = answer(outcomes=BOTH, cpu=0.1)
     assert settled(WANTED, fresh, [warm, warm], wall=1.0, runs=3) == Baseline(
-        covering=("t.py::c",), cpu=(0.1, 0.5), wall=1.0, fresh=False, runs=3
+        covering=("t.py::c",), cpu=(0.1, 0.5), each=(0.0, 0.0, 0.0), wall=1.0, fresh=False, runs=3
     )
+
+
+def test_a_failing_test_may_cost_what_the_slowest_one_does() -> None:
+    """What it costs once repaired is not known; a passing one may cost the most that it has."""
+    answers = [answer(outcomes=BOTH, costs={"t.py::a": 0.1, "t.py::b": 0.4, "t.py::c": cost}) for cost in (0.2, 0.3)]
+    baseline = settled(WANTED, answers[0], answers[1:], wall=1.0, runs=2)
+    assert baseline.each == (0.4, 0.4, 0.3)
 
 
 def test_a_baseline_that_differs_in_memory_forbids_swaps() -> None:

@@ -1,0 +1,195 @@
+"""Judges: each tries one candidate at a time, with a fork server of its own while that can be had.
+
+A judge may be used by any thread, by one at a time.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from workers.errors import SandboxEnded
+from workers.ports import Limits, Sandbox
+from workers.repair.baseline import Baseline, Selection, Unfit, establish
+from workers.repair.candidates import Candidate, Verdict
+from workers.repair.forkserver import Answer, ForkServer, Observe, Observed, Request, arguments, workload
+from workers.repair.ladder import RUNGS, Step, cap
+from workers.repair.prove import passes
+from workers.sandbox.project import Project
+from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.testing import run_tests
+
+TIMEOUT, CRASH = "Timeout", "Crash"
+"""What stands for an error type when a candidate computed too long, or ended the process that tried it."""
+
+RESTARTS = 5
+"""A fork server that died more often than this is given up."""
+
+SESSION_SECONDS = 86_400
+"""A session's own limits bound all candidates together; each has its own, far smaller ones."""
+
+LEAST_WALL = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A verdict and what it took. `slow` tells that only this rung's time did not suffice."""
+
+    verdict: Verdict
+    slow: bool = False
+    ran: bool = True
+    swapped: bool = False
+
+
+class Judge:
+    """Judges by the tests of a selection. `note` says why each candidate gets a process, empty when they are forked."""
+
+    def __init__(self, sandbox: Sandbox, project: Project, wanted: Selection, limits: Limits) -> None:
+        self._sandbox = sandbox
+        self._project = project
+        self._wanted = wanted
+        self._limits = limits
+        self._session = ExitStack()
+        self._server: ForkServer | None = None
+        self._baseline: Baseline | None = None
+        self._restarts = 0
+        self._asked = 0
+        self.note = ""
+
+    def open(self) -> Baseline | None:
+        """Start the fork server and see that it tells of the unedited code what is known; None when there is none."""
+        try:
+            self._server = self._start()
+            self._baseline = establish(self._server, self._wanted)
+        except (SandboxEnded, Unfit) as reason:
+            self._do_without(str(reason))
+        return self._baseline
+
+    def join(self, baseline: Baseline) -> None:
+        """Start a fork server that is to tell the same as another one."""
+        self._baseline = baseline
+        self._revive()
+
+    def close(self) -> None:
+        """End the server."""
+        self._session.close()
+
+    def judge(self, step: Step) -> Judged:
+        """Try one candidate with the time of its rung."""
+        if self._server is None or self._baseline is None:
+            return Judged(verdict=self._judge_apart(step.candidate))
+        try:
+            answer = self._server.ask(self._request(step, self._baseline))
+        except SandboxEnded as end:
+            self._restart(str(end))
+            return Judged(
+                verdict=implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
+            )
+        verdict = verdict_of(step.candidate, answer)
+        return Judged(
+            verdict=verdict, slow=answer.ended == "cpu", ran=answer.how != "compile", swapped=answer.how == "swap"
+        )
+
+    def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
+        """How a candidate behaves on calls like those of its tests; None where that cannot be told."""
+        if self._server is None or self._baseline is None:
+            return None
+        request = self._request(Step(candidate=candidate, rung=len(RUNGS) - 1), self._baseline)
+        cpu = (2 * request.cpu[0] + 2 * observe.seconds, 2 * request.cpu[1] + 2 * observe.seconds)
+        wall = request.wall + 4 * cpu[1]
+        try:
+            return self._server.ask(
+                msgspec.structs.replace(request, observe=observe, whole=True, cpu=cpu, each=(), wall=wall)
+            ).observed
+        except SandboxEnded as end:
+            self._restart(str(end))
+            return None
+
+    def _request(self, step: Step, baseline: Baseline) -> Request:
+        self._asked += 1
+        swapped, fresh = (cap(step.rung, usual) for usual in baseline.cpu)
+        return Request(
+            id=self._asked,
+            path=step.candidate.path,
+            source=step.candidate.source,
+            failing=self._wanted.failing,
+            covering=baseline.covering,
+            cpu=(swapped, fresh),
+            each=tuple(cap(step.rung, usual) for usual in baseline.each),
+            wall=max(LEAST_WALL, 4 * baseline.wall + 4 * fresh),
+            fresh=baseline.fresh,
+        )
+
+    def _judge_apart(self, candidate: Candidate) -> Verdict:
+        run = run_tests(
+            self._sandbox,
+            self._project,
+            tests=(*self._wanted.failing, *self._wanted.covering),
+            overlay={candidate.path: candidate.source.encode()},
+            limits=self._limits,
+        )
+        return verdict_from(candidate, run.report, self._wanted)
+
+    def _start(self) -> ForkServer:
+        args = arguments(self._project, (*self._wanted.failing, *self._wanted.covering))
+        if args is None:
+            raise Unfit(f"the test command {self._project.test_command[0]!r} is not plainly pytest")
+        limits = replace(self._limits, wall_seconds=SESSION_SECONDS, cpu_seconds=SESSION_SECONDS)
+        session = self._session.enter_context(self._sandbox.session(workload(self._project, limits)))
+        return ForkServer(session, args=args, wall=self._limits.wall_seconds)
+
+    def _restart(self, reason: str) -> None:
+        self._session.close()
+        self._restarts += 1
+        if self._restarts > RESTARTS:
+            self._do_without(reason)
+        else:
+            self._revive()
+
+    def _revive(self) -> None:
+        try:
+            self._server = self._start()
+        except (SandboxEnded, Unfit) as end:
+            self._do_without(str(end))
+
+    def _do_without(self, reason: str) -> None:
+        self._session.close()
+        self._server = None
+        self.note = f"each candidate gets a process of its own, which is slower: {reason}"
+
+
+def verdict_of(candidate: Candidate, answer: Answer) -> Verdict:
+    """The verdict in a fork server's answer."""
+    if answer.ended in ("cpu", "wall"):
+        return implausible(candidate, TIMEOUT, "its tests did not end")
+    if answer.ended == "died":
+        return implausible(candidate, CRASH, "its tests ended the process that ran them")
+    return Verdict(
+        candidate=candidate,
+        plausible=answer.done,
+        passed=answer.passed,
+        error_type=answer.error_type,
+        message=answer.message,
+    )
+
+
+def verdict_from(candidate: Candidate, report: TestReport, wanted: Selection) -> Verdict:
+    """The verdict in the report of a run of its own."""
+    outcomes = {result.id: result.outcome for result in report.results}
+    passed = sum(passes(test, outcomes) for test in wanted.failing)
+    kept = all(outcomes.get(test) is TestOutcome.PASSED for test in wanted.covering)
+    first = next(iter(report.failing()), None)
+    return Verdict(
+        candidate=candidate,
+        plausible=passed == len(wanted.failing) and kept and report.complete,
+        passed=passed,
+        error_type=first.error_type if first else "",
+        message=first.message if first else report.trouble,
+    )
+
+
+def implausible(candidate: Candidate, error_type: str, message: str) -> Verdict:
+    """The verdict on a candidate whose tests did not come to an end of their own."""
+    return Verdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)

@@ -1,0 +1,97 @@
+"""Several judges at once. One is there from the start; the others join when there turns out to be much to do."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+from workers.repair.baseline import Baseline
+from workers.repair.judges import Judge, Judged
+from workers.repair.ladder import Step
+
+MOST_JUDGES = 8
+
+
+def cores() -> int:
+    """How many judges this machine has room for."""
+    return min(len(os.sched_getaffinity(0)), MOST_JUDGES)
+
+
+class Panel:
+    """`most` judges at most, made by `make`, all with the same baseline. `note` says why forks cannot be had, if so."""
+
+    def __init__(self, make: Callable[[], Judge], most: int) -> None:
+        self._make = make
+        self._most = most
+        self._first = make()
+        self._judges = [self._first]
+        self._free: SimpleQueue[Judge] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(max_workers=most + 1, thread_name_prefix="judge")
+        self._joining: list[Future[None]] = []
+        self._baseline: Baseline | None = None
+        self._opening = self._begun = 0.0
+
+    def open(self) -> int:
+        """Have the first judge ready; how often tests were run for that."""
+        begun = time.monotonic()
+        self._baseline = self._first.open()
+        self._opening = time.monotonic() - begun
+        self._free.put(self._first)
+        return self._baseline.runs if self._baseline else 0
+
+    def close(self) -> None:
+        """End all servers; what has been submitted and not begun is dropped."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for judge in self._judges:
+            judge.close()
+
+    @property
+    def note(self) -> str:
+        """Why candidates get a process of their own, with any of the judges."""
+        return next((judge.note for judge in self._judges if judge.note), "")
+
+    def submit(self, step: Step) -> Future[Judged]:
+        """Have a step judged by whoever is free first."""
+        self._begun = self._begun or time.monotonic()
+        self._grow()
+        return self._threads.submit(self._judge, step)
+
+    @contextmanager
+    def lent(self) -> Iterator[Judge]:
+        """A judge for another use; always the first one, so that what it tells can be compared."""
+        others: list[Judge] = []
+        while (judge := self._free.get()) is not self._first:
+            others.append(judge)
+        for other in others:
+            self._free.put(other)
+        try:
+            yield judge
+        finally:
+            self._free.put(judge)
+
+    def _judge(self, step: Step) -> Judged:
+        judge = self._free.get()
+        try:
+            return judge.judge(step)
+        finally:
+            self._free.put(judge)
+
+    def _grow(self) -> None:
+        """Have another judge join once judging has taken longer than each opening so far: it will hardly be for nothing."""
+        for joining in self._joining:
+            if joining.done():
+                joining.result()
+        openings = len(self._joining) + 1
+        if openings < self._most and time.monotonic() - self._begun > openings * self._opening:
+            self._joining.append(self._threads.submit(self._join))
+
+    def _join(self) -> None:
+        judge = self._make()
+        self._judges.append(judge)
+        if self._baseline is not None:
+            judge.join(self._baseline)
+        self._free.put(judge)
