@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.repair.cases import BadCase, load_cases
+from benchmarks.repair.cases import BadCase, Case, load_cases
 from benchmarks.repair.harness import run
-from benchmarks.repair.importers import humanevalfix, quixbugs
+from benchmarks.repair.importers import history, humanevalfix, planted, quixbugs
 from benchmarks.repair.results import Results, fresh, markdown, read, write
 
 MADE = Path(".cache/cases")
@@ -27,7 +27,7 @@ def main() -> None:
     if given.resume and given.json is None:
         parser.error("--resume needs --json FILE: the results to go on from")
     try:
-        cases = load_cases(_cases(given), given.only)
+        cases = _cases(given)
     except BadCase as problem:
         parser.error(str(problem))
     results = _resumed(parser, given) if given.resume and given.json.exists() else fresh(given.seed, given.jobs)
@@ -43,6 +43,11 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--cases", type=Path, help="a folder of case folders")
     source.add_argument("--quixbugs", type=Path, metavar="PATH", help="make cases of a clone of QuixBugs")
     source.add_argument("--humanevalfix", type=Path, metavar="FILE", help="make cases of HumanEvalPack's Python lines")
+    source.add_argument("--planted", action="store_true", help="plant bugs in real packages, which are downloaded")
+    source.add_argument("--history", type=Path, nargs="+", metavar="REPO", help="make cases of clones' past bug fixes")
+    parser.add_argument(
+        "--most", type=int, default=history.MOST, help="history: so many cases of a clone, newest first"
+    )
     parser.add_argument(
         "--oracle", choices=("full", "examples"), default="full", help="HumanEvalFix: which tests are seen"
     )
@@ -55,17 +60,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _cases(given: argparse.Namespace) -> Path:
-    """The folder of cases, made first where an importer is asked for."""
+def _cases(given: argparse.Namespace) -> list[Case]:
+    """The cases, made first where an importer is asked for. Raises BadCase."""
+    into: Path
     if given.cases is not None:
-        return Path(given.cases)
-    if given.quixbugs is not None:
+        return load_cases(given.cases, given.only)
+    if given.history is not None:
+        into = given.into or MADE / "history"
+        names = {history.make(clone, into, most=given.most) for clone in given.history}
+        return [case for case in load_cases(into, given.only) if case.labels["project"] in names]
+    if given.planted:
+        into = given.into or MADE / "planted"
+        planted.make(into, seed=given.seed)
+    elif given.quixbugs is not None:
         into = given.into or MADE / "quixbugs"
         quixbugs.make(given.quixbugs, into)
     else:
         into = given.into or MADE / f"humanevalfix-{given.oracle}"
         humanevalfix.make(given.humanevalfix, into, oracle=given.oracle)
-    return Path(into)
+    return load_cases(into, given.only)
 
 
 def _resumed(parser: argparse.ArgumentParser, given: argparse.Namespace) -> Results:

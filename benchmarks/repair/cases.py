@@ -80,6 +80,7 @@ def write_case(
 ) -> None:
     """Make the case's folder anew, with the text of each file by its path."""
     shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
     write_tree(directory / "repository", files)
     lines = {"id": name, "repository": "repository", "test_command": test_command}
     if held_out is not None:
