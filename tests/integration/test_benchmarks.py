@@ -17,14 +17,12 @@ TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
     "sandbox": ("--runs", "1", "--files", "3"),
     "screen": ("--runs", "1", "--candidates", "2"),
-    "repair": ("--bugs", "1", "--budget", "2"),
 }
 
 EXPECTED = {
     "ingest": r"ratio within a run +\d+\.\d\d",
     "sandbox": r"ratio, with files +\d+\.\d",
     "screen": r"verdicts alike +2 of 2",
-    "repair": r"fixed cold +[01] of 1",
 }
 
 
