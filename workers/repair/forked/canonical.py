@@ -42,13 +42,26 @@ def canonical(value: object) -> str:
 
 def shown(value: object) -> str:
     """A value for people, on one line and short."""
-    short = reprlib.Repr()
-    short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdict = short.maxdeque = 24
-    short.maxstring = short.maxother = short.maxlong = 120
     with Caught() as caught:
-        text = _ADDRESS.sub("", short.repr(value)).replace("\n", "\\n")
+        text = _ADDRESS.sub("", _Short().repr(value)).replace("\n", "\\n")
         return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
     return f"<{type(value).__name__} whose repr raises {type(caught.error).__name__}>"
+
+
+class _Short(reprlib.Repr):
+    """Cuts long values, and shows what plain objects hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 24
+        self.maxstring = self.maxother = self.maxlong = 120
+
+    def repr_instance(self, x: object, level: int) -> str:
+        """An object without a repr of its own as if it was made with its attributes."""
+        if type(x).__repr__ is not object.__repr__ or level <= 0:
+            return super().repr_instance(x, level)
+        held = ", ".join(f"{name}={self.repr1(part, level - 1)}" for name, part in sorted(_state(x).items()))
+        return f"{type(x).__name__}({held})"
 
 
 class _Walk:

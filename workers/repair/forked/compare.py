@@ -18,8 +18,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from pathlib import Path
 from types import FrameType, FunctionType
-from typing import Any, NamedTuple, get_type_hints
+from typing import NamedTuple, get_type_hints
 
 import pytest
 
@@ -75,7 +76,7 @@ def observe(
     wanted = request["observe"]
     if wanted["unedited"] and revert is None:
         return run()
-    target = Target(os.path.realpath(os.path.join(wanted["root"], wanted["path"])), wanted["function"])
+    target = Target(str(Path(wanted["root"], wanted["path"]).resolve()), wanted["function"])
     recording = Recording(wanted["root"], _test_files(session), target if wanted["function"] else None)
     recording.start()
     answer = run()
@@ -178,7 +179,7 @@ def _told(each: Input, text: str, ended: Ended) -> Message:
     }
 
 
-def _finished(value: Any) -> Any:
+def _finished(value: object) -> object:
     """What is awaited has to be run; an iterator becomes the list of what it yields, to be looked at twice."""
     if inspect.iscoroutine(value):
         return asyncio.new_event_loop().run_until_complete(value)
@@ -208,13 +209,13 @@ def _ring(_signal: int, frame: FrameType | None) -> None:
         raise TooLong
 
 
-def _return_type(function: FunctionType) -> Any:
+def _return_type(function: Callable[..., object]) -> object:
     with Caught():
-        return get_type_hints(function).get("return", Any)
-    return Any
+        return get_type_hints(function).get("return")
+    return None
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _fits(value: object, hint: object) -> bool:
     """Whether a value may be of an annotated type, as far as its outermost, plain type tells."""
     origin = getattr(hint, "__origin__", hint)
     if hint is type(None):

@@ -7,8 +7,7 @@ Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from .canonical import Caught
 
@@ -18,7 +17,7 @@ DEPTH = 3
 class Habits:
     """What holds for all of `values`, and for what they contain."""
 
-    def __init__(self, values: Iterable[Any], depth: int = DEPTH) -> None:
+    def __init__(self, values: Iterable[object], depth: int = DEPTH) -> None:
         seen = list(values)
         numbers = [v for v in seen if isinstance(v, (int, float)) and not isinstance(v, bool)]
         rows = [v for v in seen if isinstance(v, (list, tuple)) and len(v) > 1]
@@ -26,11 +25,10 @@ class Habits:
         self._least = 1 if numbers and min(numbers) > 0 else 0 if numbers and min(numbers) >= 0 else None
         self._sorted = bool(rows) and all(map(_is_sorted, rows))
         self._unique = len(rows) > 1 and all(map(_is_unique, rows))
-        self._filled = all(bool(v) for v in seen if hasattr(v, "__len__"))
         self._characters = {_sort_of(c) for v in seen if isinstance(v, str) for c in v}
         self._within = Habits([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
 
-    def kept_by(self, value: Any) -> bool:
+    def kept_by(self, value: object) -> bool:
         """Whether all of it holds for another value too; emptiness alone breaks nothing, as tests forget it often."""
         if type(value) not in self._kinds:
             return False
@@ -38,34 +36,32 @@ class Habits:
             return False
         if isinstance(value, str):
             return {_sort_of(c) for c in value} <= self._characters or not self._characters
-        if isinstance(value, (list, tuple)):
-            if (self._sorted and not _is_sorted(value)) or (self._unique and not _is_unique(value)):
-                return False
+        if isinstance(value, (list, tuple)) and not self._kept_by_row(value):
+            return False
         parts = _parts(value)
         return self._within is None or not parts or all(map(self._within.kept_by, parts))
 
-    def filled(self, value: Any) -> bool:
-        """Whether a value is empty only if some were."""
-        return not self._filled or not hasattr(value, "__len__") or bool(value)
+    def _kept_by_row(self, value: Sequence[object]) -> bool:
+        return not (self._sorted and not _is_sorted(value)) and not (self._unique and not _is_unique(value))
 
     def is_sorted(self) -> bool:
         """Whether all sequences were."""
         return self._sorted
 
 
-def _parts(value: Any) -> list[Any]:
+def _parts(value: object) -> list[object]:
     if isinstance(value, Mapping):
         return [*value, *value.values()]
     return list(value) if isinstance(value, (list, tuple, set, frozenset)) else []
 
 
-def _is_sorted(values: Any) -> bool:
+def _is_sorted(values: Sequence[object]) -> bool:
     with Caught():
-        return all(one <= other for one, other in zip(values, values[1:]))  # noqa: B905 - strict= came with 3.10
+        return list(values) == sorted(values)  # type: ignore[type-var]  # what cannot be ordered raises
     return False
 
 
-def _is_unique(values: Any) -> bool:
+def _is_unique(values: Sequence[object]) -> bool:
     with Caught():
         return len(set(values)) == len(values)
     return False

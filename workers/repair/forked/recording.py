@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterable
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .canonical import Caught
 from .codeswap import CO_OPTIMIZED
@@ -23,7 +23,7 @@ CALLS_A_FUNCTION, CALLS = 24, 120
 COPYING_SECONDS = 1.0
 """Arguments are copied for so long; the calls after that go unrecorded."""
 
-CO_VARARGS, CO_VARKEYWORDS, CO_COROUTINE = 0x04, 0x08, 0x80
+CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR, CO_COROUTINE = 0x04, 0x08, 0x20, 0x80
 REBUILDS = 8
 
 
@@ -31,13 +31,13 @@ class Call(NamedTuple):
     """A function and what it is called with: values for its positional parameters, then for the others by name."""
 
     function: FunctionType
-    positional: list[Any]
-    named: dict[str, Any]
+    positional: list[object]
+    named: dict[str, object]
 
     def copied(self) -> Call:
         """The same with arguments of its own, shared among them as before."""
         positional, named = copy.deepcopy((self.positional, self.named))
-        return Call(self.function, positional, named)
+        return self._replace(positional=positional, named=named)
 
 
 class Target(NamedTuple):
@@ -101,13 +101,17 @@ class Recording:
 
     def _learn(self, code: CodeType) -> FunctionType | None:
         """The one live function of a code object of the project, which is no test's; None when there is no such thing."""
-        path = os.path.realpath(code.co_filename)
-        ours = path.startswith(self._root) and path not in self._tests and not path.startswith(sys.prefix + os.sep)
-        function = self._find(code) if ours and not code.co_name.startswith("<") else None
+        function = self._find(code) if self._is_ours(code) and not code.co_name.startswith("<") else None
         if function is not None and self._target is not None and self._target.is_of(code):
             self.target = function
         self._known[code] = function
         return function
+
+    def _is_ours(self, code: CodeType) -> bool:
+        if not code.co_filename.startswith(os.sep):
+            return False  # "<frozen os>", which realpath() would put into the current directory
+        path = os.path.realpath(code.co_filename)
+        return path.startswith(self._root) and path not in self._tests and not path.startswith(sys.prefix + os.sep)
 
     def _find(self, code: CodeType) -> FunctionType | None:
         if code not in self._live and self._rebuilds < REBUILDS:
@@ -123,7 +127,7 @@ class Recording:
         full = len(kept) >= CALLS_A_FUNCTION or sum(map(len, self.calls.values())) >= CALLS
         if full or self._copying > COPYING_SECONDS or frame.f_code.co_flags & CO_COROUTINE:
             return
-        if frame.f_code.co_flags & 0x20:
+        if frame.f_code.co_flags & CO_GENERATOR:
             self._seen[id(frame)] = frame  # a generator's frame is entered again and again
         began = time.process_time()
         with Caught():

@@ -1,0 +1,221 @@
+"""Edits are observed on calls like those of the tests, in the sandbox, and agree or are told apart by a call."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory.model import EditShape, Failure, Family
+from workers.ports import Limits
+from workers.repair.behaviour import Comparison, clusters, telling
+from workers.repair.candidates import Candidate
+from workers.repair.comparing import Comparer
+from workers.repair.forkserver import Observe, Observed
+from workers.repair.screen import Screen, open_screen
+from workers.repair.shortlist import Shortlist
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import Project, discover
+
+pytestmark = pytest.mark.sandbox
+
+LEAN = " ".join(
+    f"-p no:{name}"
+    for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "xdist.looponfail", "inline_snapshot")
+)
+LIMITS = Limits(wall_seconds=60, cpu_seconds=20)
+
+SHOP = {
+    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "shop/__init__.py": "",
+    "shop/till.py": '''
+        """Adding up."""
+        import functools
+
+        def logged(function):
+            @functools.wraps(function)
+            def wrapper(*arguments, **named):
+                return function(*arguments, **named)
+            return wrapper
+
+        class Till:
+            def __init__(self, discount=0):
+                self.discount = discount
+                self.taken = []
+
+            def take(self, amount):
+                self.taken.append(amount)
+                return self
+
+            @logged
+            def total(self):
+                return largest(self.taken) - self.discount
+
+        def largest(amounts: list[int]) -> int:
+            """The largest of the amounts.
+
+            >>> largest([4, 2])
+            4
+            """
+            best = amounts[0]
+            for amount in amounts:
+                if amount < best:
+                    best = amount
+            return best
+
+        def pairs(amounts):
+            for one, other in zip(amounts, amounts[1:]):
+                yield one + other
+    ''',
+    "tests/test_till.py": """
+        from shop.till import Till, largest, pairs
+
+        def test_largest():
+            assert largest([3, 9, 5]) == 9
+
+        def test_total():
+            assert Till(1).take(4).take(6).total() == 5
+
+        def test_pairs():
+            assert list(pairs([1, 2, 3])) == [3, 5]
+    """,
+}
+TILL = "shop/till.py"
+FAILING = ("tests/test_till.py::test_largest", "tests/test_till.py::test_total")
+FAILURE = Failure(error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=FAILING)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    tree = tmp_path_factory.mktemp("shop")
+    write(tree, SHOP)
+    return discover(tree, python=None, test_command=None)
+
+
+@pytest.fixture(scope="module")
+def screen(shop: Project) -> Iterator[Screen]:
+    with open_screen(
+        Bubblewrap(), shop, failing=FAILING, covering=("tests/test_till.py::test_pairs",), seconds=1.0, limits=LIMITS
+    ) as opened:
+        assert not opened.note
+        yield opened
+
+
+def write(tree: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+
+
+def edit(project: Project, old: str, new: str, function: str = "largest") -> Candidate:
+    source = (project.tree / TILL).read_text(encoding="utf-8")
+    assert old in source
+    edited = source.replace(old, new, 1)
+    line = source[: source.index(old)].count("\n") + 1
+    shape = EditShape(template="t", before=old, after=new)
+    return Candidate(
+        path=TILL, source=edited, line=line, function=function, template="t", strategy="s", shape=shape, score=0.5
+    )
+
+
+def wanted(function: str = "largest", *, unedited: bool = False) -> Observe:
+    return Observe(path=TILL, function=function, seed=1, inputs=80, seconds=1.0, constants=(), unedited=unedited)
+
+
+def observed(screen: Screen, candidate: Candidate, observe: Observe) -> Observed:
+    seen = screen.observed(candidate, observe)
+    assert seen is not None
+    return seen
+
+
+def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: Screen) -> None:
+    """The edited function is called as the tests were seen to call it, and with arguments like theirs."""
+    seen = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
+    assert seen.complete
+    assert (seen.kept, seen.broken, seen.mistyped) == (1, 0, 0)
+    by_call = {call.call: call for call in seen.calls}
+    assert by_call["largest([3, 9, 5])"].text == "9"
+    assert by_call["largest([3, 9, 5])"].seen
+    assert by_call["largest([])"].raised
+    assert len([call for call in seen.calls if call.call.startswith("largest") and not call.seen]) > 20
+    assert {"pairs([1, 2, 3])", "Till(discount=1, taken=[]).take(4)"} <= by_call.keys()
+
+
+def test_the_same_seed_observes_the_same(shop: Project, screen: Screen) -> None:
+    """Two processes make the same calls, and see the same."""
+    candidate = edit(shop, "amount < best", "amount > best")
+    assert observed(screen, candidate, wanted()) == observed(screen, candidate, wanted())
+
+
+def test_edits_that_do_the_same_agree(shop: Project, screen: Screen) -> None:
+    """Two ways of writing one thing end alike on every call."""
+    edits = [edit(shop, "amount < best", "amount > best"), edit(shop, "amount < best", "best < amount")]
+    both = tuple(observed(screen, each, wanted()) for each in edits)
+    assert clusters(Comparison(observed=both, unedited=None, raising=False)) == [[0, 1]]
+
+
+def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: Screen) -> None:
+    """An edit that passes the same tests by chance is found out by a call that was not in them."""
+    listed = Shortlist(
+        candidates=(
+            edit(shop, "return best", "return amounts[1]"),
+            edit(shop, "amount < best", "amount > best"),
+            edit(shop, "amount < best", "best < amount"),
+        ),
+        thorough=True,
+    )
+    field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE).field(listed, screen, 1)
+    assert clusters(field.comparison) == [[0], [1, 2]]
+    told = telling(field.comparison, 1, 0, "diff")
+    assert told is not None
+    assert told.call.startswith("largest(")
+    assert told.this != told.other
+
+
+def test_the_unedited_code_is_observed_on_the_calls_of_an_edit(shop: Project, screen: Screen) -> None:
+    """Where it raises as well the input is probably not allowed."""
+    candidate = edit(shop, "amount < best", "amount > best")
+    before = observed(screen, candidate, wanted(unedited=True))
+    by_call = {call.call: call for call in before.calls}
+    assert by_call["largest([3, 9, 5])"].text == "3"
+    assert by_call["largest([])"].raised
+
+
+def test_results_of_another_type_and_broken_examples_are_counted(shop: Project, screen: Screen) -> None:
+    """An annotation and a docstring's example are held against an edit."""
+    seen = observed(screen, edit(shop, "return best", "return str(best)"), wanted())
+    assert seen.broken == 1
+    assert seen.mistyped > 20
+
+
+def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project, screen: Screen) -> None:
+    """What a method does to its object is part of how it ends."""
+    quiet = observed(
+        screen, edit(shop, "return self\n", "return self  # as it was\n", "Till.take"), wanted("Till.take")
+    )
+    twice = edit(shop, "self.taken.append(amount)\n", "self.taken.extend([amount, amount])\n", "Till.take")
+    other = observed(screen, twice, wanted("Till.take"))
+    assert clusters(Comparison(observed=(quiet, other), unedited=None, raising=False)) == [[0], [1]]
+
+
+def test_endless_and_fatal_edits_are_survived(shop: Project, screen: Screen) -> None:
+    """A call that never ends is cut off, and an edit that ends the process leaves nothing known of it."""
+    endless = edit(
+        shop, "    for amount in amounts:", "    while len(amounts) > 3:\n        pass\n    for amount in amounts:"
+    )
+    assert "does not end" in {call.text for call in observed(screen, endless, wanted()).calls}
+    fatal = edit(shop, "    best = amounts[0]", "    import os\n    os._exit(3)\n    best = amounts[0]")
+    assert screen.observed(fatal, wanted()) is None
+
+
+def test_an_edit_that_has_to_be_imported_anew_is_observed_as_well(shop: Project, screen: Screen) -> None:
+    """What cannot be swapped into memory is imported; the calls are the same."""
+    fresh = edit(shop, "import functools\n", "import functools\nRATE = 2\n")
+    fresh = replace(fresh, source=fresh.source.replace("amount < best", "amount > best"))
+    swapped = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
+    seen = observed(screen, fresh, wanted())
+    assert clusters(Comparison(observed=(seen, swapped), unedited=None, raising=False)) == [[0, 1]]
+    assert len(seen.calls) == len(swapped.calls)
