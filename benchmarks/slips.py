@@ -166,7 +166,7 @@ def _joined(kind: str, one: Slip, other: Slip) -> Slip:
 
 def _apart(one: Slip, other: Slip) -> bool:
     """Whether two slips touch different places."""
-    return all(a.end < b.start or b.end < a.start for a in one.edits for b in other.edits)
+    return all(a.end <= b.start or b.end <= a.start for a in one.edits for b in other.edits)
 
 
 def _few(slips: Iterator[Slip], rng: random.Random, most: int) -> list[Slip]:
