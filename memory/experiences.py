@@ -72,6 +72,10 @@ class Experiences:
         ranked.sort(key=lambda pair: (-pair[0], pair[1].id))
         return tuple(self._without_rejected_shape(found) for found in _scored(ranked[:k], near))
 
+    def latest(self, most: int) -> list[Experience]:
+        """What was tried last, of all repositories, newest first."""
+        return self._store.experiences.all(limit=most)
+
     def warm(self) -> None:
         """Load the embedder in the background, if there is anything to recall."""
         if self._store.experiences.all(limit=1):

@@ -30,7 +30,8 @@ class AttemptResult:
     """What came of one strategy. `patch` is a unified diff, empty unless proven; so are `shape` and `proof`.
 
     `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
-    nearest candidate (None if it stayed), `first` the first plausible candidate, `path` the file of the candidate that is proven, or nearest.
+    nearest candidate (None if it stayed), `first` the first plausible candidate, `tried` the candidates up to it by
+    template, `path` the file of the candidate that is proven, or nearest.
     """
 
     outcome: AttemptOutcome
@@ -41,6 +42,7 @@ class AttemptResult:
     path: str
     nearest: Verdict | None
     first: First | None
+    tried: Mapping[str, int]
     became: Failure | None
     patch: str = ""
     shape: EditShape | None = None
@@ -58,11 +60,14 @@ class Workbench:
         failure: Failure,
         progress: Callable[[str], None],
         *,
+        weights: Mapping[str, float] | None = None,
         limits: Limits | None = None,
     ) -> None:
+        """`weights` are what was learned of templates, to multiply their priors by."""
         self._prover = Prover(sandbox, project, reproduction, failure, limits, self._diff)
         self._reproduction = reproduction
         self._failure = failure
+        self._weights = weights or {}
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
         self._sources = sources_of(project)
@@ -105,7 +110,13 @@ class Workbench:
     ) -> AttemptResult:
         """Try what these strategies and replayed shapes propose, until `deadline` (of time.monotonic) or `cap` candidates."""
         candidates = propose(
-            self._sources, self._suspects, self._failure, strategies=tuple(strategies), replay=replay or {}, seed=seed
+            self._sources,
+            self._suspects,
+            self._failure,
+            strategies=tuple(strategies),
+            replay=replay or {},
+            template_weight=self._weights,
+            seed=seed,
         )
         fresh = filter(self._fresh, candidates)
         return self.attempt_with(fresh, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
@@ -166,7 +177,7 @@ class Workbench:
         line = [s for s in self._suspects if (s.path, s.line) == place]
         function = [s for s in self._suspects if s.path == plausible.path and first <= s.line <= last]
         for near in (line, function, self._suspects):
-            yield from propose(self._sources, near, self._failure, strategies=None)
+            yield from propose(self._sources, near, self._failure, strategies=None, template_weight=self._weights)
 
     def _diff(self, candidate: Candidate) -> str:
         return unified(candidate.path, self._sources[candidate.path], candidate.source)
@@ -185,6 +196,7 @@ class Workbench:
             path=shown.path if shown else "",
             nearest=tally.nearest,
             first=tally.first,
+            tried=dict(tally.tried),
             became=tally.became() if best is None else None,
             patch=self._diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,

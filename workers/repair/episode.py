@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from memory.edits import edit_weights
 from memory.experiences import Experiences, neighbours, replay_shapes
 from memory.learner import Learner
 from memory.model import (
@@ -33,7 +34,7 @@ from workers.repair.classify import failure_of, signature
 from workers.repair.engine import AttemptResult, Workbench
 from workers.repair.reproduce import Reproduction, reproduce
 from workers.repair.search import REPLAY
-from workers.repair.templates import STRATEGIES
+from workers.repair.templates import STRATEGIES, all_templates
 from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
@@ -43,6 +44,10 @@ CANDIDATES_A_STRATEGY = 60
 
 SLICE = 0.25
 """The share of the time left that one strategy may take."""
+
+
+MOST_EXPERIENCES = 2000
+"""How many of the latest attempts say how well each kind of edit does."""
 
 
 class RepairStatus(StrEnum):
@@ -104,8 +109,10 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
     if failure is None:
         return _ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
     tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
-    with Workbench(tools.sandbox, project, reproduction, failure, tools.progress) as bench:
-        episode = _Episode(task, failure, tools, bench, started)
+    arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
+    weights = {} if arm is Arm.CONTROL else _learned(failure, tools)
+    with Workbench(tools.sandbox, project, reproduction, failure, tools.progress, weights=weights) as bench:
+        episode = _Episode(task, failure, tools, bench, arm, started)
         attempts = episode.run()
         proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
         status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
@@ -116,13 +123,15 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
 class _Episode:
     """The choices of one repair and what came of each."""
 
-    def __init__(self, task: Task, failure: Failure, tools: Toolbox, bench: Workbench, started: float) -> None:
+    def __init__(
+        self, task: Task, failure: Failure, tools: Toolbox, bench: Workbench, arm: Arm, started: float
+    ) -> None:
         self._task = task
         self._failure = failure
         self._tools = tools
         self._bench = bench
         self._deadline = started + tools.budget_seconds
-        self._arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
+        self._arm = arm
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
         self._priors = priors(failure, self._shapes)
@@ -223,10 +232,17 @@ class _Episode:
             patch=attempt.patch,
             shape=attempt.shape,
             created_at=decision.created_at,
+            tried=result.tried,
         )
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
+
+
+def _learned(failure: Failure, tools: Toolbox) -> dict[str, float]:
+    """What the templates' priors are to be multiplied by for this kind of failure."""
+    prior = {template.name: template.prior_for(failure.family) for template in all_templates()}
+    return edit_weights(tools.experiences.latest(MOST_EXPERIENCES), failure.family, prior)
 
 
 def _attempt(decision: Decision, result: AttemptResult) -> Attempt:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from memory.model import Failure
@@ -49,17 +50,22 @@ class First:
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest."""
+    """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
+
+    `tried` counts those up to the first plausible one, by template.
+    """
 
     failure: Failure
     candidates: int = 0
     plausible: int = 0
     first: First | None = None
     nearest: Verdict | None = None
+    tried: Counter[str] = field(default_factory=Counter)
 
     def add(self, verdict: Verdict) -> None:
         """Take a verdict into account; of equals the first one, which was the likeliest, stays nearest."""
         self.candidates += 1
+        self.tried[verdict.candidate.template] += self.first is None
         self.plausible += verdict.plausible
         if verdict.plausible and self.first is None:
             self.first = First(candidates=self.candidates, at=time.monotonic())
