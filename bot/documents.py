@@ -92,6 +92,7 @@ def _proof(proof: Proof) -> Json:
         "doubt": proof.doubt,
         "asked": proof.asked,
         "plausible": proof.plausible,
+        "alike": proof.alike,
         "clusters": proof.clusters,
         "telling": None if proof.telling is None else _telling(proof.telling),
     }

@@ -270,10 +270,15 @@ class Confidence(StrEnum):
 
 
 class Doubt(StrEnum):
-    """Why a change that nothing disputes is asked about all the same."""
+    """Why a change that nothing disputes is asked about all the same.
+
+    `search_cut`: too few others were tried. `far_fetched`: it is an unlikely one. `prone`: of a kind that often fits the
+    tests and nothing else. `silences`: of a kind that may silence a test.
+    """
 
     NONE = ""
     SEARCH_CUT = "search_cut"
+    FAR_FETCHED = "far_fetched"
     PRONE = "prone"
     SILENCES = "silences"
 
@@ -294,8 +299,8 @@ class Proof:
 
     `suite` is the last run of the whole suite (or, for a suggestion, of the covering tests) with the change in place,
     `before` the same run without it, `repeats` how often it was run with the change.
-    `plausible` counts the changes found that pass the failing and the covering tests, `clusters` in how many ways they
-    behave; `telling` is there when these are disputed and a call shows it.
+    `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
+    like this one, `clusters` in how many ways they behave; `telling` is there when these are disputed and a call shows it.
     """
 
     failed_before: tuple[str, ...]
@@ -307,6 +312,7 @@ class Proof:
     confidence: Confidence = Confidence.UNCOMPARED
     doubt: Doubt = Doubt.NONE
     plausible: int = 1
+    alike: int = 1
     clusters: int = 1
     telling: Telling | None = None
 

@@ -148,6 +148,7 @@ _OUTCOMES = {
 _DOUBTS = {
     Doubt.NONE: "",
     Doubt.SEARCH_CUT: "The search for other edits was cut short: please check that this one is right.",
+    Doubt.FAR_FETCHED: "It is an unlikely edit, found after many others: please check that it is right.",
     Doubt.PRONE: (
         "It changes when something is done, which often fits the tests and nothing else: please check that it is right."
     ),
@@ -167,7 +168,10 @@ def confidence(proof: Proof) -> str:
         case Confidence.AGREED:
             said = f"{others}, and all behave alike on further calls like those of the tests."
         case Confidence.DISPUTED:
-            said = f"{others}, and they behave in {proof.clusters} different ways on further calls: please decide."
+            said = (
+                f"{others}, and they behave in {proof.clusters} different ways on further calls, {proof.alike} of them "
+                "like this one: please decide."
+            )
         case Confidence.UNCOMPARED if proof.plausible > 1:
             said = f"{others}, and there was no further call to compare them by: please check that this one is right."
         case Confidence.UNCOMPARED:

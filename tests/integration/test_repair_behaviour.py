@@ -167,7 +167,7 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: S
         ),
         thorough=True,
     )
-    field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE).field(listed, screen, 1)
+    field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE, 1.0).field(listed, screen, 1)
     assert clusters(field.comparison) == [[0], [1, 2]]
     told = telling(field.comparison, 1, 0, "diff")
     assert told is not None

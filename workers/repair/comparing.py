@@ -23,10 +23,14 @@ CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
 
 
 class Comparer:
-    """Compares candidates for one failure. What the repository's code looks like is learned when first needed."""
+    """Compares candidates for one failure. What the repository's code looks like is learned when first needed.
 
-    def __init__(self, sources: Mapping[str, str], failure: Failure) -> None:
+    `suspicion` is the score of the likeliest place of the fault.
+    """
+
+    def __init__(self, sources: Mapping[str, str], failure: Failure, suspicion: float) -> None:
         self._sources = sources
+        self._suspicion = suspicion
         self._failure = failure
         self._naturalness: Naturalness | None = None
 
@@ -45,6 +49,7 @@ class Comparer:
             surprise=tuple(natural.surprise(old, new) for old, new in pairs),
             sizes=tuple(changed_characters(old, new) for old, new in pairs),
             thorough=listed.thorough,
+            suspicion=self._suspicion,
         )
 
     def _compared(self, candidates: Sequence[Candidate], screen: Screen, seed: int) -> Comparison:

@@ -71,8 +71,9 @@ class Workbench:
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
         self._sources = sources_of(project)
-        self._comparer = Comparer(self._sources, failure)
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
+        suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
+        self._comparer = Comparer(self._sources, failure, suspicion)
         wanted = judges(reproduction, failure, self._suspects)
         self._open = open_screen(
             sandbox,

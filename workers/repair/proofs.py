@@ -119,6 +119,7 @@ class Proofs:
             confidence=judged.confidence,
             doubt=judged.doubt,
             plausible=len(field.candidates),
+            alike=judged.alike,
             clusters=judged.clusters,
             telling=self._telling(field, best, rival) if judged.clusters > 1 else None,
         )

@@ -23,11 +23,16 @@ BROKEN, MISTYPED = 0.1, 0.4
 """What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
 
 
+FAR_FETCHED = 0.2
+"""An edit at the likeliest place that is worth less is unlikely: among all that come before it some pass by chance."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """The plausible edits, in the order of being found, and what is known of each, in the same order.
 
-    `surprise` is in bits a token, `sizes` in characters; `thorough` tells that the search for others was adequate.
+    `surprise` is in bits a token, `sizes` in characters; `thorough` tells that the search for others was adequate;
+    `suspicion` is the score of the likeliest place.
     """
 
     candidates: tuple[Candidate, ...]
@@ -36,6 +41,7 @@ class Field:
     surprise: tuple[float, ...]
     sizes: tuple[int, ...]
     thorough: bool
+    suspicion: float
 
     def without(self, number: int) -> Field:
         """The same without one of them."""
@@ -49,14 +55,19 @@ class Field:
             surprise=_without(self.surprise, number),
             sizes=_without(self.sizes, number),
             thorough=self.thorough,
+            suspicion=self.suspicion,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one."""
+    """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one.
+
+    `alike` counts the edits of the first cluster.
+    """
 
     order: tuple[int, ...]
+    alike: int
     confidence: Confidence
     doubt: Doubt
     clusters: int
@@ -71,8 +82,9 @@ def opinion(field: Field) -> Opinion:
     best = groups[0][0]
     return Opinion(
         order=tuple(n for group in groups for n in group),
+        alike=len(groups[0]),
         confidence=_confidence(field, len(groups)),
-        doubt=_doubt(field, best),
+        doubt=_doubt(field, best, worths[best]),
         clusters=len(groups),
         rival=groups[1][0] if len(groups) > 1 else None,
     )
@@ -106,15 +118,17 @@ def _confidence(field: Field, groups: int) -> Confidence:
     return Confidence.AGREED if groups == 1 else Confidence.DISPUTED
 
 
-def _doubt(field: Field, best: int) -> Doubt:
+def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
+    """What stands against the best edit. Where others agree with it, its form says less."""
     kind = field.kinds[best]
+    alone = len(field.candidates) == 1
     if kind.silences:
         return Doubt.SILENCES
-    if len(field.candidates) == 1 and kind.prone:
+    if alone and kind.prone:
         return Doubt.PRONE
-    if len(field.candidates) == 1 and not field.thorough:
-        return Doubt.SEARCH_CUT
-    return Doubt.NONE
+    if worth_of_best < FAR_FETCHED * field.suspicion:
+        return Doubt.FAR_FETCHED
+    return Doubt.SEARCH_CUT if alone and not field.thorough else Doubt.NONE
 
 
 def _least_broken(field: Field) -> int:

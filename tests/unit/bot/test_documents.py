@@ -26,6 +26,7 @@ PROOF = Proof(
     command="python -m pytest",
     confidence=Confidence.DISPUTED,
     plausible=5,
+    alike=3,
     clusters=2,
     telling=Telling(call="total([])", this="0", other="None", patch="--- a/a.py\n"),
 )
@@ -98,6 +99,7 @@ def test_a_fix() -> None:
             "doubt": "",
             "asked": True,
             "plausible": 5,
+            "alike": 3,
             "clusters": 2,
             "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},
         },

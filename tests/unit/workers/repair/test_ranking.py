@@ -1,0 +1,117 @@
+"""What is proposed first, and how far it is to be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memory.model import Confidence, Doubt, EditShape
+from workers.repair.behaviour import Comparison
+from workers.repair.candidates import Candidate
+from workers.repair.forkserver import Observed, ObservedCall
+from workers.repair.ranking import Field, opinion
+from workers.repair.suspicion import Kind
+
+
+def candidate(score: float) -> Candidate:
+    shape = EditShape(template="t", before="", after="")
+    return Candidate(path="a.py", source="", line=1, function="f", template="t", strategy="s", shape=shape, score=score)
+
+
+def behaves(outcome: str, *, broken: int = 0, mistyped: int = 0) -> Observed:
+    call = ObservedCall(key="k", call="f(1)", outcome=outcome, text=outcome, raised=False, inside=True, seen=False)
+    return Observed(calls=(call,), kept=0, broken=broken, mistyped=mistyped, complete=True)
+
+
+def field(*each: tuple[float, Observed | None]) -> Field:
+    count = len(each)
+    return Field(
+        candidates=tuple(candidate(score) for score, _ in each),
+        comparison=Comparison(observed=tuple(seen for _, seen in each), unedited=None, raising=False),
+        kinds=(Kind.PLAIN,) * count,
+        surprise=(3.0,) * count,
+        sizes=(1,) * count,
+        thorough=True,
+        suspicion=1.0,
+    )
+
+
+def test_a_single_edit_is_unique() -> None:
+    """Nothing else passes the tests, and nothing is to be asked."""
+    judged = opinion(field((0.5, None)))
+    assert (judged.order, judged.confidence, judged.doubt, judged.clusters) == ((0,), Confidence.UNIQUE, Doubt.NONE, 1)
+    assert judged.rival is None
+
+
+def test_edits_that_behave_alike_agree() -> None:
+    """The likeliest of them is first."""
+    judged = opinion(field((0.4, behaves("a")), (0.5, behaves("a"))))
+    assert (judged.order, judged.confidence, judged.alike, judged.clusters) == ((1, 0), Confidence.AGREED, 2, 1)
+
+
+def test_edits_that_behave_differently_are_disputed() -> None:
+    """The best of the runner-up is the rival to be shown."""
+    judged = opinion(field((0.5, behaves("a")), (0.2, behaves("b")), (0.3, behaves("b"))))
+    assert (judged.order, judged.confidence, judged.clusters) == ((0, 2, 1), Confidence.DISPUTED, 2)
+    assert judged.rival == 2
+
+
+def test_several_edits_that_behave_alike_outweigh_a_likelier_one() -> None:
+    """What many different edits come to is likelier right than what one does."""
+    judged = opinion(field((0.5, behaves("a")), (0.4, behaves("b")), (0.4, behaves("b"))))
+    assert judged.order == (1, 2, 0)
+
+
+def test_edits_that_cannot_be_compared_are_not_said_to_agree() -> None:
+    """Without any observation, or a common call, nothing is known."""
+    assert opinion(field((0.5, None), (0.4, None))).confidence is Confidence.UNCOMPARED
+
+
+@pytest.mark.parametrize(
+    ("kind", "thorough", "doubt"),
+    [
+        (Kind.PLAIN, True, Doubt.NONE),
+        (Kind.PLAIN, False, Doubt.SEARCH_CUT),
+        (Kind.WIDENED, True, Doubt.PRONE),
+        (Kind.GUARD, False, Doubt.PRONE),
+        (Kind.DELETED, True, Doubt.SILENCES),
+    ],
+)
+def test_a_unique_edit_may_be_doubtful(kind: Kind, thorough: bool, doubt: Doubt) -> None:
+    """An edit of a kind that overfits, or one that was found by a search cut short, is asked about."""
+    assert opinion(replace(field((0.5, None)), kinds=(kind,), thorough=thorough)).doubt is doubt
+
+
+def test_an_unlikely_edit_is_doubtful_even_if_another_agrees() -> None:
+    """Among many edits that were tried some pass by chance."""
+    assert opinion(field((0.05, None))).doubt is Doubt.FAR_FETCHED
+    assert opinion(field((0.05, behaves("a")), (0.05, behaves("a")))).doubt is Doubt.FAR_FETCHED
+    assert opinion(replace(field((0.05, None)), suspicion=0.1)).doubt is Doubt.NONE
+
+
+def test_a_kind_that_overfits_is_ranked_behind() -> None:
+    """Weakening a condition needs far better a place to be proposed before another edit."""
+    both = field((0.5, behaves("a")), (0.4, behaves("b")))
+    assert opinion(replace(both, kinds=(Kind.WIDENED, Kind.PLAIN))).order == (1, 0)
+
+
+@pytest.mark.parametrize("bad", [behaves("a", broken=1), behaves("a", mistyped=1)])
+def test_docstrings_and_annotations_count(bad: Observed) -> None:
+    """An edit that breaks an example, or gives another type, that its rival does not, is ranked behind it."""
+    assert opinion(field((0.5, bad), (0.4, behaves("b")))).order == (1, 0)
+
+
+def test_the_more_natural_of_equals_is_first_and_size_is_the_last_resort() -> None:
+    """Which of two equally likely edits reads like the rest of the repository, and then which is smaller."""
+    both = field((0.5, behaves("a")), (0.5, behaves("a")))
+    assert opinion(replace(both, surprise=(5.0, 3.0))).order == (1, 0)
+    assert opinion(replace(both, sizes=(9, 2))).order == (1, 0)
+
+
+def test_a_field_without_one_of_its_edits_is_about_the_others() -> None:
+    """What was disputed by an edit that breaks the suite is disputed no more."""
+    three = field((0.5, behaves("a")), (0.4, behaves("b")), (0.3, behaves("a")))
+    left = three.without(1)
+    assert [c.score for c in left.candidates] == [0.5, 0.3]
+    assert opinion(left).confidence is Confidence.AGREED
