@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from workers.repair.classify import is_test_path
+from workers.repair.examples import Examples, examples_of
 from workers.repair.scope import ClassScope, read_classes
 
 
@@ -27,6 +28,14 @@ class Project:
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self._sources = {path: text for path, text in sources.items() if not is_test_path(path)}
+        self._tests = {path: text for path, text in sources.items() if is_test_path(path)}
+        self._examples: dict[tuple[str, str], Examples] = {}
+
+    def examples(self, name: str, docstring: str) -> Examples:
+        """What the project's tests and a function's docstring show of it; asked once for each."""
+        if (name, docstring) not in self._examples:
+            self._examples[name, docstring] = examples_of(name, docstring, self._tests)
+        return self._examples[name, docstring]
 
     def defining(self, name: str) -> tuple[str, ...]:
         """Import names of the modules that define `name` at their top level, shortest first."""

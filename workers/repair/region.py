@@ -17,7 +17,9 @@ from types import CodeType
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 
-from workers.repair.scope import ModuleScope, read_module
+from workers.repair.examples import Examples
+from workers.repair.kinds import Kinds
+from workers.repair.scope import FunctionNode, ModuleScope, read_module
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WRAP = b"class _:\n"
@@ -81,6 +83,15 @@ class SourceModule:
     def scope(self) -> ModuleScope:
         """What is defined in the module."""
         return read_module(self.tree)
+
+    def function_at(self, line: int) -> FunctionNode | None:
+        """The innermost function around a line."""
+        around = [node for node in self._functions if _first_line(node) <= line <= (node.end_lineno or node.lineno)]
+        return max(around, key=lambda node: node.lineno, default=None)
+
+    @cached_property
+    def _functions(self) -> list[FunctionNode]:
+        return [n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
     @cached_property
     def futures(self) -> int:
@@ -165,9 +176,16 @@ class Region:
         self.data = data
         self.prefix = len(_WRAP) if extent.indented else 0
         self.tree = tree
+        self._kinds: dict[FunctionNode | None, Kinds] = {}
         wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
         self._parents = wrapper.resolve(ParentNodeProvider)
+
+    def kinds(self, function: FunctionNode | None, examples: Examples) -> Kinds:
+        """What kinds of values a function's names hold; asked once for each."""
+        if function not in self._kinds:
+            self._kinds[function] = Kinds(function, examples)
+        return self._kinds[function]
 
     @property
     def faithful(self) -> bool:

@@ -102,6 +102,13 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
     return tuple(names)
 
 
+def bound_before(function: FunctionNode, line: int) -> tuple[str, ...]:
+    """Local names that are bound at or before a line, in order; a loop's are bound to all of its body."""
+    stores = [n for n in own_nodes(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    inner = {id(n) for c in own_nodes(function) if isinstance(c, ast.comprehension) for n in ast.walk(c.target)}
+    return tuple(dict.fromkeys(n.id for n in stores if n.lineno <= line and id(n) not in inner))
+
+
 def _parameters(node: FunctionNode) -> list[str]:
     a = node.args
     return [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs)]

@@ -10,7 +10,7 @@ import heapq
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import libcst as cst
@@ -46,8 +46,12 @@ class Draft:
     site: Site
     template: Template
     edit: Edit
-    shape: EditShape
     score: float
+
+    @property
+    def shape(self) -> EditShape:
+        """The edit without its names. Dear enough not to be asked of every draft."""
+        return _shape(self.site.region, self.template, self.edit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +78,16 @@ class Weighing:
         lifts = [weight for shape, weight in self.replay.items() if shape.template == template.name]
         return _lifted(self.base(suspect, template), max(lifts, default=0.0))
 
-    def score(self, base: float, edit: Edit, shape: EditShape) -> float:
-        """An edit's own score."""
-        return _lifted(base * edit.weight, self.replay.get(shape, 0.0))
+    def weighed(self, draft: Draft) -> Draft | None:
+        """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
+        weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
+        if weight is not None:
+            return replace(draft, score=_lifted(draft.score, weight))
+        return draft if draft.template.strategy in self.strategies else None
 
-    def wanted(self, template: Template, shape: EditShape) -> bool:
-        """Whether the chosen strategies include this edit."""
-        return template.strategy in self.strategies or shape in self.replay
+    def replays(self, template: Template) -> bool:
+        """Whether any shape of this template is to be replayed."""
+        return any(shape.template == template.name for shape in self.replay)
 
 
 def _lifted(score: float, weight: float) -> float:
@@ -200,10 +207,9 @@ def _source(
         base = weighing.base(suspect, template)
         for node in nodes:
             for edit in template.edits(node, site):
-                shape = _shape(site.region, template, edit)
-                if weighing.wanted(template, shape):
-                    score = weighing.score(base, edit, shape)
-                    yield Draft(site=site, template=template, edit=edit, shape=shape, score=score)
+                made = Draft(site=site, template=template, edit=edit, score=base * edit.weight)
+                if (draft := weighing.weighed(made)) is not None:
+                    yield draft
 
     return drafts
 

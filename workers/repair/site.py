@@ -12,9 +12,12 @@ import libcst as cst
 
 from memory.model import Failure
 from workers.repair.clues import Clues
+from workers.repair.examples import Examples
+from workers.repair.kinds import Kinds
+from workers.repair.precedence import precedence, wrapped
 from workers.repair.project import Project
 from workers.repair.region import Region, Splice, Unit
-from workers.repair.scope import FunctionScope, ModuleScope
+from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, bound_before
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -48,56 +51,6 @@ _LOOSE = (
     cst.Element,
     cst.DictElement,
 )
-
-
-@lru_cache(maxsize=8192)
-def precedence(code: str) -> int:
-    """How tightly an expression's text binds: 0 for a lambda, 15 for a name, a call or a literal."""
-    try:
-        node = ast.parse(f"({code}\n)", mode="eval").body
-    except (SyntaxError, ValueError):
-        return 0
-    if node.col_offset > 1 or (node.col_offset == 1 and isinstance(node, (ast.Tuple, ast.GeneratorExp))):
-        return 15  # in parentheses of its own
-    match node:
-        case ast.BinOp(op=op):
-            return _BINARY.get(type(op), 12)
-        case ast.UnaryOp(op=ast.Not()):
-            return 5
-        case ast.UnaryOp() | ast.Await():
-            return 13
-        case ast.Constant(value=int() | float()) if not code[-1:].isalnum():
-            return 14
-    return _LEVELS.get(type(node), 15)
-
-
-_LEVELS: dict[type[ast.expr], int] = {
-    ast.Yield: 0,
-    ast.YieldFrom: 0,
-    ast.Lambda: 0,
-    ast.NamedExpr: 0,
-    ast.Tuple: 1,
-    ast.GeneratorExp: 1,
-    ast.Starred: 1,
-    ast.IfExp: 2,
-    ast.BoolOp: 3,
-    ast.Compare: 6,
-}
-_BINARY: dict[type[ast.operator], int] = {
-    ast.BitOr: 7,
-    ast.BitXor: 8,
-    ast.BitAnd: 9,
-    ast.LShift: 10,
-    ast.RShift: 10,
-    ast.Add: 11,
-    ast.Sub: 11,
-    ast.Pow: 14,
-}
-
-
-def wrapped(code: str, needed: int) -> str:
-    """`code`, in parentheses if it binds less tightly than `needed` (see `precedence`)."""
-    return code if precedence(code) >= needed else f"({code})"
 
 
 @lru_cache(maxsize=65536)
@@ -191,6 +144,34 @@ class Site:
     def callables(self) -> tuple[str, ...]:
         """Functions and classes defined in or imported into the module."""
         return tuple(dict.fromkeys((*self.module.definitions, *self.module.imported)))
+
+    @cached_property
+    def _function_node(self) -> FunctionNode | None:
+        return self.region.module.function_at(self.unit.first_line)
+
+    @cached_property
+    def examples(self) -> Examples:
+        """What the tests and the docstring show of the function; nothing outside one."""
+        node = self._function_node
+        return self.project.examples(node.name, ast.get_docstring(node) or "") if node else Examples()
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """What kinds of values the function's names hold, as far as can be told."""
+        return self.region.kinds(self._function_node, self.examples)
+
+    def kind(self, code: str) -> str:
+        """The kind of an expression's text, "" when nothing is known."""
+        return self.kinds.of_code(code)
+
+    @cached_property
+    def live(self) -> tuple[str, ...]:
+        """Parameters and locals that may be bound when the statement runs: the last bound first."""
+        scope, node = self.function, self._function_node
+        if scope is None or node is None:
+            return ()
+        bound = bound_before(node, self.unit.last_line)
+        return tuple(dict.fromkeys((*reversed(bound), *scope.parameters)))
 
     @cached_property
     def indent(self) -> str:

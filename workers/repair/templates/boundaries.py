@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading, precedence
+from workers.repair.precedence import precedence
+from workers.repair.site import Edit, Site, fading
 from workers.repair.templates import template
 
 _EDGES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.RECURSION, Family.TIMEOUT, Family.ITERATION)

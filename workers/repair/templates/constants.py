@@ -38,17 +38,35 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     used = [site.code(n) for n in site.body if isinstance(n, cst.BaseNumber)]
     told = _NUMBER.findall(site.failure.message)
     scaled = [f"{text}0", text[:-1]] if text.endswith("0") and len(text) > 1 and "." not in text else []
-    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *told, "None"))
+    shown = site.examples.numbers[:8]
+    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *told, *shown, "None"))
     options.pop(text, None)
     negated = isinstance(site.parent(node), cst.UnaryOperation)
-    shown = [code for code in options if not (negated and code.startswith("-"))]
-    for code, weight in fading(shown[:14], step=0.15):
+    fitting = [code for code in options if not (negated and code.startswith("-"))]
+    for code, weight in fading(fitting[:20], step=0.15):
         yield site.replace(node, code, weight=weight)
 
 
-def _quoted(value: str, like: str) -> str:
+def quoted(value: str, like: str) -> str:
+    """A string's literal, with the quotation marks of another one where they fit."""
     quote = like[-1]
     return repr(value) if quote in value or "\\" in value else f"{quote}{value}{quote}"
+
+
+def _shown(value: str, site: Site) -> list[str]:
+    """What docstring and tests show in place of a string: a character for a character, an alike word for a word."""
+    if len(value) == 1:
+        return [c for c in (*_DELIMITERS.get(value, ""), *site.examples.characters[:10]) if c != value]
+    words = dict.fromkeys((*site.examples.strings, *site.examples.words))
+    near = [word for word in words if word != value and likeness(value, word) >= 0.6]
+    return sorted(near, key=lambda word: -likeness(value, word))[:8]
+
+
+_DELIMITERS = {
+    **dict(zip("()[]{}<>", ("[{<", "]}>", "({<", ")}>", "([<", ")]>", "([{", ")]}"), strict=True)),
+    **dict(zip(",;:./-_ |", (";: ", ",:", ";,", ",/", "\\.-", "_ ", "- ", "_,-", ",;"), strict=True)),
+}
+"""Characters that are taken for one another."""
 
 
 @template(cst.SimpleString, strategy="boundaries", prior=0.5, families=(*_VALUES, Family.ATTRIBUTE))
@@ -65,7 +83,9 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     )
     forms.pop(value, None)
     for text, weight in fading(alike[:12], step=0.2):
-        yield site.replace(node, _quoted(text, node.value), weight=weight)
+        yield site.replace(node, quoted(text, node.value), weight=weight)
+    for text, weight in fading(_shown(value, site), first=0.7, step=0.2):
+        yield site.replace(node, quoted(text, node.value), weight=weight)
     for text, weight in fading(forms, first=0.6):
         quote = node.value[-1]
         yield site.replace(node, f"{quote}{text}{quote}", weight=weight)

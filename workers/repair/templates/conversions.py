@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import libcst as cst
 
@@ -174,10 +175,19 @@ def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 @template(cst.Tuple, strategy="conversions", prior=0.3, families=_TYPES)
 def single_element(node: cst.Tuple, site: Site) -> Iterator[Edit]:
-    """`(a,)` → `a`; `(a, b)` → `(b, a)`, `[a, b]`."""
+    """`(a,)` → `a`."""
     if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Index, cst.Del)):
         return
     if len(node.elements) == 1:
         yield site.replace(node, site.code(node.elements[0].value))
-    if len(node.elements) == 2:
-        yield site.exchange(node.elements[0].value, node.elements[1].value, around=node)
+
+
+@template(cst.BaseExpression, strategy="conversions", prior=0.45, families=_TYPES)
+def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple or list change places."""
+    if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Del)):
+        return
+    if isinstance(node, (cst.Tuple, cst.List)) and 1 < len(node.elements) <= 6:
+        for one, other in pairwise(node.elements):
+            if not isinstance(one, cst.StarredElement) and not isinstance(other, cst.StarredElement):
+                yield site.exchange(one.value, other.value, around=node)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, wrapped
+from workers.repair.precedence import wrapped
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 
 _ALL_BUT_NAMES = (

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading, wrapped
+from workers.repair.precedence import wrapped
+from workers.repair.site import Edit, Site, fading
 from workers.repair.templates import template
 from workers.repair.templates.names import bound_in_statement
 

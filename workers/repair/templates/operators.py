@@ -59,11 +59,20 @@ _AUGMENTED = {
 }
 
 
+_COMPARING = ("<", "<=", ">", ">=", "==", "!=", "in", "not in")
+_COMPUTING = ("+", "-", "*", "/", "//", "%", "**")
+
+
+def _with_rest(near: dict[str, tuple[str, ...]], sign: str, every: tuple[str, ...]) -> tuple[str, ...]:
+    """A sign's relatives, then all others that stand in such a place."""
+    return tuple(code for code in dict.fromkeys((*near.get(sign, ()), *every)) if code != sign)
+
+
 @template(cst.Comparison, strategy="operators", prior=0.9, families=(*_VALUES, Family.TYPE, Family.ITERATION))
 def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a < b` → `a <= b`, and the other comparisons; nearest relative first."""
     for target in node.comparisons:
-        for code, weight in fading(_COMPARISONS.get(site.code(target.operator), ())):
+        for code, weight in fading(_with_rest(_COMPARISONS, site.code(target.operator), _COMPARING)):
             yield site.token(target.operator, code, weight=weight, around=node)
 
 
@@ -72,7 +81,7 @@ def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]
     """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip."""
     text = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
     formatting = text and isinstance(node.operator, cst.Modulo)
-    for code, weight in fading(_ARITHMETIC.get(site.code(node.operator), ())):
+    for code, weight in fading(_with_rest(_ARITHMETIC, site.code(node.operator), _COMPUTING)):
         if not formatting:
             yield site.token(node.operator, code, weight=weight, around=node)
 
@@ -82,7 +91,7 @@ def augmented_operator(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
     """`a += b` → `a -= b`, `a = b`; the last not where `a` is what the error misses, which would but silence it."""
     constructed = site.function is not None and site.function.signature.name == "__init__"
     missed = isinstance(node.target, cst.Attribute) and node.target.attr.value == site.clues.attribute
-    signs = _AUGMENTED.get(site.code(node.operator), ())
+    signs = _with_rest(_AUGMENTED, site.code(node.operator), tuple(f"{sign}=" for sign in _COMPUTING))
     for code, weight in fading(sign for sign in signs if sign != "=" or constructed or not missed):
         yield site.token(node.operator, code, weight=weight, around=node)
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site
+from workers.repair.kinds import NUMBER, SEQUENCE, SET, TEXT, element, outer
+from workers.repair.site import Edit, Site, fading
 from workers.repair.templates import template
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
@@ -42,6 +43,19 @@ def deleted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     simple = isinstance(node, cst.SimpleStatementLine)
     lines = () if len(siblings) > 1 else (f"{site.indent}pass",)
     yield site.rewrite(lines, weight=1.0 if simple else 0.5)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
+def deleted_run(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """Two or three statements in a row are dropped: a step too many (the deletions of GenProg and of Kali, Qi et al. 2015)."""
+    if not _is_statement(node, site):
+        return
+    siblings, index = _position(site)
+    for length, weight in ((2, 1.0), (3, 0.6)):
+        last = index + length - 1
+        if last < len(siblings) and length < len(siblings):
+            start, end = site.lines_of(node)[0], site.lines_of(siblings[last])[1]
+            yield site.splice(start, end, "", weight=weight)
 
 
 @template(cst.If, strategy="statements", prior=0.35, families=_FLOW)
@@ -139,6 +153,41 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         if not indent.strip():
             removed = len(site.indent) - len(indent)
             yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[0])
+
+
+@template(cst.SimpleStatementLine, strategy="statements", prior=0.22, families=_FLOW)
+def missing_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
+    """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that nobody wrote."""
+    if site.definition is None or node is not site.unit.node:
+        return
+    for text, weight in fading(list(_updates(site))[:40], step=0.12):
+        yield from site.insert_before((text,), weight=weight)
+        if not isinstance(node.body[0], (cst.Return, cst.Raise, cst.Break, cst.Continue)):
+            yield from site.insert_after((text,), weight=weight)
+
+
+def _updates(site: Site) -> Iterator[str]:
+    kinds = {name: outer(site.kind(name)) for name in site.live}
+    for name, kind in kinds.items():
+        same = [other for other in kinds if other != name and kinds[other] == kind]
+        if kind == NUMBER:
+            yield from (f"{name} += 1", f"{name} -= 1", f"{name} += 2", f"{name} //= 2", f"{name} = 0", f"{name} = 1")
+            yield from (f"{name} {sign} {other}" for other in same for sign in ("+=", "-=", "="))
+        elif kind == SEQUENCE:
+            inner = element(site.kind(name))
+            fitting = [other for other in kinds if other != name and (not inner or kinds[other] == outer(inner))]
+            yield from (f"{name}.append({other})" for other in fitting)
+            yield from (f"{name}.sort()", f"{name}.reverse()", f"{name} = []")
+        elif kind == TEXT:
+            yield from (
+                f"{name} = {name}.lower()",
+                f"{name} = {name}.strip()",
+                f'{name} = ""',
+                f"{name} = {name}[::-1]",
+            )
+        elif kind == SET:
+            yield from (f"{name}.add({other})" for other in kinds if other != name)
+        yield from (f"{name} = {other}" for other in same if kind != NUMBER)
 
 
 @template(cst.SimpleStatementLine, strategy="statements", prior=0.25, families=_FLOW)

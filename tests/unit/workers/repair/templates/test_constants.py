@@ -94,6 +94,32 @@ CASES = [
         """,
         {},
     ),
+    (
+        "string",
+        """
+        def opens(text):
+            return text.count("(")
+        """,
+        """
+        def opens(text):
+            return text.count("[")
+        """,
+        {},
+    ),
+    (
+        "string",
+        """
+        def planets():
+            '''Mercury, then Jupiter.'''
+            return "Jupyter"
+        """,
+        """
+        def planets():
+            '''Mercury, then Jupiter.'''
+            return "Jupiter"
+        """,
+        {},
+    ),
 ]
 
 

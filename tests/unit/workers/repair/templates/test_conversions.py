@@ -86,11 +86,23 @@ CASES = [
         "single_element",
         """
         def f(a, b):
-            return a, b
+            return a,
         """,
         """
         def f(a, b):
-            return b, a
+            return a
+        """,
+        {},
+    ),
+    (
+        "swapped_elements",
+        """
+        def f(a, b):
+            return [a.index(b), b]
+        """,
+        """
+        def f(a, b):
+            return [b, a.index(b)]
         """,
         {},
     ),

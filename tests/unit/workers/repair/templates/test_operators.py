@@ -116,6 +116,32 @@ CASES = [
         """,
         {},
     ),
+    (
+        "arithmetic_operator",
+        """
+        def f(a, b):
+            return a - b == 0
+        """,
+        """
+        def f(a, b):
+            return a % b == 0
+        """,
+        {},
+    ),
+    (
+        "augmented_operator",
+        """
+        def f(a, b):
+            a -= b
+            return a
+        """,
+        """
+        def f(a, b):
+            a //= b
+            return a
+        """,
+        {},
+    ),
 ]
 
 

@@ -133,6 +133,41 @@ CASES = [
         """,
         {},
     ),
+    (
+        "deleted_run",
+        """
+        def f(a, b):
+            low = min(a)
+            low = max(b)
+            b = low
+            return low
+        """,
+        """
+        def f(a, b):
+            low = min(a)
+            return low
+        """,
+        {},
+    ),
+    (
+        "missing_statement",
+        """
+        def count(rows: list[int]):
+            n = 0
+            for row in rows:
+                print(row)
+            return n
+        """,
+        """
+        def count(rows: list[int]):
+            n = 0
+            for row in rows:
+                print(row)
+                n += 1
+            return n
+        """,
+        {},
+    ),
 ]
 
 

@@ -1,0 +1,79 @@
+"""Arithmetic that lacks a term or a factor, or has one too many.
+
+"Missing term" and "extra term" of the arithmetic fault classes (Kuhn 1999 for conditions; AOIS and AODU of mutation
+testing: Offutt et al. 1996, applied backwards). The terms are in-scope values of the same kind, as in component-based
+synthesis (Jha et al. 2010; SemFix: Nguyen et al. 2013), one operator deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.kinds import NUMBER, SEQUENCE, TEXT, outer
+from workers.repair.site import Edit, Site, fading
+from workers.repair.templates import template
+from workers.repair.templates.names import bound_in_statement
+
+_VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
+_PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.ComparisonTarget, cst.Index, cst.Slice)
+_JOINED = (*_PLACES, cst.Element, cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.GeneratorExp)
+
+
+def operands(site: Site, kind: str) -> list[str]:
+    """In-scope values of a kind: names bound here and lengths, then small numbers and those that examples show."""
+    names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if outer(site.kind(n)) == kind]
+    if kind != NUMBER:
+        return names
+    sized = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
+    return [*names, "1", "2", *(f"len({name})" for name in sized), *site.examples.numbers[:4]]
+
+
+@template(cst.BaseExpression, strategy="operators", prior=0.3, families=_VALUES)
+def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `a + b`, `a - b`, `a * b`, `a // 2`, `a % n`; text and lists are only joined."""
+    if not isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.List)):
+        return
+    parent = site.parent(node)
+    if not isinstance(parent, _JOINED) or (isinstance(parent, cst.Arg) and parent.star) or site.definition is None:
+        return
+    if isinstance(parent, cst.AugAssign) and parent.target is node:
+        return
+    text, kind = site.code(node), outer(site.kind(site.code(node)))
+    for value, weight in fading((v for v in operands(site, kind or NUMBER) if v != text), step=0.2):
+        for sign, worth in _signs(kind or NUMBER):
+            yield site.replace(node, f"{site.operand(node, 12)} {sign} {value}", weight=weight * worth)
+        if kind in (TEXT, SEQUENCE):
+            yield site.replace(node, f"{value} + {site.operand(node, 12)}", weight=weight)
+
+
+def _signs(kind: str) -> tuple[tuple[str, float], ...]:
+    if kind == NUMBER:
+        return ("+", 1.0), ("-", 1.0), ("*", 0.8), ("//", 0.6), ("%", 0.6), ("/", 0.5), ("**", 0.3)
+    return (("+", 1.0),) if kind in (TEXT, SEQUENCE) else ()
+
+
+@template(cst.BinaryOperation, strategy="operators", prior=0.4, families=_VALUES)
+def superfluous_term(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
+    """`a ** 2 * b` → `a ** b`: an operand goes with either operator beside it, whatever they bind."""
+    if isinstance(site.parent(node), cst.BinaryOperation) and not node.lpar:
+        return  # the whole chain is looked at once
+    parts = list(_chain(node, site))
+    text = [site.region.text(*site.region.outer_span(part)) for part in parts]
+    for index in range(0, len(parts), 2):
+        if len(parts) > 3 and index:
+            yield site.token(node, " ".join(text[: index - 1] + text[index + 1 :]))
+        if len(parts) > 3 and 0 < index < len(parts) - 1:
+            yield site.token(node, " ".join(text[:index] + text[index + 2 :]))
+
+
+def _chain(node: cst.BaseExpression, site: Site) -> Iterator[cst.CSTNode]:
+    """Operands and operators from left to right, as written."""
+    if isinstance(node, cst.BinaryOperation):
+        yield from _chain(node.left, site) if not node.left.lpar else (node.left,)
+        yield node.operator
+        yield from _chain(node.right, site) if not node.right.lpar else (node.right,)
+    else:
+        yield node
