@@ -27,10 +27,17 @@ def test_a_recipe_explains_itself():
 """
 
 
+CONFIDENCE = r"(No other edit|\d+ different edits) .*"
+"""What other edits say of a repair: how many there are is a matter of how long they were looked for."""
+
+
 def told(text: str) -> str:
     """A text about a repair without what hangs on chance and time: which strategy got there, how soon, by which edit."""
     text = re.sub(r"```+diff\n.*?\n```+", "<patch>", readable(text), flags=re.DOTALL)
     text = re.sub(r"Chosen strategy: `\w+` \(probability \d\.\d\d, \d+ candidates? tried\)", "<choice>", text)
+    text = re.sub(r"\n\n\*\*Which result is right\?\*\*\n\n.*?<patch>", "", text, flags=re.DOTALL)
+    text = re.sub(rf"- {CONFIDENCE}", "- <confidence>", text)
+    text = re.sub(rf"\n\n{CONFIDENCE}", "", text)
     text = re.sub(r"(\| `[\w/]+` \| \d+ \| .* \|\n)+", "| <attempts> |\n", text)
     return re.sub(r"(- [\w/]+: .*\n)+", "<reflections>\n", text)
 
@@ -53,6 +60,7 @@ Fixes #1.
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
 - no test, fixture or configuration file was changed to get there
+- <confidence>
 
 <choice>. Decision `<decision>`; ask `@apprentice why <decision>` for the reasons.
 
@@ -211,6 +219,7 @@ This makes the failing tests pass; the branch is a fork's, so please apply it th
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
 - no test, fixture or configuration file was changed to get there
+- <confidence>
 <!-- marker -->\
 """)
     assert town.fixes() == []

@@ -13,6 +13,9 @@ from .canonical import Caught
 
 DEPTH = 3
 
+_PROSE = frozenset({"letter", " "})
+"""Texts of words may hold any character: digits, commas and the like are only missing by chance."""
+
 
 class Habits:
     """What holds for all of `values`, and for what they contain."""
@@ -25,7 +28,7 @@ class Habits:
         self._least = 1 if numbers and min(numbers) > 0 else 0 if numbers and min(numbers) >= 0 else None
         self._sorted = bool(rows) and all(map(_is_sorted, rows))
         self._unique = len(rows) > 1 and all(map(_is_unique, rows))
-        self._characters = {_sort_of(c) for v in seen if isinstance(v, str) for c in v}
+        self._characters = _characters(v for v in seen if isinstance(v, str))
         self._within = Habits([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
 
     def kept_by(self, value: object) -> bool:
@@ -35,7 +38,7 @@ class Habits:
         if self._least is not None and isinstance(value, (int, float)) and value < self._least:
             return False
         if isinstance(value, str):
-            return {_sort_of(c) for c in value} <= self._characters or not self._characters
+            return not self._characters or self._characters >= _PROSE or _characters([value]) <= self._characters
         if isinstance(value, (list, tuple)) and not self._kept_by_row(value):
             return False
         parts = _parts(value)
@@ -67,9 +70,10 @@ def _is_unique(values: Sequence[object]) -> bool:
     return False
 
 
-def _sort_of(character: str) -> str:
-    """Letters and digits by sort; any other character stands for itself."""
-    for sort, belongs in (("a", str.islower), ("A", str.isupper), ("0", str.isdigit)):
-        if belongs(character):
-            return sort
-    return character
+def _characters(texts: Iterable[str]) -> frozenset[str]:
+    """The sorts of characters in texts: letters, digits, and each of the others for itself."""
+    return frozenset(
+        "letter" if character.isalpha() else "digit" if character.isdigit() else character
+        for text in texts
+        for character in text
+    )

@@ -23,6 +23,9 @@ CROSSED, RESORTED, ABSENT = 0.2, 0.9, 0.1
 """How often an argument is taken from another call that was seen, what was always sorted is sorted again, and None is
 given where the annotation allows it."""
 
+FREE = 0.1
+"""How often an input may break a habit at once: tests forget cases that are allowed."""
+
 Slot = Union[int, str]  # noqa: UP007 - `int | str` at run time needs 3.10
 
 
@@ -90,7 +93,7 @@ class _Maker:
         for _ in range(TRIES):
             with Caught():
                 made = self._drawn(base.copied(), rng)
-                if self.keeps(made):
+                if rng.random() < FREE or self.keeps(made):
                     break
         return made
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import copy
 import random
+import string
 from collections.abc import Callable, Sequence
 from typing import cast
 
 LONGEST = 400
 """Texts and sequences grow to that length at most, and numbers to its square."""
+
+STRANGE = 0.3
+"""How often a text gets any character instead of one that was seen."""
 
 DEPTH = 3
 """So deep in a structure a change may be."""
@@ -64,7 +68,9 @@ class Mutation:
         rng = self._rng
         at = rng.randrange(len(value)) if value else 0
         letters = "".join([value, *(c for c in self._constants if type(c) is str)])
-        letters += "".join(v for v in self._pool if isinstance(v, str))[:LONGEST] or "ab"
+        letters += "".join(v for v in self._pool if isinstance(v, str))[:LONGEST]
+        if not letters or rng.random() < STRANGE:
+            letters = string.ascii_letters + string.digits + string.punctuation
         other = rng.randrange(len(value)) if value else 0
         swapped = list(value)
         if value:

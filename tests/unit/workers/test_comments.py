@@ -1,0 +1,86 @@
+"""How far a repair is to be trusted is said in a sentence, and what is disputed is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Family, Proof, SuiteCount, Telling
+from workers.comments import asked_result, confidence, fix_body, fix_for_fork, fix_published
+
+COUNT = SuiteCount(passed=3, failed=0, skipped=0, collected=3)
+PROOF = Proof(
+    failed_before=("t.py::a",), passed_after=("t.py::a",), before=COUNT, suite=COUNT, repeats=2, command="pytest"
+)
+DISPUTED = replace(
+    PROOF,
+    confidence=Confidence.DISPUTED,
+    plausible=5,
+    alike=3,
+    clusters=2,
+    telling=Telling(call="total([`@all`])", this="0", other="None", patch="--- a/a.py\n+++ b/a.py\n+other\n"),
+)
+
+
+def attempt(proof: Proof) -> Attempt:
+    return Attempt(
+        decision_id="d1",
+        strategy="operators",
+        probability=0.5,
+        candidates=7,
+        outcome=AttemptOutcome.PROVEN,
+        patch="--- a/a.py\n+++ b/a.py\n+this\n",
+        proof=proof,
+    )
+
+
+@pytest.mark.parametrize(
+    ("proof", "said"),
+    [
+        (PROOF, ""),
+        (replace(PROOF, confidence=Confidence.UNIQUE), "No other edit that was tried passes these tests."),
+        (
+            replace(PROOF, confidence=Confidence.AGREED, plausible=4),
+            "4 different edits pass these tests, and all behave",
+        ),
+        (DISPUTED, "behave in 2 different ways on further calls, 3 of them like this one: please decide."),
+        (replace(PROOF, plausible=2), "no further call to compare them by"),
+    ],
+)
+def test_what_other_edits_say_of_a_repair_is_said(proof: Proof, said: str) -> None:
+    """A sentence for each tier, and none where nobody looked."""
+    assert said in confidence(proof)
+    assert bool(said) == bool(confidence(proof))
+
+
+@pytest.mark.parametrize("doubt", [doubt for doubt in Doubt if doubt is not Doubt.NONE])
+def test_a_doubt_is_said_and_asked_about(doubt: Doubt) -> None:
+    """People are asked to check what nothing disputes but something is to be said against."""
+    proof = replace(PROOF, confidence=Confidence.UNIQUE, doubt=doubt)
+    assert proof.asked
+    assert "please check" in confidence(proof)
+    assert "please check" in fix_published(2, attempt(proof), key="k")
+
+
+def test_what_is_settled_is_not_asked_about() -> None:
+    """A unique repair, and one that all others agree with, are proposed without a question."""
+    for tier in (Confidence.UNIQUE, Confidence.AGREED):
+        proof = replace(PROOF, confidence=tier)
+        assert not proof.asked
+        assert "please" not in fix_published(2, attempt(proof), key="k")
+
+
+def test_a_disputed_repair_asks_which_result_is_right() -> None:
+    """The call, both results and the other edit are shown, where the patch itself is."""
+    failure = Failure(error_type="E", family=Family.OTHER, message="", frames=(), failing_tests=("t.py::a",))
+    bodies = (
+        fix_body(failure, attempt(DISPUTED), issue=1, closes=True, bot_name="bot", key="k"),
+        fix_for_fork(attempt(DISPUTED), key="k"),
+    )
+    for body in bodies:
+        assert "**Which result is right?**" in body
+        assert "`0` with this change, and `None` with this one instead" in body
+        assert "+other" in body
+    assert asked_result(DISPUTED) == "Which is right: total([`@all`]) → 0 (this change) or None (the other one)?"
+    assert asked_result(PROOF) == ""
