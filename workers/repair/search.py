@@ -223,10 +223,14 @@ def _shape(region: Region, template: Template, edit: Edit) -> EditShape:
 
 def _candidates(drafts: Iterator[Draft]) -> Iterator[Candidate]:
     seen: dict[Region, set[object]] = {}
+    texts: set[tuple[Region, bytes, tuple[str, ...]]] = set()
     for draft in drafts:
         region = draft.site.region
         known = seen.setdefault(region, {(_meaning(region, region.data), ())})
         edited = region.edited(draft.edit.splices)
+        if (region, edited, draft.edit.imports) in texts:
+            continue  # spares the compiler, which costs most here
+        texts.add((region, edited, draft.edit.imports))
         meaning = _meaning(region, edited)
         key = (meaning, draft.edit.imports)
         if meaning is not None and key not in known:

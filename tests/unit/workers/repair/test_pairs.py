@@ -1,0 +1,110 @@
+"""Second edits build on near misses."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from memory.model import EditShape, Failure, Family
+from workers.repair.candidates import Candidate, Suspect, Verdict
+from workers.repair.pairs import combine, nearness, propose_around
+from workers.repair.search import propose
+
+BROKEN = "def spread(rows, n):\n    low = max(rows)\n    high = max(rows)\n    return low - high > n\n"
+HALF = BROKEN.replace("low = max", "low = min")
+WHOLE = HALF.replace("low - high", "high - low")
+
+SUSPECTS = [Suspect(path="it.py", line=line, score=0.8) for line in (2, 3, 4)]
+
+
+def failing(message: str = "", *, tests: int = 1, error: str = "AssertionError") -> Failure:
+    names = tuple(f"tests/test_it.py::test_{n}" for n in range(tests))
+    family = Family.ASSERTION if error == "AssertionError" else Family.TYPE
+    return Failure(error_type=error, family=family, message=message, frames=(), failing_tests=names)
+
+
+def first(source: str = HALF) -> Candidate:
+    found = propose({"it.py": BROKEN}, SUSPECTS, failing(), strategies=None)
+    return next(candidate for candidate in found if candidate.source == source)
+
+
+def verdict(*, passed: int = 0, error: str = "AssertionError", message: str = "") -> Verdict:
+    return Verdict(candidate=first(), plausible=False, passed=passed, error_type=error, message=message)
+
+
+def test_a_second_edit_completes_the_first() -> None:
+    """Where two lines are wrong, mending the one leads to the candidate that mends both."""
+    found = list(islice(propose_around(first(), {"it.py": BROKEN}, SUSPECTS, failing()), 600))
+    whole = next(candidate for candidate in found if candidate.source == WHOLE)
+    assert whole.template == "counterpart+swapped_operands"
+    assert (whole.line, whole.function) == (2, "spread")
+
+
+def test_no_pair_is_the_original_again() -> None:
+    """The first edit is not simply undone, and each pair differs from the first edit alone."""
+    sources = [c.source for c in islice(propose_around(first(), {"it.py": BROKEN}, SUSPECTS, failing()), 600)]
+    assert len(set(sources)) == len(sources)
+    assert BROKEN not in sources
+    assert HALF not in sources
+
+
+def test_suspects_follow_the_lines_that_the_first_edit_moved() -> None:
+    """Behind inserted lines the second edit finds the line that was meant, and the inserted ones are open to edits."""
+    source = "def f(a, b):\n    c = a\n    return c < b\n"
+    longer = source.replace("    c = a\n", "    if not a:\n        return None\n    c = a\n")
+    shape = EditShape(template="empty_guard", before="", after="")
+    guard = Candidate(
+        path="it.py",
+        source=longer,
+        line=2,
+        function="f",
+        template="empty_guard",
+        strategy="guards",
+        shape=shape,
+        score=0.4,
+    )
+    only = [Suspect(path="it.py", line=3, score=0.9)]
+    texts = {
+        c.source for c in propose_around(guard, {"it.py": source}, only, failing(), strategies=("operators", "returns"))
+    }
+    assert longer.replace("c < b", "c <= b") in texts
+    assert longer.replace("return None", "return False") in texts
+
+
+def test_several_near_misses_are_taken_best_first() -> None:
+    """The pairs of the nearer miss come first, and the scores never rise."""
+    other = first(BROKEN.replace("high = max", "high = min"))
+    found = list(islice(combine([(first(), 1.0), (other, 0.1)], {"it.py": BROKEN}, SUSPECTS, failing()), 300))
+    scores = [candidate.score for candidate in found]
+    assert scores == sorted(scores, reverse=True)
+    assert "low = min" in found[0].source
+
+
+@pytest.mark.parametrize(
+    ("seen", "failure", "least"),
+    [
+        (verdict(passed=1), failing(tests=2), 0.7),
+        (verdict(message="assert 3 == 8"), failing("assert 2 == 4"), 0.2),
+        (verdict(message="assert 2 == 4"), failing("'int' is not iterable", error="TypeError"), 0.3),
+    ],
+    ids=["a test passes", "another assertion fails", "an assertion fails instead"],
+)
+def test_what_changes_the_failure_is_near(seen: Verdict, failure: Failure, least: float) -> None:
+    """A test that passes tells most; another assertion or error tells less, but something."""
+    assert nearness(seen, failure) >= least
+
+
+@pytest.mark.parametrize(
+    ("seen", "failure"),
+    [
+        (verdict(message="assert 3 == 4"), failing("assert 2 == 4")),
+        (verdict(error="Timeout"), failing()),
+        (verdict(error="NameError", message="name 'x' is not defined"), failing("", error="TypeError")),
+        (verdict(error="TypeError"), failing("assert 2 == 4")),
+    ],
+    ids=["the same assertion", "no end", "a broken name", "an error for an assertion"],
+)
+def test_what_gets_nowhere_is_left(seen: Verdict, failure: Failure) -> None:
+    """Another wrong value in the same assertion, or a run that breaks earlier, is no step forward."""
+    assert nearness(seen, failure) == 0.0
