@@ -1,133 +1,168 @@
-"""Candidates per second: the fork screen against one fresh `python -m pytest` a candidate, both in the sandbox.
+"""Candidates per second and core: the fork screen, one fork each, against what else there is, on a real package.
 
-Both judge the same candidates by the same tests, on a bug planted into the playground's parcel project.
+The screen and `python -m pytest -x -q`, a process for each candidate, judge the same candidates by the same tests in the
+same sandbox, one after the other; mutmut and cosmic-ray judge mutants of the same module, outside of any sandbox.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.parcel import founded
-from benchmarks.planting import Planted, plantable
+from benchmarks.mutation import TOOLZ, Unavailable, cosmic_ray, mutmut
+from benchmarks.repair.importers.sdists import PACKAGES, unpacked
 from benchmarks.report import show, spread
-from bot.playground.script import PROJECT
-from workers.repair.baseline import Selection
+from benchmarks.subjects import BUGS, Subject, planted, prepared
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.classify import failure_of
 from workers.repair.judges import verdict_from
-from workers.repair.localise import suspects
-from workers.repair.reproduce import reproduce
+from workers.repair.panel import cores
 from workers.repair.screen import open_screen
-from workers.repair.search import propose
-from workers.repair.selection import judges, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project
 from workers.sandbox.testing import run_tests
 
-BUG = ("src/parcel/money.py", "self.cents + other.cents", "self.cents - other.cents")
+COMMAND = ("python", "-m", "pytest", "-x", "-q")
+MUTANTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """Verdicts, and the seconds that they took; `opening` is what had to be done before the first."""
+    """Verdicts by candidate, and the seconds that they took; `opening` is what had to be done before the first."""
 
-    verdicts: tuple[Verdict, ...]
+    plausible: dict[tuple[str, str], bool]
     seconds: float
     opening: float = 0.0
 
+    @property
+    def rate(self) -> float:
+        """Candidates per second."""
+        return len(self.plausible) / self.seconds
 
-def planted() -> Planted:
-    """The bug: a sum that subtracts. It fails tests of several modules."""
-    path, right, wrong = BUG
-    edited = (PROJECT / path).read_text(encoding="utf-8").replace(right, wrong)
-    found = [bug for bug in plantable(PROJECT) if (bug.path, bug.source) == (path, edited)]
-    assert found, f"{right} stands no longer in {path}"
-    return found[0]
-
-
-def prepared(project: Project, count: int) -> tuple[Selection, list[Candidate]]:
-    """The tests that judge, and the first `count` candidates that all strategies together propose."""
-    reproduction = reproduce(Bubblewrap(), project)
-    failure = failure_of(reproduction.failing_report)
-    assert failure is not None, "the planted bug fails tests"
-    sources = sources_of(project)
-    suspected = suspects(failure, reproduction.lines, reproduction.passing, sources=sources)
-    wanted = judges(reproduction, failure, suspected)
-    return wanted, list(islice(propose(sources, suspected, failure, strategies=None), count))
+    @property
+    def rate_with_opening(self) -> float:
+        """Candidates per second, all told."""
+        return len(self.plausible) / (self.seconds + self.opening)
 
 
-def screened(project: Project, wanted: Selection, candidates: Sequence[Candidate]) -> Timed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The same candidates, judged in forks by one judge and by one for each core, and in fresh processes."""
+
+    forks: Timed
+    cores: Timed
+    fresh: Timed
+
+    @property
+    def alike(self) -> int:
+        """How many verdicts are the same all three ways."""
+        pairs = self.fresh.plausible.items()
+        return sum(self.forks.plausible[key] == self.cores.plausible[key] == told for key, told in pairs)
+
+
+def subject(at: Path, count: int) -> Subject:
+    """The first package with its bug; its tests are named one by one, so that nothing else is collected."""
+    made = prepared(planted(BUGS[0], at), count)
+    return replace(made, project=replace(made.project, test_command=COMMAND))
+
+
+def screened(tried: Subject, judges: int) -> Timed:
     """Every candidate in a fork of a pytest that has collected."""
     begun = time.perf_counter()
     with open_screen(
-        Bubblewrap(), project, failing=wanted.failing, covering=wanted.covering, seconds=wanted.seconds
+        Bubblewrap(),
+        tried.project,
+        failing=tried.wanted.failing,
+        covering=tried.wanted.covering,
+        seconds=tried.wanted.seconds,
+        judges=judges,
     ) as screen:
+        assert not screen.note, screen.note
         opened = time.perf_counter()
-        verdicts = tuple(screen.verdicts(candidates, deadline=lambda: False))
+        verdicts = list(screen.verdicts(tried.candidates, deadline=lambda: False))
         ended = time.perf_counter()
-    return Timed(verdicts=verdicts, seconds=ended - opened, opening=opened - begun)
+    return Timed(plausible=_told(verdicts), seconds=ended - opened, opening=opened - begun)
 
 
-def apart(project: Project, wanted: Selection, candidates: Sequence[Candidate]) -> Timed:
-    """Every candidate in a fresh process of its own, with the same tests selected."""
+def apart(tried: Subject) -> Timed:
+    """Every candidate in a fresh process of its own."""
     begun = time.perf_counter()
-    verdicts = tuple(_apart(project, wanted, candidate) for candidate in candidates)
-    return Timed(verdicts=verdicts, seconds=time.perf_counter() - begun)
+    verdicts = [_apart(tried, candidate) for candidate in tried.candidates]
+    return Timed(plausible=_told(verdicts), seconds=time.perf_counter() - begun)
 
 
-def _apart(project: Project, wanted: Selection, candidate: Candidate) -> Verdict:
-    tests = (*wanted.failing, *wanted.covering)
+def _apart(tried: Subject, candidate: Candidate) -> Verdict:
+    tests = (*tried.wanted.failing, *tried.wanted.covering)
     overlay = {candidate.path: candidate.source.encode()}
-    return verdict_from(candidate, run_tests(Bubblewrap(), project, tests=tests, overlay=overlay).report, wanted)
+    run = run_tests(Bubblewrap(), tried.project, tests=tests, overlay=overlay)
+    return verdict_from(candidate, run.report, tried.wanted)
 
 
-def agreed(one: Timed, other: Timed) -> int:
-    """How many candidates both ways find plausible, or both implausible."""
-    plausible = {(v.candidate.path, v.candidate.source): v.plausible for v in one.verdicts}
-    return sum(plausible[v.candidate.path, v.candidate.source] == v.plausible for v in other.verdicts)
+def _told(verdicts: list[Verdict]) -> dict[tuple[str, str], bool]:
+    return {(v.candidate.path, v.candidate.source): v.plausible for v in verdicts}
 
 
-def run(runs: int, count: int) -> None:
-    """Measure and print."""
-    forks: list[Timed] = []
-    fresh: list[Timed] = []
-    with tempfile.TemporaryDirectory(prefix="apprentice-screen-") as scratch:
-        project = founded(Path(scratch) / "parcel", planted())
-        wanted, candidates = prepared(project, count)
+def measured(tried: Subject, number: int) -> Run:
+    """One run, its parts close together: a busy machine slows them alike."""
+    run = Run(forks=screened(tried, 1), cores=screened(tried, cores()), fresh=apart(tried))
+    sys.stderr.write(f"run {number + 1}: {run.forks.rate:.0f} a second in forks, {run.fresh.rate:.2f} fresh\n")
+    return run
+
+
+def rates(measure: Callable[[Path], float], runs: int) -> list[float] | str:
+    """A mutation tester's rate in each of some runs, or why there is none."""
+    package = next(each for each in PACKAGES if each.name == TOOLZ.package)
+    found = []
+    try:
         for _ in range(runs):
-            forks.append(screened(project, wanted, candidates))
-            fresh.append(apart(project, wanted, candidates))
-    tried = len(candidates)
-    pairs = list(zip(forks, fresh, strict=True))
-    same = sum(agreed(one, other) for one, other in pairs)
-    show(
-        f"screen: {tried} candidates, {len(wanted.failing)} failing and {len(wanted.covering)} covering tests, {runs} runs",
-        [
-            ("fork screen, candidates per second", spread([tried / each.seconds for each in forks], 1)),
-            ("fresh pytest each, candidates per second", spread([tried / each.seconds for each in fresh], 2)),
-            ("ratio within a run", spread([other.seconds / one.seconds for one, other in pairs], 1)),
-            (
-                "ratio, the screen's opening counted in",
-                spread([o.seconds / (n.seconds + n.opening) for n, o in pairs], 1),
-            ),
-            ("verdicts alike", f"{same} of {tried * runs}"),
-        ],
-    )
+            with tempfile.TemporaryDirectory(prefix="apprentice-mutants-") as scratch:
+                found.append(measure(unpacked(package, Path(scratch))))
+    except Unavailable as reason:
+        return f"not measured: {reason}"
+    return found
+
+
+def against(name: str, found: list[float] | str, forks: list[float]) -> list[tuple[str, str]]:
+    """The rows about one mutation tester."""
+    if isinstance(found, str):
+        return [(name, found)]
+    ratios = [ours / theirs for ours, theirs in zip(forks, found, strict=True)]
+    return [(f"{name}, mutants per second", spread(found, 2)), (f"ratio to {name}", spread(ratios, 0))]
+
+
+def run(runs: int, count: int, *, mutation: bool) -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory(prefix="apprentice-screen-") as scratch:
+        tried = subject(Path(scratch), count)
+        made = [measured(tried, number) for number in range(runs)]
+    forks = [each.forks.rate for each in made]
+    rows = [
+        ("one fork a candidate, one judge, per second", spread(forks, 1)),
+        (f"the same with {cores()} judges", spread([each.cores.rate for each in made], 1)),
+        ("fresh pytest -x -q each, per second", spread([each.fresh.rate for each in made], 2)),
+        ("seconds of a fresh pytest", spread([1 / each.fresh.rate for each in made], 2)),
+        ("ratio within a run, per core", spread([each.forks.rate / each.fresh.rate for each in made], 1)),
+        ("ratio, opening counted in", spread([each.forks.rate_with_opening / each.fresh.rate for each in made], 1)),
+        ("verdicts alike", f"{sum(each.alike for each in made)} of {len(tried.candidates) * runs}"),
+    ]
+    if mutation:
+        rows += against("mutmut", rates(lambda tree: mutmut(tree, TOOLZ), runs), forks)
+        rows += against("cosmic-ray", rates(lambda tree: cosmic_ray(tree, TOOLZ, MUTANTS), runs), forks)
+    tests = f"{len(tried.wanted.failing)} failing and {len(tried.wanted.covering)} covering tests"
+    show(f"screen: {len(tried.candidates)} candidates, {tests} of {BUGS[0].package}, {runs} runs", rows)
 
 
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.screen", description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--candidates", type=int, default=60)
+    parser.add_argument("--candidates", type=int, default=40)
+    parser.add_argument("--without-mutation", action="store_true", help="leave mutmut and cosmic-ray out")
     given = parser.parse_args()
-    run(given.runs, given.candidates)
+    run(given.runs, given.candidates, mutation=not given.without_mutation)
 
 
 if __name__ == "__main__":
