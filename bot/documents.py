@@ -94,6 +94,7 @@ def _proof(proof: Proof) -> Json:
         "plausible": proof.plausible,
         "alike": proof.alike,
         "clusters": proof.clusters,
+        "share": proof.share,
         "telling": None if proof.telling is None else _telling(proof.telling),
     }
 

@@ -300,7 +300,7 @@ class Proof:
     `suite` is the last run of the whole suite (or, for a suggestion, of the covering tests) with the change in place,
     `before` the same run without it, `repeats` how often it was run with the change.
     `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
-    like this one, `clusters` in how many ways they behave; `telling` is there when these are disputed and a call shows it.
+    like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all; `telling` is there when these are disputed and a call shows it.
     """
 
     failed_before: tuple[str, ...]
@@ -314,6 +314,7 @@ class Proof:
     plausible: int = 1
     alike: int = 1
     clusters: int = 1
+    share: float = 1.0
     telling: Telling | None = None
 
     @property

@@ -121,6 +121,7 @@ class Proofs:
             plausible=len(field.candidates),
             alike=judged.alike,
             clusters=judged.clusters,
+            share=round(judged.share, 3),
             telling=self._telling(field, best, rival) if judged.clusters > 1 else None,
         )
         found = Proven(candidate=candidate, proof=proof)

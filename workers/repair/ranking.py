@@ -63,11 +63,12 @@ class Field:
 class Opinion:
     """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one.
 
-    `alike` counts the edits of the first cluster.
+    `alike` counts the edits of the first cluster, `share` is its part of the weight of all.
     """
 
     order: tuple[int, ...]
     alike: int
+    share: float
     confidence: Confidence
     doubt: Doubt
     clusters: int
@@ -79,10 +80,12 @@ def opinion(field: Field) -> Opinion:
     worths = worth(field)
     groups = [sorted(group, key=lambda n: (-worths[n], field.sizes[n])) for group in clusters(field.comparison)]
     groups.sort(key=lambda group: -_weight([worths[n] for n in group]))
+    weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
     return Opinion(
         order=tuple(n for group in groups for n in group),
         alike=len(groups[0]),
+        share=weights[0] / sum(weights) if sum(weights) else 1 / len(groups),
         confidence=_confidence(field, len(groups)),
         doubt=_doubt(field, best, worths[best]),
         clusters=len(groups),

@@ -28,6 +28,7 @@ PROOF = Proof(
     plausible=5,
     alike=3,
     clusters=2,
+    share=0.75,
     telling=Telling(call="total([])", this="0", other="None", patch="--- a/a.py\n"),
 )
 LOST = Attempt(
@@ -101,6 +102,7 @@ def test_a_fix() -> None:
             "plausible": 5,
             "alike": 3,
             "clusters": 2,
+            "share": 0.75,
             "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},
         },
         "flaky": ["tests/test_a.py::test_now_and_then"],

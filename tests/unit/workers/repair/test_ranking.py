@@ -55,6 +55,7 @@ def test_edits_that_behave_differently_are_disputed() -> None:
     judged = opinion(field((0.5, behaves("a")), (0.2, behaves("b")), (0.3, behaves("b"))))
     assert (judged.order, judged.confidence, judged.clusters) == ((0, 2, 1), Confidence.DISPUTED, 2)
     assert judged.rival == 2
+    assert judged.share == pytest.approx(0.5 / (0.5 + 0.3 + 0.6 * 0.2))
 
 
 def test_several_edits_that_behave_alike_outweigh_a_likelier_one() -> None:
