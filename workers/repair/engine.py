@@ -13,6 +13,7 @@ from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.comparing import Comparer, extent_of
 from workers.repair.localise import suspects
+from workers.repair.pairs import NearMisses, combine
 from workers.repair.proofs import Proofs, Prover
 from workers.repair.reflection import Facts, reflection
 from workers.repair.reproduce import Reproduction
@@ -23,6 +24,9 @@ from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, 
 from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100
+
+SINGLES_FIRST, PAIRS_A_TURN = 400, 200
+"""Candidates of one edit before any of two are tried, and how often the near misses are looked at again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,7 @@ class Workbench:
         self._weights = weights or {}
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
+        self._near = NearMisses(failure)
         self._sources = sources_of(project)
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
@@ -109,7 +114,10 @@ class Workbench:
         seed: int = 0,
         cap: int | None = None,
     ) -> AttemptResult:
-        """Try what these strategies and replayed shapes propose, until `deadline` (of time.monotonic) or `cap` candidates."""
+        """Try what these strategies and replayed shapes propose, until `deadline` (of time.monotonic) or `cap` candidates.
+
+        Without a cap, edits on top of near misses, of this attempt and earlier ones, are tried as well.
+        """
         candidates = propose(
             self._sources,
             self._suspects,
@@ -120,7 +128,9 @@ class Workbench:
             seed=seed,
         )
         fresh = filter(self._fresh, candidates)
-        return self.attempt_with(fresh, strategies=strategies, deadline=deadline, seed=seed, cap=cap)
+        return self.attempt_with(
+            fresh if cap else self._with_pairs(fresh), strategies=strategies, deadline=deadline, seed=seed, cap=cap
+        )
 
     def attempt_with(
         self,
@@ -165,6 +175,7 @@ class Workbench:
         for number, verdict in enumerate(verdicts, start=1):
             if number % REPORTED_EVERY == 0:
                 self._progress(f"tried {number} candidates")
+            self._near.add(verdict)
             if verdict.plausible and alone:
                 self._progress("found a plausible edit: looking for others that pass the same tests")
                 stream.put_first(islice(filter(self._fresh, self._rivals(verdict.candidate)), RIVALS))
@@ -179,6 +190,22 @@ class Workbench:
         function = [s for s in self._suspects if s.path == plausible.path and first <= s.line <= last]
         for near in (line, function, self._suspects):
             yield from propose(self._sources, near, self._failure, strategies=None, template_weight=self._weights)
+
+    def _with_pairs(self, singles: Iterator[Candidate]) -> Iterator[Candidate]:
+        """Candidates of one edit, and of two in turn with them once the likeliest are through."""
+        yield from islice(singles, SINGLES_FIRST)
+        near, pairs = self._paired([])
+        for number, single in enumerate(singles):
+            if number % PAIRS_A_TURN == 0 and self._near.best() != near:
+                near, pairs = self._paired(self._near.best())
+            yield single
+            yield from islice(pairs, 1)
+        yield from pairs if self._near.best() == near else self._paired(self._near.best())[1]
+
+    def _paired(self, near: list[tuple[Candidate, float]]) -> tuple[list[tuple[Candidate, float]], Iterator[Candidate]]:
+        """These near misses, and what they give with a second edit that was not tried yet."""
+        pairs = combine(near, self._sources, self._suspects, self._failure, template_weight=self._weights)
+        return near, filter(self._fresh, pairs)
 
     def _diff(self, candidate: Candidate) -> str:
         return unified(candidate.path, self._sources[candidate.path], candidate.source)

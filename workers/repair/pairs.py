@@ -17,11 +17,34 @@ from memory.model import EditShape, Failure
 from workers.repair.candidates import Candidate, Suspect, Verdict
 from workers.repair.search import propose
 
+MOST_KEPT = 8
+
 ELSEWHERE = 0.5
 """What a second edit is worth outside the function of the first."""
 
 _DEAD_ENDS = frozenset({"Timeout", "Crash", "NameError", "UnboundLocalError", "SyntaxError", "RecursionError"})
 _EXPECTED = re.compile(r"assert .+? (?:==|!=|is|in|<=?|>=?) (.+?)(?:\n|$)")
+
+
+class NearMisses:
+    """The most promising first edits so far."""
+
+    def __init__(self, failure: Failure) -> None:
+        self._failure = failure
+        self._kept: list[tuple[float, int, Candidate]] = []
+        self._seen = 0
+
+    def add(self, verdict: Verdict) -> None:
+        """Keep a candidate if it is among the best; of equals the first one, which was the likeliest."""
+        self._seen += 1
+        weight = nearness(verdict, self._failure)
+        if weight > 0.0 and "+" not in verdict.candidate.template:
+            self._kept.append((weight * verdict.candidate.score, -self._seen, verdict.candidate))
+            self._kept = sorted(self._kept, reverse=True)[:MOST_KEPT]
+
+    def best(self) -> list[tuple[Candidate, float]]:
+        """Each with its weight, within [0, 1]."""
+        return [(candidate, weight / candidate.score) for weight, _, candidate in self._kept if candidate.score]
 
 
 def nearness(verdict: Verdict, failure: Failure) -> float:
@@ -59,7 +82,7 @@ def propose_around(
     template_weight: Mapping[str, float] = {},
     seed: int = 0,
 ) -> Iterator[Candidate]:
-    """Second edits on top of `first`, best first; each candidate's source has both, none is the original again.
+    """Second edits of the same file on top of `first`, best first; each source has both, none is the original again.
 
     `sources` and `suspects` are those that `first` was proposed from; `failure` best the one that it turned into. A
     pair's template and shape name both of its edits, its line, function and strategy are the first's.
@@ -68,7 +91,7 @@ def propose_around(
     moved = list(_moved(first, original, suspects))
     edited = {**sources, first.path: first.source}
     seconds = propose(edited, moved, failure, strategies=strategies, template_weight=template_weight, seed=seed)
-    return (_pair(first, second) for second in seconds if second.path != first.path or second.source != original)
+    return (_pair(first, second) for second in seconds if second.source != original)
 
 
 def combine(
@@ -105,9 +128,7 @@ def _moved(first: Candidate, original: str, suspects: Sequence[Suspect]) -> Iter
         lines.update({a + i + 1: c + i + 1 for i in range(min(b - a, d - c))} if kind in ("equal", "replace") else {})
         changed += [] if kind == "equal" else range(c + 1, d + 1)
     for suspect in suspects:
-        if suspect.path != first.path:
-            yield replace(suspect, score=suspect.score * ELSEWHERE)
-        elif suspect.line in lines:
+        if suspect.path == first.path and suspect.line in lines:
             yield replace(suspect, line=lines[suspect.line])
     for line in changed:
         yield Suspect(path=first.path, line=line, score=max(here, default=0.5))
@@ -117,8 +138,7 @@ def _pair(first: Candidate, second: Candidate) -> Candidate:
     name = f"{first.template}+{second.template}"
     one, other = first.shape, second.shape
     shape = EditShape(template=name, before=f"{one.before} … {other.before}", after=f"{one.after} … {other.after}")
-    same = second.function == first.function and second.path == first.path
-    score = first.score * second.score * (1.0 if same else ELSEWHERE)
+    score = first.score * second.score * (1.0 if second.function == first.function else ELSEWHERE)
     return replace(
         second,
         line=first.line,
