@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
+from threading import Lock
 
 from workers.repair.baseline import Baseline
 from workers.repair.judges import Judge, Judged
@@ -22,24 +23,26 @@ def cores() -> int:
 
 
 class Panel:
-    """`most` judges at most, made by `make`, all with the same baseline. `note` says why forks cannot be had, if so."""
+    """`most` judges at most, made by `make`, all with the same baseline; `clock` gives seconds."""
 
-    def __init__(self, make: Callable[[], Judge], most: int) -> None:
+    def __init__(self, make: Callable[[], Judge], most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._make = make
         self._most = most
+        self._clock = clock
         self._first = make()
         self._judges = [self._first]
         self._free: SimpleQueue[Judge] = SimpleQueue()
         self._threads = ThreadPoolExecutor(max_workers=most + 1, thread_name_prefix="judge")
         self._joining: list[Future[None]] = []
         self._baseline: Baseline | None = None
-        self._opening = self._begun = 0.0
+        self._opening = self._judging = 0.0
+        self._counting = Lock()
 
     def open(self) -> int:
         """Have the first judge ready; how often tests were run for that."""
-        begun = time.monotonic()
+        begun = self._clock()
         self._baseline = self._first.open()
-        self._opening = time.monotonic() - begun
+        self._opening = self._clock() - begun
         self._free.put(self._first)
         return self._baseline.runs if self._baseline else 0
 
@@ -54,9 +57,13 @@ class Panel:
         """Why candidates get a process of their own, with any of the judges."""
         return next((judge.note for judge in self._judges if judge.note), "")
 
+    @property
+    def size(self) -> int:
+        """How many judges there are, those that are about to join included."""
+        return 1 + len(self._joining)
+
     def submit(self, step: Step) -> Future[Judged]:
         """Have a step judged by whoever is free first."""
-        self._begun = self._begun or time.monotonic()
         self._grow()
         return self._threads.submit(self._judge, step)
 
@@ -75,18 +82,20 @@ class Panel:
 
     def _judge(self, step: Step) -> Judged:
         judge = self._free.get()
+        begun = self._clock()
         try:
             return judge.judge(step)
         finally:
             self._free.put(judge)
+            with self._counting:
+                self._judging += self._clock() - begun
 
     def _grow(self) -> None:
-        """Have another judge join once judging has taken longer than each opening so far: it will hardly be for nothing."""
+        """Have another judge join once judging has taken as long as each opening so far: it will hardly be for nothing."""
         for joining in self._joining:
             if joining.done():
                 joining.result()
-        openings = len(self._joining) + 1
-        if openings < self._most and time.monotonic() - self._begun > openings * self._opening:
+        if self.size < self._most and self._judging > self.size * self._opening:
             self._joining.append(self._threads.submit(self._join))
 
     def _join(self) -> None:

@@ -1,0 +1,199 @@
+"""Several judges at once change how soon verdicts come, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from memory.model import EditShape
+from workers.repair.baseline import Baseline
+from workers.repair.candidates import Candidate, Verdict
+from workers.repair.judges import TIMEOUT, Judge, Judged
+from workers.repair.ladder import Step
+from workers.repair.panel import Panel
+from workers.repair.screen import AHEAD, Screen
+
+BASELINE = Baseline(covering=(), cpu=(0.1, 0.1), each=(0.1,), wall=0.1, fresh=False, runs=3)
+
+
+def candidate(name: str) -> Candidate:
+    return Candidate(
+        path="a.py",
+        source=name,
+        line=1,
+        function="",
+        template="t",
+        strategy="s",
+        shape=EditShape(template="t", before="", after=""),
+        score=1.0,
+    )
+
+
+class Fake(Judge):
+    """A judge without a server, which calls `first` before each verdict and finds what is called slow too slow once."""
+
+    def __init__(self, first: Callable[[Step], None] = lambda _: None) -> None:
+        self.note = ""
+        self.closed = False
+        self._first = first
+
+    def open(self) -> Baseline | None:
+        return BASELINE
+
+    def join(self, baseline: Baseline) -> None:
+        assert baseline == BASELINE
+
+    def close(self) -> None:
+        self.closed = True
+
+    def judge(self, step: Step) -> Judged:
+        self._first(step)
+        slow = step.candidate.source.startswith("slow") and step.rung == 0
+        return Judged(verdict=Verdict(candidate=step.candidate, plausible=False, passed=0), slow=slow)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., tuple[Screen, list[Fake]]]]:
+    """Makes screens of judges that are all made at once, on a clock that ticks whenever it is read."""
+    screens: list[Screen] = []
+
+    def make(most: int, first: Callable[[Step], None] = lambda _: None) -> tuple[Screen, list[Fake]]:
+        made: list[Fake] = []
+
+        def another() -> Judge:
+            made.append(Fake(first))
+            return made[-1]
+
+        ticks = count()
+        screens.append(Screen(Panel(another, most, clock=lambda: float(next(ticks)))))
+        screens[-1].open()
+        return screens[-1], made
+
+    yield make
+    for screen in screens:
+        screen.close()
+
+
+def never() -> bool:
+    return False
+
+
+def test_verdicts_come_in_the_order_of_the_candidates(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+    """Also when a later candidate is judged before an earlier one."""
+    later = threading.Event()
+
+    def wait_for_the_last(step: Step) -> None:
+        if step.candidate.source == "a":
+            assert later.wait(60), "nobody judged the last one meanwhile"
+        if step.candidate.source == "e":
+            later.set()
+
+    screen, made = opened(2, wait_for_the_last)
+    names = [*map(str, range(2 * AHEAD)), *"abcde"]
+    verdicts = screen.verdicts(map(candidate, names), deadline=never)
+    assert [verdict.candidate.source for verdict in verdicts] == names
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("judges", [1, 2, 5])
+def test_what_is_taken_does_not_depend_on_the_judges(
+    opened: Callable[..., tuple[Screen, list[Fake]]], judges: int
+) -> None:
+    """At each verdict the same number of candidates has been taken, so what a verdict brings forward comes at one place."""
+    taken: list[str] = []
+
+    def source() -> Iterator[Candidate]:
+        for number in range(3 * AHEAD):
+            taken.append(str(number))
+            yield candidate(str(number))
+
+    screen, _ = opened(judges)
+    at_verdict = [len(taken) for _ in screen.verdicts(source(), deadline=never)]
+    assert at_verdict == [min(AHEAD + number, 3 * AHEAD) for number in range(3 * AHEAD)]
+
+
+def test_what_was_too_slow_gets_its_verdict_later(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+    """It is tried again with more time, and has one verdict."""
+    screen, _ = opened(2)
+    verdicts = list(screen.verdicts(map(candidate, ["slow", "b", "c"]), deadline=never))
+    assert [verdict.candidate.source for verdict in verdicts] == ["b", "c", "slow"]
+    assert screen.test_runs == BASELINE.runs + 4
+
+
+def test_what_was_begun_at_the_deadline_is_judged(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+    """Nothing more is begun; the one that had been taken counts as too slow."""
+    times = iter([False, False, True])
+    screen, _ = opened(2)
+    verdicts = list(screen.verdicts(map(candidate, "abcd"), deadline=lambda: next(times)))
+    assert [(v.candidate.source, v.error_type) for v in verdicts] == [("a", ""), ("b", ""), ("c", TIMEOUT)]
+
+
+def test_judges_join_only_when_there_is_much_to_do() -> None:
+    """One joins once judging has taken longer than opening the first did, the next once it has taken twice that."""
+    now = 0.0
+    made: list[Fake] = []
+
+    class SlowToOpen(Fake):
+        def open(self) -> Baseline | None:
+            nonlocal now
+            now += 10.0
+            return BASELINE
+
+    def take_a_while(_: Step) -> None:
+        nonlocal now
+        now += 6.0
+
+    def another() -> Judge:
+        made.append(SlowToOpen(take_a_while))
+        return made[-1]
+
+    panel = Panel(another, 8, clock=lambda: now)
+    panel.open()
+    counts = []
+    for _ in range(5):
+        panel.submit(Step(candidate=candidate("a"), rung=0)).result()
+        counts.append(panel.size)
+    panel.close()
+    assert counts == [1, 1, 2, 2, 3]
+
+
+def test_the_judge_that_is_lent_is_the_first() -> None:
+    """What candidates are compared by comes from one process, whoever is free."""
+    made: list[Fake] = []
+
+    def another() -> Judge:
+        made.append(Fake())
+        return made[-1]
+
+    ticks = count()
+    panel = Panel(another, 3, clock=lambda: float(next(ticks)))
+    panel.open()
+    for judging in [panel.submit(Step(candidate=candidate("a"), rung=0)) for _ in range(20)]:
+        judging.result()
+    for _ in range(3):
+        with panel.lent() as judge:
+            assert judge is made[0]
+    panel.close()
+    assert len(made) > 1
+
+
+def test_every_judge_is_closed(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+    """Those that joined later as well."""
+    screen, made = opened(3)
+    list(screen.verdicts(map(candidate, map(str, range(5 * AHEAD))), deadline=never))
+    screen.close()
+    assert [judge.closed for judge in made] == [True] * 3
+
+
+def test_an_error_in_a_judge_is_not_lost(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+    """It reaches whoever takes the verdicts."""
+
+    def fail(_: Step) -> None:
+        raise OSError("no more memory")
+
+    screen, _ = opened(2, fail)
+    with pytest.raises(OSError, match="no more memory"):
+        list(screen.verdicts(map(candidate, "ab"), deadline=never))
