@@ -19,8 +19,15 @@ class Unit:
 
 
 def units_of(files: Mapping[str, str]) -> list[Unit]:
-    """The test functions in the texts of files, by path and place."""
-    return [Unit(path, name) for path, text in sorted(files.items()) for name, _ in _defined(ast.parse(text).body)]
+    """The test functions in the texts of files, by path and place, without those that other code there calls."""
+    trees = {path: ast.parse(text) for path, text in sorted(files.items())}
+    used = {name for tree in trees.values() for node in ast.walk(tree) for name in _used(node)}
+    return [
+        Unit(path, name)
+        for path, tree in trees.items()
+        for name, _ in _defined(tree.body)
+        if name.rpartition(".")[2] not in used
+    ]
 
 
 def unit_of(test: str, units: Iterable[Unit]) -> Unit | None:
@@ -61,6 +68,14 @@ def _cut(text: str, names: Collection[str]) -> str:
         if node in emptied:
             lines[first] = f"{' ' * node.col_offset}pass\n"
     return "".join(lines)
+
+
+def _used(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            yield name
+        case _:
+            pass
 
 
 def _defined(body: Iterable[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:

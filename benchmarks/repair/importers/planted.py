@@ -39,7 +39,6 @@ MOST_TESTS = 250
 
 DETECTION = Limits(cpu_seconds=20)
 ATTEMPTS_A_BUG = 4
-MARK = "made.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,24 +52,32 @@ class Bug:
 
 
 def make(into: Path, *, seed: int, count: int = COUNT) -> None:
-    """Write `count` case folders into `into`, unless they are there from before. Raises BadCase."""
-    made = f"{count} bugs, seed {seed}, in {' '.join(f'{each.name} {each.version}' for each in PACKAGES)}\n"
-    mark = into / MARK
-    if mark.is_file() and mark.read_text(encoding="utf-8") == made:
-        return
-    shutil.rmtree(into, ignore_errors=True)
-    into.mkdir(parents=True)
+    """Write `count` case folders into `into`, but for packages whose cases are there from before. Raises BadCase."""
+    into.mkdir(parents=True, exist_ok=True)
     left = count
+    for number, package in enumerate(PACKAGES):
+        quota = -(-left // (len(PACKAGES) - number))
+        made = f"{package.name} {package.version}, {quota} bugs, seed {seed}\n"
+        mark = into / f"{package.name}.txt"
+        if not mark.is_file() or mark.read_text(encoding="utf-8") != made:
+            _plant(package, into, quota, seed)
+            mark.write_text(made, encoding="utf-8")
+        planted = len(_cases_of(package, into))
+        left -= planted
+        sys.stderr.write(f"{planted} bugs in {package.name}, {left} to go\n")
+
+
+def _plant(package: Package, into: Path, quota: int, seed: int) -> None:
+    for case in _cases_of(package, into):
+        shutil.rmtree(case)
     with tempfile.TemporaryDirectory(prefix="apprentice-planted-") as scratch:
-        for number, package in enumerate(PACKAGES):
-            quota = -(-left // (len(PACKAGES) - number))
-            subject = Subject(package, unpacked(package, Path(scratch)), seed)
-            bugs = subject.bugs(quota)
-            left -= len(bugs)
-            for place, bug in enumerate(bugs):
-                subject.write(into, place, bug)
-            sys.stderr.write(f"planted {len(bugs)} bugs in {package.name}, {left} to go\n")
-    mark.write_text(made, encoding="utf-8")
+        subject = Subject(package, unpacked(package, Path(scratch)), seed)
+        for place, bug in enumerate(subject.bugs(quota)):
+            subject.write(into, place, bug)
+
+
+def _cases_of(package: Package, into: Path) -> list[Path]:
+    return list(into.glob(f"{package.name}-[0-9][0-9]"))
 
 
 class Subject:

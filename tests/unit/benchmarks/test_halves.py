@@ -48,6 +48,16 @@ def test_every_test_function_is_a_unit() -> None:
     assert units_of(FILES) == ALL
 
 
+def test_what_others_call_stays() -> None:
+    """A test that another test calls, or that is imported elsewhere, is no unit: the others would break without it."""
+    files = {
+        "test_a.py": "def test_one(): ...\ndef test_two(): test_one()\n",
+        "test_b.py": "from test_a import test_three\n",
+        "test_c.py": "def test_three(): ...\n",
+    }
+    assert units_of(files) == [Unit("test_a.py", "test_two")]
+
+
 def test_tests_lead_to_their_definition() -> None:
     """A parametrized id leads to its function, an inherited one to the only function of its name."""
     assert unit_of("tests/test_a.py::test_one[2]", ALL) == ALL[1]
