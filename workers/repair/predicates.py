@@ -49,7 +49,9 @@ def _terms(site: Site, extra: tuple[str, ...], near: str) -> list[tuple[str, flo
     words = set(_words(near))
     terms = [(name, (1.0 if name in words else 0.6) / (1 + rank / 8)) for rank, name in enumerate(names)]
     terms += [(text, (0.7 if text in near else 0.35) / (1 + rank / 6)) for rank, text in enumerate(short)]
-    return sorted(terms, key=lambda term: -term[1])[:14]
+    ends = [(n, i) for n in names if outer(site.kind(n)) == SEQUENCE for i in ("0", "1", "-1")]
+    terms += [(f"{name}[{index}]", 0.25) for name, index in ends if f"{name}[{index}]" not in short]
+    return sorted(terms, key=lambda term: -term[1])[:18]
 
 
 def _words(text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 import libcst as cst
 
@@ -19,6 +20,7 @@ from workers.repair.project import Project
 from workers.repair.region import Region, Splice, Unit
 from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, bound_before
 
+Option = TypeVar("Option")
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
@@ -59,7 +61,7 @@ def likeness(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
 
 
-def fading(options: Iterable[str], *, first: float = 1.0, step: float = 0.25) -> Iterator[tuple[str, float]]:
+def fading(options: Iterable[Option], *, first: float = 1.0, step: float = 0.25) -> Iterator[tuple[Option, float]]:
     """Each option with a weight that falls with its rank: first, first / (1 + step), first / (1 + 2 step)…"""
     return ((option, first / (1 + step * rank)) for rank, option in enumerate(options))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.kinds import MAPPING, SEQUENCE, SET, TEXT, outer
 from workers.repair.site import Edit, Site, fading, likeness
 from workers.repair.templates import template
 
@@ -39,11 +40,12 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     told = _NUMBER.findall(site.failure.message)
     scaled = [f"{text}0", text[:-1]] if text.endswith("0") and len(text) > 1 and "." not in text else []
     shown = site.examples.numbers[:8]
-    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *told, *shown, "None"))
+    near = [str(int(text) + 2), str(int(text) - 2), str(int(text) * 2)] if text.isdigit() and int(text) > 2 else []
+    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *told, *shown, "None", *near))
     options.pop(text, None)
     negated = isinstance(site.parent(node), cst.UnaryOperation)
     fitting = [code for code in options if not (negated and code.startswith("-"))]
-    for code, weight in fading(fitting[:20], step=0.15):
+    for code, weight in fading(fitting[:24], step=0.15):
         yield site.replace(node, code, weight=weight)
 
 
@@ -81,6 +83,8 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     forms = dict.fromkeys(
         (value.strip(), f"{value} ", f" {value}", value.lower(), value.upper(), "", " ", f"{value}\\n")
     )
+    if value.isalpha() and value.upper() != value.lower():
+        forms |= dict.fromkeys((value.capitalize(), value.lower() + value.upper(), value.swapcase()))
     forms.pop(value, None)
     for text, weight in fading(alike[:12], step=0.2):
         yield site.replace(node, quoted(text, node.value), weight=weight)
@@ -106,10 +110,19 @@ def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit
     """A constant where a variable belongs, or a variable where a constant does."""
     if isinstance(node, (cst.Integer, cst.SimpleString)) or site.code(node) in ("True", "False", "None"):
         if not isinstance(site.parent(node), (cst.Expr, cst.Dict, cst.DictElement, cst.Param)):
-            for name, weight in fading(site.local_variables):
+            for name, weight in fading(_instead_of(node, site)):
                 yield site.replace(node, name, weight=weight)
     elif isinstance(node, cst.Name) and node.value in site.variables:
         taken = (cst.Arg, cst.Assign, cst.Return, cst.Comparison, cst.ComparisonTarget, cst.Index)
         options = ("0", "1", "None", "True", "False", '""') if isinstance(site.parent(node), taken) else ()
         for code, weight in fading(options, first=0.6):
             yield site.replace(node, code, weight=weight)
+
+
+def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
+    """Variables for a constant; one that was quoted by mistake first, and lengths for a number."""
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else ""
+    meant = [str(value), f"{value!s}.encode()"] if value in site.local_variables else []
+    sized = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT, MAPPING, SET)]
+    lengths = [f"len({name})" for name in sized] if isinstance(node, cst.Integer) else []
+    return list(dict.fromkeys((*meant, *site.local_variables, *lengths)))

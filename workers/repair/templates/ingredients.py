@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.kinds import comparable, element, outer
+from workers.repair.kinds import NUMBER, SEQUENCE, TEXT, comparable, element, outer
 from workers.repair.site import Edit, Site, fading, likeness
 from workers.repair.templates import template
 from workers.repair.templates.names import bound_in_statement, is_read
@@ -87,6 +87,8 @@ def _functions(kind: str) -> tuple[str, ...]:
         return "str", "abs", "bin", "int", "range", "chr"
     if outer(kind) == "text":
         return "len", "int", "set", "sorted", "list", "ord"
+    if not kind:
+        return "str", "len", "abs", "bin", "int", "sum", "set"
     numeric = ("sum", "min", "max") if element(kind) in ("", "number") else ("min", "max")
     return "len", *numeric, "set", "sorted", "str"
 
@@ -99,3 +101,17 @@ def element_for_aggregate(node: cst.Subscript, site: Site) -> Iterator[Edit]:
     text = site.code(node.value)
     for name, weight in fading(("sum", "max", "min", "len", "any", "all")):
         yield site.replace(node, f"{name}({text})", weight=weight)
+
+
+@template(cst.Name, strategy="names", prior=0.3, families=_ANY)
+def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, where a variable of another meaning stands."""
+    if not is_read(node, site) or isinstance(site.parent(node), (cst.Call, cst.Subscript, cst.Attribute)):
+        return
+    kind = site.kind(node.value)
+    rows = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
+    fitting = [n for n in rows if n != node.value and comparable(kind, element(site.kind(n)))]
+    indexes = [n for n in site.live if outer(site.kind(n)) == NUMBER and n != node.value]
+    for name, worth in fading(fitting[:3]):
+        for index, weight in fading((*indexes[:3], "0", "-1")):
+            yield site.replace(node, f"{name}[{index}]", weight=worth * weight)

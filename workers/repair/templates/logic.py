@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -110,3 +111,18 @@ def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     for index, target in enumerate(node.comparisons):
         left = node.left if index == 0 else node.comparisons[index - 1].comparator
         yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
+
+
+@template(cst.Comparison, strategy="operators", prior=0.3, families=_ALL_BUT_NAMES)
+def missing_symmetry(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a < b` → `a < b or b < a`; with three names the comparison for each in turn: the other cases were forgotten."""
+    text = site.code(node)
+    names = [name for name in site.local_variables if re.search(rf"\b{name}\b", text)]
+    turned = {2: [{0: 1, 1: 0}], 3: [{0: 1, 1: 2, 2: 0}, {0: 2, 1: 0, 2: 1}]}.get(len(names), [])
+    others = [_turned(text, {names[i]: names[j] for i, j in turn.items()}) for turn in turned]
+    for word in ("or", "and") if others else ():
+        yield site.replace(node, f" {word} ".join([text, *others]))
+
+
+def _turned(text: str, names: dict[str, str]) -> str:
+    return re.sub(r"\b(?:" + "|".join(names) + r")\b", lambda found: names[found.group()], text)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import libcst as cst
 
@@ -103,3 +104,22 @@ def mapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         for form, weight in fading(options):
             code = form.format(text)
             yield site.token(node, code if len(call.args) == 1 else f"({code})", weight=weight)
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
+def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`best = a` → `best = max(best, a)`; `max(rows)` → `max(best, a)`: a running extreme that forgot itself or the new one."""
+    parent = site.parent(node)
+    call = isinstance(node, cst.Call) and site.code(node.func) in ("min", "max")
+    if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not (
+        call or isinstance(node, (cst.Name, cst.BinaryOperation))
+    ):
+        return
+    if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
+        return
+    names = [n for n in site.live if outer(site.kind(n)) in ("", NUMBER)][:4]
+    pairs = list(combinations(names, 2)) if call else [(name, site.code(node)) for name in names]
+    both = (site.code(node.func),) if isinstance(node, cst.Call) and call else ("max", "min")
+    for (one, other), weight in fading([pair for pair in pairs if pair[0] != pair[1]], step=0.2):
+        for name in both:
+            yield site.replace(node, f"{name}({one}, {other})", weight=weight)

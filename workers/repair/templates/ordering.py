@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.kinds import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, may_be, outer
 from workers.repair.site import Edit, Site, fading
 from workers.repair.templates import template
 
@@ -105,3 +106,32 @@ def reordered(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
             )
         ):
             yield site.replace(node, code, weight=weight)
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
+def sorted_by(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `sorted(a, key=len)`, `sorted(a, key=lambda x: d[x])`; ties by the value itself, and the greatest first."""
+    parent = site.parent(node)
+    taken = (
+        isinstance(parent, (cst.Return, cst.Assign, cst.For, cst.CompFor, cst.Subscript))
+        and getattr(parent, "target", None) is not node
+    )
+    passed = isinstance(parent, cst.Arg) and not parent.star and not parent.keyword
+    if not isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)) or not (taken or passed):
+        return
+    kind = site.kind(site.code(node))
+    if not may_be(kind, SEQUENCE, SET, MAPPING, TEXT):
+        return
+    called = isinstance(node, cst.Call) and site.code(node.func) == "sorted" and len(node.args) == 1
+    text = site.code(node.args[0].value) if isinstance(node, cst.Call) and called else site.code(node)
+    for key, weight in fading(_keys(site, element(kind)), step=0.2):
+        yield site.replace(node, f"sorted({text}, {key})", weight=weight)
+
+
+def _keys(site: Site, kind: str) -> list[str]:
+    tables = [f"key=lambda x: {name}[x]" for name in site.live if outer(site.kind(name)) == MAPPING]
+    lengths = ["key=len", "key=lambda x: (len(x), x)", "key=lambda x: (-len(x), x)", "key=lambda x: (-len(set(x)), x)"]
+    numbers = ["key=abs", "reverse=True", "key=lambda x: -x", "key=lambda x: (abs(x), x)"]
+    parts = ["key=lambda x: x[1]", "key=lambda x: x[0]", "key=lambda x: (x[1], x[0])", "key=lambda x: (-x[1], x[0])"]
+    groups = {NUMBER: (*tables, *numbers), TEXT: (*tables, *lengths, "key=str.lower", "reverse=True")}
+    return list(groups.get(outer(kind), (*tables, *lengths[:3], *numbers[:2], *parts)))

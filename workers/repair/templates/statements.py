@@ -177,6 +177,8 @@ def _updates(site: Site) -> Iterator[str]:
             inner = element(site.kind(name))
             fitting = [other for other in kinds if other != name and (not inner or kinds[other] == outer(inner))]
             yield from (f"{name}.append({other})" for other in fitting)
+            alike = [other for other in same if element(site.kind(other)) == inner]
+            yield from (f"{name}.append({other}[{index}])" for other in alike for index in ("-1", "0"))
             yield from (f"{name}.sort()", f"{name}.reverse()", f"{name} = []")
         elif kind == TEXT:
             yield from (

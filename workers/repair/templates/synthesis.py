@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.kinds import outer
 from workers.repair.precedence import wrapped
 from workers.repair.predicates import predicates
 from workers.repair.site import Edit, Site, fading
@@ -21,7 +22,7 @@ from workers.repair.templates.names import bound_in_statement
 
 _LOGIC = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.RECURSION)
 
-_FEW, _EXITS = 60, 5
+_FEW, _EXITS = 80, 5
 """Predicates and exits that are combined with each other."""
 
 
@@ -97,7 +98,7 @@ def missing_branch(node: cst.If, site: Site) -> Iterator[Edit]:
     bodies = dict.fromkeys(_simple_bodies(node, site))
     at = site.lines_of(node)[1]
     newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
-    for body, worth in fading(list(bodies)[:5]):
+    for body, worth in fading(list(bodies)[:7]):
         text = f"{newline}{site.indent}else:\n{site.indent}{site.step}{body}\n"
         yield site.splice(at, at, text, weight=worth)
         for condition, weight in predicates(site, near=f"{site.code(node.test)} {body}")[:_FEW]:
@@ -112,7 +113,21 @@ def _simple_bodies(node: cst.If, site: Site) -> Iterator[str]:
         text = site.code(line)
         if "\n" not in text and not isinstance(line.body[0], (cst.Import, cst.ImportFrom)) and text[:1] not in "\"'":
             yield text
+            yield from _renamed(line.body[0], text, site)
             for one, other in ((" += ", " -= "), (" -= ", " += "), ("True", "False"), ("False", "True")):
                 if one in text:
                     yield text.replace(one, other, 1)
     yield from (code for code in exits(site)[:4])
+
+
+def _renamed(statement: cst.CSTNode, text: str, site: Site) -> Iterator[str]:
+    """The statement done to another variable of the same kind: what the other branch counts or collects."""
+    match statement:
+        case cst.AugAssign(target=cst.Name(value=name)):
+            pass
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(value=name)))):
+            pass
+        case _:
+            return
+    same = [other for other in site.live if other != name and outer(site.kind(other)) == outer(site.kind(name))]
+    yield from (other + text.removeprefix(name) for other in same[:3])

@@ -25,10 +25,14 @@ _JOINED = (*_PLACES, cst.Element, cst.BinaryOperation, cst.IfExp, cst.ListComp, 
 def operands(site: Site, kind: str) -> list[str]:
     """In-scope values of a kind: names bound here and lengths, then small numbers and those that examples show."""
     names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if outer(site.kind(n)) == kind]
+    if kind == TEXT:
+        return [*names, *(repr(c) for c in site.examples.characters[:6] if not c.isalnum()), "' '"]
     if kind != NUMBER:
         return names
     sized = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
-    return [*names, "1", "2", *(f"len({name})" for name in sized), *site.examples.numbers[:4]]
+    used = [site.code(n) for n in site.body if isinstance(n, cst.Integer)]
+    lengths = [f"len({name})" for name in sized]
+    return list(dict.fromkeys((*names[:1], "2", *names[1:], "1", *lengths, *used[:4], *site.examples.numbers[:4])))
 
 
 @template(cst.BaseExpression, strategy="operators", prior=0.3, families=_VALUES)
@@ -62,6 +66,8 @@ def superfluous_term(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
         return  # the whole chain is looked at once
     parts = list(_chain(node, site))
     text = [site.region.text(*site.region.outer_span(part)) for part in parts]
+    for index in range(2, len(parts) - 2, 2):
+        yield site.token(node, " ".join(text[: index + 1]), weight=0.5)
     for index in range(0, len(parts), 2):
         if len(parts) > 3 and index:
             yield site.token(node, " ".join(text[: index - 1] + text[index + 1 :]))

@@ -29,7 +29,7 @@ _OPPOSITE = {
     "in": ("not in",),
     "not in": ("in",),
 }
-_MOST = 12
+_MOST, _FEW = 12, 5
 
 
 def _edit(site: Site, nodes: Iterable[cst.CSTNode], codes: Iterable[str], weight: float, at: cst.CSTNode) -> Edit:
@@ -64,8 +64,11 @@ def number_everywhere(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     if nodes and isinstance(node, cst.Integer) and node.value.isdigit():
         near = [str(int(node.value) + 1), str(int(node.value) - 1)]
         options = dict.fromkeys((*near, *site.examples.numbers[:6]))
+        others = [n for n in nodes if n is not node] if len(nodes) <= _FEW else []
         for code, weight in fading(option for option in options if option != node.value):
             yield _edit(site, nodes, [code] * len(nodes), weight, node)
+            for other in others if len(nodes) > 2 else ():
+                yield _edit(site, (node, other), (code, code), weight * 0.6, node)
 
 
 @template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_VALUES)
@@ -77,6 +80,25 @@ def string_everywhere(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
         options = dict.fromkeys((value.strip(), "", " ", value.lower(), value.upper(), *shown))
         for code, weight in fading(quoted(option, node.value) for option in options if option != value):
             yield _edit(site, nodes, [code] * len(nodes), weight, node)
+
+
+@template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_VALUES)
+def cased_strings(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
+    """`"yes" if a else "no"` → `"Yes" if a else "No"`: all words of the statement or function in another case."""
+    words = [n for n in site.body if isinstance(n, cst.SimpleString) and site.region.has(n) and _is_word(n, site)]
+    here = [n for n in site.unit.nodes() if isinstance(n, cst.SimpleString) and _is_word(n, site)]
+    if node not in here[:1]:
+        return
+    for change, weight in ((str.capitalize, 1.0), (str.upper, 0.8), (str.lower, 0.8)):
+        for nodes in (here, words):
+            if 1 < len(nodes) <= _MOST:
+                codes = [quoted(change(str(n.evaluated_value)), n.value) for n in nodes]
+                yield _edit(site, nodes, codes, weight, node)
+
+
+def _is_word(node: cst.SimpleString, site: Site) -> bool:
+    value = node.evaluated_value
+    return isinstance(value, str) and value.isalpha() and not isinstance(site.parent(node), cst.Expr)
 
 
 @template(cst.Name, strategy="names", prior=0.4, families=_VALUES)

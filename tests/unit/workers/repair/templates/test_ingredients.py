@@ -58,6 +58,26 @@ CASES = [
         """,
         {},
     ),
+    (
+        "whole_for_element",
+        """
+        def changes(rows: list[int]):
+            n = 0
+            for i in range(len(rows) // 2):
+                if n != rows[-i - 1]:
+                    n += 1
+            return n
+        """,
+        """
+        def changes(rows: list[int]):
+            n = 0
+            for i in range(len(rows) // 2):
+                if rows[i] != rows[-i - 1]:
+                    n += 1
+            return n
+        """,
+        {},
+    ),
 ]
 
 

@@ -108,6 +108,18 @@ CASES = [
         """,
         {},
     ),
+    (
+        "missing_symmetry",
+        """
+        def right(a, b, c):
+            return a * a + b * b == c * c
+        """,
+        """
+        def right(a, b, c):
+            return a * a + b * b == c * c or b * b + c * c == a * a or c * c + a * a == b * b
+        """,
+        {},
+    ),
 ]
 
 

@@ -56,6 +56,24 @@ CASES = [
         """,
         {},
     ),
+    (
+        "extreme_of_two",
+        """
+        def tops(rows: list[int]):
+            best = 0
+            for row in rows:
+                best = row
+            return best
+        """,
+        """
+        def tops(rows: list[int]):
+            best = 0
+            for row in rows:
+                best = max(best, row)
+            return best
+        """,
+        {},
+    ),
 ]
 
 

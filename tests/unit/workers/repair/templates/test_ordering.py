@@ -60,6 +60,32 @@ CASES = [
         """,
         {},
     ),
+    (
+        "sorted_by",
+        """
+        def shortest(names: list[str]):
+            return names
+        """,
+        """
+        def shortest(names: list[str]):
+            return sorted(names, key=len)
+        """,
+        {},
+    ),
+    (
+        "sorted_by",
+        """
+        def ranked(names: list[str]):
+            ranks = {"low": 0, "high": 1}
+            return sorted(names)
+        """,
+        """
+        def ranked(names: list[str]):
+            ranks = {"low": 0, "high": 1}
+            return sorted(names, key=lambda x: ranks[x])
+        """,
+        {},
+    ),
 ]
 
 

@@ -168,6 +168,27 @@ CASES = [
         """,
         {},
     ),
+    (
+        "missing_statement",
+        """
+        def fenced(rows: list[int], mark: int):
+            found = [0]
+            for row in rows[:-1]:
+                found.append(row)
+                found.append(mark)
+            return found
+        """,
+        """
+        def fenced(rows: list[int], mark: int):
+            found = [0]
+            for row in rows[:-1]:
+                found.append(row)
+                found.append(mark)
+            found.append(rows[-1])
+            return found
+        """,
+        {},
+    ),
 ]
 
 

@@ -114,6 +114,34 @@ CASES = [
         """,
         {},
     ),
+    (
+        "cased_strings",
+        """
+        def told(ok):
+            return "pass" if ok else "fail"
+        """,
+        """
+        def told(ok):
+            return "Pass" if ok else "Fail"
+        """,
+        {},
+    ),
+    (
+        "number_everywhere",
+        """
+        def odd(n):
+            if n < 1:
+                return 0
+            return [k for k in range(1, n - 1) if k % 2]
+        """,
+        """
+        def odd(n):
+            if n < 2:
+                return 0
+            return [k for k in range(2, n - 1) if k % 2]
+        """,
+        {},
+    ),
 ]
 
 
