@@ -13,11 +13,12 @@ from workers.repair.candidates import Candidate, Verdict
 from workers.repair.classify import family_of
 from workers.repair.screen import CRASH, TIMEOUT
 
-RIVALS, MOST_PLAUSIBLE, THOROUGH = 400, 20, 150
+RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
 """After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
 
-RIVAL_SHARE, RIVAL_SECONDS = 0.3, 12.0
-"""The share of the time left that rivals may take, and the most: who waits already has a patch to look at."""
+RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
+"""The share of the time left that rivals may take, and the most. Their number is what should end the search for them,
+as it does not depend on the machine."""
 
 UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
 """Errors that say nothing about how near a candidate came."""
