@@ -27,6 +27,7 @@ PAGES = (
     "docs/architecture.md",
     "docs/commands.md",
     "docs/operations.md",
+    "docs/repair.md",
     "docs/settings.md",
     "deploy/runbook.md",
 )
