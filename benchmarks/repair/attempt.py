@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.repair.cases import Case
@@ -63,12 +62,6 @@ def repaired_by(case: Case, context: Context) -> Repaired:
         return repair(task, project, context.for_task(case.id).toolbox())
 
 
-@dataclass(frozen=True, slots=True)
-class _Patch:
-    path: str
-    text: str
-
-
 def _judged(case: Case, repaired: Repaired, context: Context) -> bool | None:
     """Whether the held-out tests pass, all of them, with the patch; None when there is nothing to judge."""
     if case.held_out is None or repaired.proven is None:
@@ -90,6 +83,7 @@ def _apply(patch: str, tree: Path) -> None:
 def _result(case: Case, repaired: Repaired | None, correct: bool | None, problem: str = "") -> Result:
     proven = repaired.proven if repaired else None
     first = repaired.first if repaired else None
+    proof = proven.proof if proven else None
     return Result(
         id=case.id,
         plausible=proven is not None,
@@ -102,6 +96,9 @@ def _result(case: Case, repaired: Repaired | None, correct: bool | None, problem
         seconds=round(repaired.seconds, 2) if repaired else 0.0,
         seconds_to_first=round(first.seconds, 2) if first else None,
         patch=proven.patch if proven else "",
+        tier=proof.confidence if proof else "",
+        asked=proof.asked if proof else False,
+        share=proof.share if proof else 1.0,
         problem=problem or ("" if repaired is None or repaired.failure else "nothing fails before the repair"),
         labels=dict(case.labels),
     )

@@ -18,7 +18,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One case. `correct` is None without held-out tests, or where nothing was proposed; `problem` says why it did not run.
 
     `candidates_to_first` and `seconds_to_first` lead to the first plausible candidate, the others to the returned patch.
-    `tier` is the confidence of the proof, `asked` tells that the maintainer is asked about the patch.
+    `tier` is the confidence of the proof, `asked` tells that the maintainer is asked about the patch,
+    `share` how much of the weight of all plausible patches behaves as it does.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     patch: str
     tier: str = ""
     asked: bool = False
+    share: float = 1.0
     problem: str = ""
     labels: dict[str, str] = msgspec.field(default_factory=dict)
 
