@@ -90,11 +90,14 @@ def planted(bug: Bug, at: Path) -> Project:
 
 
 def prepared(project: Project, count: int, stride: int = 1) -> Subject:
-    """The tests that judge, and `count` candidates of all strategies: the first, and every `stride`th after it."""
+    """The tests that judge, and `count` candidates of all strategies: the likeliest half, then every `stride`th."""
     reproduction = reproduce(Bubblewrap(), project)
     failure = failure_of(reproduction.failing_report)
     assert failure is not None, "the planted bug fails tests"
     sources = sources_of(project)
     suspected = suspects(failure, reproduction.lines, reproduction.passing, sources=sources)
-    proposed = islice(propose(sources, suspected, failure, strategies=None), 0, count * stride, stride)
-    return Subject(project=project, wanted=judges(reproduction, failure, suspected), candidates=tuple(proposed))
+    proposed = propose(sources, suspected, failure, strategies=None)
+    likely = tuple(islice(proposed, count - count // 2))
+    others = tuple(islice(proposed, 0, count // 2 * stride, stride))
+    wanted = judges(reproduction, failure, suspected)
+    return Subject(project=project, wanted=wanted, candidates=likely + others)
