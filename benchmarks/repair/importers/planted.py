@@ -224,8 +224,8 @@ def _demand(report: TestReport, package: Package) -> None:
 
 
 def _test_files(tree: Path, tests: Collection[str]) -> dict[str, str]:
-    """The texts of the files whose tests ran, and of the modules beside them that may define tests for them."""
-    ran = {test.partition("::")[0] for test in tests}
+    """The texts of the modules whose tests ran, and of those beside them that may define tests for them."""
+    ran = {name for test in tests if (name := test.partition("::")[0]).endswith(".py")}
     beside = {path.relative_to(tree).as_posix() for name in ran for path in _siblings(tree / name)}
     return {path: (tree / path).read_text(encoding="utf-8") for path in sorted(ran | beside)}
 
