@@ -83,6 +83,8 @@ def test_an_endless_loop_is_repaired(tmp_path: Path) -> None:
     failure = failure_of(reproduction.failing_report)
     assert failure is not None
     with Workbench(Bubblewrap(), project, reproduction, failure, lambda _line: None, limits=LIMITS) as bench:
-        result = bench.attempt(strategies=("operators",), deadline=time.monotonic() + 60)
+        result = bench.attempt(
+            bench.proposed(("operators",)), strategies=("operators",), deadline=time.monotonic() + 60
+        )
     assert result.outcome is AttemptOutcome.PROVEN
     assert "number //= 2" in result.patch

@@ -259,7 +259,9 @@ def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
     assert failure is not None
     told: list[str] = []
     with Workbench(Bubblewrap(), garden, seen, failure, told.append, limits=LIMITS) as bench:
-        result = bench.attempt(strategies=("operators",), deadline=time.monotonic() + 120)
+        result = bench.attempt(
+            bench.proposed(("operators",)), strategies=("operators",), deadline=time.monotonic() + 120
+        )
         assert bench.test_runs >= result.test_runs > result.candidates
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.proof is not None
@@ -295,7 +297,7 @@ def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
         made(garden, "- len(self.rows)", 0.5),
     ]
     with Workbench(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
-        result = bench.attempt_with(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
+        result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.candidates == 3
     assert result.shape == candidates[2].shape
@@ -308,10 +310,12 @@ def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> N
     assert failure is not None
     candidates = [made(garden, "* 0", 0.9), made(garden, "+ self.rows", 0.5), made(garden, "+ 1", 0.5)]
     with Workbench(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
-        result = bench.attempt_with(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
-        late = bench.attempt_with(candidates, strategies=("planted",), deadline=time.monotonic())
+        result = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)
+        late = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic())
+        again = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)
     assert result.outcome is AttemptOutcome.NOTHING_PLAUSIBLE
     assert result.became is not None
     assert result.became.error_type == "TypeError"
     assert "the failure becomes TypeError" in result.reflection
     assert late.outcome is AttemptOutcome.OUT_OF_BUDGET
+    assert again.candidates == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 
 from memory.model import EditShape, Failure
 from workers.repair.search import REPLAY, strategies_for
@@ -14,7 +13,7 @@ REPLAY_PRIOR = 0.8
 """Exact past edits convert far better than similar past fixes do, and cost one test run each."""
 
 DEEP = "everything"
-"""The last resort: every template best first, without a cap, on what the strategies have not tried yet."""
+"""The last resort: all candidates best first, without a cap, after the likeliest were tried strategy by strategy."""
 
 DEEP_PRIOR = 0.3
 
@@ -22,10 +21,14 @@ LIFT = 0.9
 """How far the likeliest past edit is lifted to the front. Below 1, so that among its places the suspects still rank."""
 
 
-def priors(failure: Failure, replayable: Mapping[EditShape, float]) -> dict[str, float]:
-    """The arms of an episode with the proof expected of each; `replay` is one when there is something to replay."""
-    known = {name: _prior(name, failure) for name in strategies_for(failure)} | {DEEP: DEEP_PRIOR}
-    return {REPLAY: REPLAY_PRIOR, **known} if replayable else known
+def priors(failure: Failure, strategies: Collection[str], *, replayable: bool) -> dict[str, float]:
+    """The arms of an episode with the proof expected of each, for the strategies that have something to try.
+
+    `replay` is one when there is something to replay, the last resort always.
+    """
+    known = {name: _prior(name, failure) for name in strategies_for(failure) if name in strategies}
+    arms = {REPLAY: REPLAY_PRIOR, **known} if replayable else known
+    return {**arms, DEEP: DEEP_PRIOR}
 
 
 def open_arms(arms: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
@@ -46,16 +49,6 @@ def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
     return {shape: LIFT * weight / most for shape, weight in telling.items()}
 
 
-def of_strategy(shapes: Mapping[EditShape, float], strategy: str) -> dict[EditShape, float]:
-    """The shapes that a strategy's own templates make."""
-    return {shape: weight for shape, weight in shapes.items() if _strategies().get(shape.template) == strategy}
-
-
 def _prior(strategy: str, failure: Failure) -> float:
     """That of its likeliest template: a strategy is as good as the best thing it can do."""
     return max(t.prior_for(failure.family) for t in all_templates() if t.strategy == strategy)
-
-
-@cache
-def _strategies() -> dict[str, str]:
-    return {template.name: template.strategy for template in all_templates()}

@@ -105,20 +105,11 @@ class Workbench:
         """How often tests were run so far."""
         return self._prover.runs + (self._screen.test_runs if self._screen else 0)
 
-    def attempt(
-        self,
-        *,
-        strategies: Sequence[str],
-        deadline: float,
-        replay: Mapping[EditShape, float] | None = None,
-        seed: int = 0,
-        cap: int | None = None,
-    ) -> AttemptResult:
-        """Try what these strategies and replayed shapes propose, until `deadline` (of time.monotonic) or `cap` candidates.
-
-        Without a cap, edits on top of near misses, of this attempt and earlier ones, are tried as well.
-        """
-        candidates = propose(
+    def proposed(
+        self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] | None = None, seed: int = 0
+    ) -> Iterator[Candidate]:
+        """What these strategies and replayed shapes propose, best first."""
+        return propose(
             self._sources,
             self._suspects,
             self._failure,
@@ -127,26 +118,33 @@ class Workbench:
             template_weight=self._weights,
             seed=seed,
         )
-        fresh = filter(self._fresh, candidates)
-        return self.attempt_with(
-            fresh if cap else self._with_pairs(fresh), strategies=strategies, deadline=deadline, seed=seed, cap=cap
-        )
 
-    def attempt_with(
-        self,
-        candidates: Iterable[Candidate],
-        *,
-        strategies: Sequence[str],
-        deadline: float,
-        seed: int = 0,
-        cap: int | None = None,
+    def with_pairs(self, singles: Iterator[Candidate]) -> Iterator[Candidate]:
+        """Candidates of one edit, and once the likeliest are through those of two in turn with them.
+
+        The first of two is a near miss, of this attempt or an earlier one.
+        """
+        yield from islice(singles, SINGLES_FIRST)
+        near, pairs = self._paired([])
+        for number, single in enumerate(singles):
+            if number % PAIRS_A_TURN == 0 and self._near.best() != near:
+                near, pairs = self._paired(self._near.best())
+            yield single
+            yield from islice(pairs, 1)
+        yield from pairs if self._near.best() == near else self._paired(self._near.best())[1]
+
+    def attempt(
+        self, candidates: Iterable[Candidate], *, strategies: Sequence[str], deadline: float, seed: int = 0
     ) -> AttemptResult:
-        """The same with candidates from elsewhere, best first."""
+        """Try candidates, best first, until `deadline` (of time.monotonic). What was tried before is passed over.
+
+        `strategies` are those that the candidates came from, for the result to name; none for replayed edits.
+        """
         assert self._screen is not None, "a workbench is used within its context"
         before = self.test_runs
         clock = Clock(deadline)
         tally = Tally(failure=self._failure)
-        stream = Stream(islice(candidates, cap))
+        stream = Stream(filter(self._fresh, candidates))
         verdicts = self._told(self._screen.verdicts(stream, deadline=clock), stream)
         proofs = self._prover.begin(seed)
         for verdict in verdicts:
@@ -160,7 +158,7 @@ class Workbench:
         return self._result(tally, proofs, tuple(strategies), outcome, self.test_runs - before)
 
     def _fresh(self, candidate: Candidate) -> bool:
-        """Whether no earlier attempt has proposed the same edit."""
+        """Whether the same edit was not tried yet."""
         identity = (candidate.path, candidate.source)
         known = identity in self._proposed
         self._proposed.add(identity)
@@ -191,21 +189,9 @@ class Workbench:
         for near in (line, function, self._suspects):
             yield from propose(self._sources, near, self._failure, strategies=None, template_weight=self._weights)
 
-    def _with_pairs(self, singles: Iterator[Candidate]) -> Iterator[Candidate]:
-        """Candidates of one edit, and of two in turn with them once the likeliest are through."""
-        yield from islice(singles, SINGLES_FIRST)
-        near, pairs = self._paired([])
-        for number, single in enumerate(singles):
-            if number % PAIRS_A_TURN == 0 and self._near.best() != near:
-                near, pairs = self._paired(self._near.best())
-            yield single
-            yield from islice(pairs, 1)
-        yield from pairs if self._near.best() == near else self._paired(self._near.best())[1]
-
     def _paired(self, near: list[tuple[Candidate, float]]) -> tuple[list[tuple[Candidate, float]], Iterator[Candidate]]:
-        """These near misses, and what they give with a second edit that was not tried yet."""
-        pairs = combine(near, self._sources, self._suspects, self._failure, template_weight=self._weights)
-        return near, filter(self._fresh, pairs)
+        """These near misses, and what they give with a second edit."""
+        return near, combine(near, self._sources, self._suspects, self._failure, template_weight=self._weights)
 
     def _diff(self, candidate: Candidate) -> str:
         return unified(candidate.path, self._sources[candidate.path], candidate.source)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 
 from memory.edits import edit_weights
 from memory.experiences import Experiences, neighbours, replay_shapes
@@ -29,9 +30,10 @@ from memory.model import (
 from memory.rewards import repair_components
 from memory.store import Store
 from workers.ports import Sandbox
-from workers.repair.arms import DEEP, lifted, of_strategy, open_arms, priors
+from workers.repair.arms import DEEP, lifted, open_arms, priors
 from workers.repair.classify import failure_of, signature
 from workers.repair.engine import AttemptResult, Workbench
+from workers.repair.lineup import Lineup
 from workers.repair.reproduce import Reproduction, reproduce
 from workers.repair.search import REPLAY
 from workers.repair.templates import STRATEGIES, all_templates
@@ -39,8 +41,8 @@ from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
 
-CANDIDATES_A_STRATEGY = 60
-"""A strategy shows early whether it is the right one: its likeliest edits at the likeliest places come first."""
+REPLAYED = 60
+"""So many edits that worked before are tried again."""
 
 SLICE = 0.25
 """The share of the time left that one strategy may take."""
@@ -134,7 +136,9 @@ class _Episode:
         self._arm = arm
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
-        self._priors = priors(failure, self._shapes)
+        seed = tools.rng.getrandbits(32)
+        self._lineup = Lineup(bench.proposed(STRATEGIES, replay=self._shapes, seed=seed))
+        self._priors = priors(failure, self._lineup.strategies, replayable=bool(self._shapes))
         self._started = started
         self.first: FirstPlausible | None = None
 
@@ -188,16 +192,16 @@ class _Episode:
         return decision
 
     def _try(self, decision: Decision) -> AttemptResult:
-        """A few candidates of one strategy, or all that is left of all of them."""
+        """The likeliest candidates of one strategy, or all that is left of all of them."""
         chosen, seed = decision.chosen, self._tools.rng.getrandbits(32)
+        bench, slice_end = self._bench, min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
         if chosen == DEEP:
-            return self._bench.attempt(strategies=STRATEGIES, deadline=self._deadline, seed=seed)
-        strategies = () if chosen == REPLAY else (chosen,)
-        shapes = self._shapes if chosen == REPLAY else of_strategy(self._shapes, chosen)
-        deadline = min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
-        return self._bench.attempt(
-            strategies=strategies, replay=shapes, deadline=deadline, seed=seed, cap=CANDIDATES_A_STRATEGY
-        )
+            everything = bench.with_pairs(self._lineup.rest())
+            return bench.attempt(everything, strategies=STRATEGIES, deadline=self._deadline, seed=seed)
+        if chosen == REPLAY:
+            replayed = islice(bench.proposed((), replay=self._shapes, seed=seed), REPLAYED)
+            return bench.attempt(replayed, strategies=(), deadline=slice_end, seed=seed)
+        return bench.attempt(self._lineup.of(chosen), strategies=(chosen,), deadline=slice_end, seed=seed)
 
     def _learn(self, decision: Decision, state: State, result: AttemptResult, attempt: Attempt) -> State:
         """Conclude the decision, remember the experience; the state that the next choice is made in."""

@@ -12,9 +12,9 @@ from workers.repair.baseline import Baseline, Selection, Unfit, settled
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.forkserver import Answer, arguments
 from workers.repair.guard import forbidden
+from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
 from workers.repair.prove import Claim, count, objection_to, passes
 from workers.repair.reproduce import Reproduction, companions
-from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
 from workers.repair.selection import judges, sources_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
