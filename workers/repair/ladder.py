@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from workers.repair.candidates import Candidate
 
-RUNGS = ((0.15, 5.0), (0.5, 12.0), (2.0, 30.0))
+RUNGS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
 """Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited."""
 
 PLACES = (0, 8, 2)

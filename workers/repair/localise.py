@@ -94,7 +94,10 @@ def _hits(runs: Collection[Mapping[str, frozenset[int]]]) -> Lines:
 
 
 def _trace(failure: Failure, outlines: Outlines) -> Lines:
-    """The traceback's lines, falling outwards, and a little for the rest of their functions."""
+    """The traceback's lines, falling outwards, and a little for the rest of their functions.
+
+    Where a test never ended, the condition of the loop that it was in is as suspect as the line that it happened to be on.
+    """
     scores: Lines = {}
     frames = [frame for frame in failure.frames if not is_test_path(frame.path)]
     worth = 1.0
@@ -103,6 +106,8 @@ def _trace(failure: Failure, outlines: Outlines) -> Lines:
         _raise(
             scores, {(frame.path, n): worth * SAME_FUNCTION for n in outlines.function_lines(frame.path, frame.line)}
         )
+        if failure.family is Family.TIMEOUT:
+            _raise(scores, {(frame.path, header): worth for header in outlines.loop_headers(frame.path, frame.line)})
         worth *= OUTWARD
     if not frames and (located := _LOCATED.search(failure.message)):
         _raise(scores, {(located.group(1), int(located.group(2))): 1.0})

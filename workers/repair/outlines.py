@@ -75,6 +75,12 @@ class Outlines:
         around = max(self.functions_at(path, line), key=lambda f: f.lineno, default=None)
         return range(body_line(around), (around.end_lineno or around.lineno) + 1) if around else range(0)
 
+    def loop_headers(self, path: str, line: int) -> list[int]:
+        """The lines of the `while` statements around a line, within its function."""
+        around = max(self.functions_at(path, line), key=lambda f: f.lineno, default=None)
+        loops = [node for node in ast.walk(around) if isinstance(node, ast.While)] if around else []
+        return [loop.lineno for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
+
     def named_lines(self) -> Iterator[tuple[str, tuple[str, int]]]:
         """Every function's name with each line of its body; a class's name stands for its `__init__`."""
         for path in self._sources:

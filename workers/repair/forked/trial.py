@@ -15,6 +15,9 @@ from .children import BLANK, Allowance, Message
 FIRST_FAILING = 5
 """So many failing tests are all run, however they end: how far an edit gets is worth knowing."""
 
+ENOUGH_SECONDS = 0.1
+"""But no more once they have computed for so long."""
+
 
 class Chosen(NamedTuple):
     """A test to run: the id that was asked for, and the item that it stands for (None when it is not collected).
@@ -99,18 +102,23 @@ class Trial:
         if not chosen or any(test.item is None for test in chosen):
             return dict(BLANK, message=self.trouble("a test is no longer collected"))
         answer = dict(BLANK, outcomes={}, costs={})
-        allowance = Allowance(request["each"])
+        allowance, begun = Allowance(request["each"]), time.process_time()
         for position, test in enumerate(chosen):
             following = chosen[position + 1].item if position + 1 < len(chosen) else None
             allowance.begin(test.place)
             self._take(answer, test, following)
-            if answer["test"] and position + 1 >= min(FIRST_FAILING, len(failing)) and not request["whole"]:
+            if answer["test"] and not request["whole"] and self._is_enough(position + 1, len(failing), begun):
                 break
         allowance.end()
         done = bool(failing) and all(
             test.item is not None and answer["outcomes"].get(test.item.nodeid) for test in chosen
         )
         return dict(answer, passed=_count_passed(failing, answer["outcomes"]), done=done)
+
+    @staticmethod
+    def _is_enough(ran: int, failing: int, begun: float) -> bool:
+        """Whether it is known well enough how far an edit gets that does not do."""
+        return ran >= min(FIRST_FAILING, failing) or time.process_time() - begun > ENOUGH_SECONDS
 
     def _take(self, answer: Message, test: Chosen, following: pytest.Item | None) -> None:
         """Run one test and add what came of it to the answer."""

@@ -88,7 +88,8 @@ def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
     if site.clues.attribute == name:
         others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:8])))
-    for option, weight in fading(dict.fromkeys((*members, *others)), step=0.12):
+    options = [option for option in dict.fromkeys((*members, *others)) if not option.startswith("__")]
+    for option, weight in fading(options, step=0.12):
         yield site.token(node.attr, option, weight=weight * focus, around=node)
 
 

@@ -49,6 +49,17 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         )
 
 
+@template(cst.BaseExpression, strategy="conversions", prior=0.3, families=_TYPES)
+def list_or_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `[a]`, `[]` → `[[]]`, `[a]` → `a`: one level of nesting too few or too many (type misuse of BugsInPy)."""
+    if not isinstance(site.parent(node), (cst.Return, cst.Assign, cst.Element, cst.Arg, cst.BinaryOperation)):
+        return
+    if isinstance(node, cst.List) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
+        yield site.replace(node, site.code(node.elements[0].value))
+    if isinstance(node, (cst.List, cst.Name, cst.Call, cst.Tuple, cst.Subscript)):
+        yield site.replace(node, f"[{site.code(node)}]", weight=1.0 if isinstance(node, cst.List) else 0.6)
+
+
 def _told(message: str) -> list[str]:
     """The types that a TypeError names; a container met by a number is likely to lack its `len`."""
     named = [name for name in _WRAPPERS if f'"{name}"' in message or f"'{name}'" in message]
@@ -184,9 +195,12 @@ def single_element(node: cst.Tuple, site: Site) -> Iterator[Edit]:
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.45, families=_TYPES)
 def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple or list change places."""
+    """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple, list or key change places."""
     if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Del)):
         return
+    if isinstance(node, cst.Subscript) and 1 < len(node.slice) <= 6:
+        for first, second in pairwise(node.slice):
+            yield site.exchange(first.slice, second.slice, around=node)
     if isinstance(node, (cst.Tuple, cst.List)) and 1 < len(node.elements) <= 6:
         for one, other in pairwise(node.elements):
             if not isinstance(one, cst.StarredElement) and not isinstance(other, cst.StarredElement):

@@ -34,6 +34,37 @@ def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, code, weight=weight)
 
 
+@template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
+def variable_for_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `b`, `a[i]` → `b`: what is computed again, or wrongly, is at hand as a variable."""
+    if isinstance(node, (cst.Name, cst.Integer, cst.SimpleString)) or not _is_replaceable(node, site):
+        return
+    kind, text = site.kind(site.code(node)), site.code(node)
+    names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if comparable(kind, site.kind(n))]
+    inside = [n for n in names if n in text]
+    for name, weight in fading([n for n in names if n not in inside] + inside, step=0.2):
+        yield site.replace(node, name, weight=weight)
+
+
+@template(cst.AssignTarget, strategy="names", prior=0.35, families=_ANY)
+def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
+    """`a[i, j] = b[j] + c` → `b[j] = b[j] + c`: the value belongs where the statement reads it from."""
+    target, statement = site.code(node.target), site.parent(node)
+    read = [n for n in site.body if isinstance(n, (cst.Subscript, cst.Attribute, cst.Name)) and n is not node.target]
+    inner = [n for n in read if statement in site.ancestors(n) and is_read_place(n, site)]
+    texts = dict.fromkeys(site.code(n) for n in inner)
+    for code, weight in fading([t for t in texts if t != target], step=0.3):
+        yield site.token(node.target, code, weight=weight)
+
+
+def is_read_place(node: cst.CSTNode, site: Site) -> bool:
+    """Whether what is read here could be assigned to: no method, function, target, or part of such a place."""
+    parent = site.parent(node)
+    if isinstance(parent, (cst.AssignTarget, cst.Attribute, cst.Subscript, cst.Annotation)):
+        return False
+    return not (isinstance(parent, cst.Call) and parent.func is node)
+
+
 def _is_replaceable(node: cst.BaseExpression, site: Site) -> bool:
     parent = site.parent(node)
     if isinstance(node, cst.Name) and (not is_read(node, site) or isinstance(parent, cst.Call)):

@@ -131,8 +131,9 @@ def regrouped_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
         yield site.token(node, f"({site.code(left)} {operator} {inner_left}) {site.code(right.operator)} {inner_right}")
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.25, families=_VALUES)
+@template(cst.BinaryOperation, strategy="operators", prior=0.4, families=_VALUES)
 def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a + b` → `a` or `b`: excess arithmetic."""
-    yield site.replace(node, site.code(node.left))
-    yield site.replace(node, site.code(node.right), weight=0.8)
+    constant = isinstance(node.left, cst.BaseNumber)
+    yield site.replace(node, site.code(node.left), weight=0.4 if constant else 1.0)
+    yield site.replace(node, site.code(node.right), weight=1.0 if constant else 0.8)

@@ -30,7 +30,8 @@ def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     near = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if outer(site.kind(n)) == NUMBER]
     unknown = [n for n in site.live if not site.kind(n)]
     fixed = ["1:", ":-1", "::-1", "1:-1", "2:", "::2", "1::2"]
-    named = [
+    named = list(dict.fromkeys(_complements(site)))
+    named += [
         f"{name}{rest}" if not before else f":{name}" for name in (*near[:5], *unknown[:2]) for before, rest in _FORMS
     ]
     more = [f"{name} + 1:" for name in near[:3]] + [f":{name} + 1" for name in near[:3]]
@@ -40,6 +41,15 @@ def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 
 _FORMS = (("", ":"), (":", ""))
+
+
+def _complements(site: Site) -> Iterator[str]:
+    """The other side of where the function cuts already: beside `a[:k]` there is often `a[k:]`."""
+    for node in site.body:
+        if isinstance(node, cst.Slice) and (node.lower is None) != (node.upper is None):
+            bound = node.upper or node.lower
+            assert bound is not None, "one of them is there"
+            yield from (f"{site.code(bound)}:", f":{site.code(bound)}")
 
 
 def _is_whole(node: cst.BaseExpression, site: Site) -> bool:

@@ -78,6 +78,8 @@ def swapped_statements(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     siblings, index = _position(site)
     for other in (index - 1, index + 1):
         if 0 <= other < len(siblings) and not isinstance(siblings[other], (cst.FunctionDef, cst.ClassDef)):
+            if _leaves(siblings[max(index, other)]):
+                continue  # what came before it would never run
             first, second = sorted((site.lines_of(node), site.lines_of(siblings[other])))
             between = site.region.text(first[1], second[0])
             one, two = site.region.text(*first), site.region.text(*second)
@@ -155,15 +157,23 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[0])
 
 
-@template(cst.SimpleStatementLine, strategy="statements", prior=0.22, families=_FLOW)
-def missing_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
+@template(cst.CSTNode, strategy="statements", prior=0.22, families=_FLOW)
+def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that nobody wrote."""
-    if site.definition is None or node is not site.unit.node:
+    if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
         return
     for text, weight in fading(list(_updates(site))[:40], step=0.12):
-        yield from site.insert_before((text,), weight=weight)
-        if not isinstance(node.body[0], (cst.Return, cst.Raise, cst.Break, cst.Continue)):
+        if isinstance(node, cst.SimpleStatementLine):
+            yield from site.insert_before((text,), weight=weight)
+        if not _leaves(node):
             yield from site.insert_after((text,), weight=weight)
+
+
+def _leaves(node: cst.CSTNode) -> bool:
+    """Whether nothing behind the statement is reached from it."""
+    return isinstance(node, cst.SimpleStatementLine) and isinstance(
+        node.body[0], (cst.Return, cst.Raise, cst.Break, cst.Continue)
+    )
 
 
 def _updates(site: Site) -> Iterator[str]:

@@ -28,7 +28,8 @@ def operands(site: Site, kind: str) -> list[str]:
     if kind == TEXT:
         return [*names, *(repr(c) for c in site.examples.characters[:6] if not c.isalnum()), "' '"]
     if kind != NUMBER:
-        return names
+        looped = [site.code(n.iter) for n in site.body if isinstance(n, (cst.For, cst.CompFor))]
+        return list(dict.fromkeys((*names, *(text for text in looped if not site.kind(text) and text.isidentifier()))))
     sized = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
     used = [site.code(n) for n in site.body if isinstance(n, cst.Integer)]
     lengths = [f"len({name})" for name in sized]
@@ -38,7 +39,9 @@ def operands(site: Site, kind: str) -> list[str]:
 @template(cst.BaseExpression, strategy="operators", prior=0.3, families=_VALUES)
 def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a + b`, `a - b`, `a * b`, `a // 2`, `a % n`; text and lists are only joined."""
-    if not isinstance(node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.List)):
+    if not isinstance(
+        node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.List, cst.ListComp)
+    ):
         return
     parent = site.parent(node)
     if not isinstance(parent, _JOINED) or (isinstance(parent, cst.Arg) and parent.star) or site.definition is None:

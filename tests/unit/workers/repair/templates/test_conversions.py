@@ -9,6 +9,18 @@ import pytest
 
 CASES = [
     (
+        "list_or_element",
+        """
+        def parts(rows):
+            return []
+        """,
+        """
+        def parts(rows):
+            return [[]]
+        """,
+        {},
+    ),
+    (
         "missing_conversion",
         """
         def f(a, b):

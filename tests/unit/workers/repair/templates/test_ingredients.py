@@ -9,6 +9,34 @@ import pytest
 
 CASES = [
     (
+        "variable_for_expression",
+        """
+        def total(rows, seen):
+            count = len(rows)
+            return seen[count] + count
+        """,
+        """
+        def total(rows, seen):
+            count = len(rows)
+            return count + count
+        """,
+        {},
+    ),
+    (
+        "reused_target",
+        """
+        def relax(edges, best):
+            for i, j in edges:
+                edges[i, j] = min(best[j], best[i] + 1)
+        """,
+        """
+        def relax(edges, best):
+            for i, j in edges:
+                best[j] = min(best[j], best[i] + 1)
+        """,
+        {},
+    ),
+    (
         "reused_expression",
         """
         def share(part: int, rows: list[int]):
