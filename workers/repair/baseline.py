@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workers.repair.forkserver import Answer, ForkServer, Request
 
@@ -54,7 +54,10 @@ def establish(server: ForkServer, wanted: Selection) -> Baseline:
     shown, judging = _first(server, wanted)
     wall = time.monotonic() - began
     again = [] if server.unfit else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
-    return settled(judging, shown, again, wall=wall, runs=1 + len(again) + (judging is not wanted))
+    runs = 1 + len(again) + (judging is not wanted)
+    baseline = settled(judging, shown, again, wall=wall, runs=runs)
+    # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
+    return replace(baseline, each=_each(len(wanted.failing), baseline.covering, (shown, *again)))
 
 
 def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: float, runs: int) -> Baseline:
