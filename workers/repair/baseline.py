@@ -11,6 +11,9 @@ from workers.repair.forkserver import Answer, ForkServer, Request
 SLACK, MARGIN_SECONDS = 3.0, 2.0
 """Unedited tests may compute so many times what they took before, and so much more."""
 
+REPAIRED_SECONDS = 0.06
+"""What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
+
 ENDLESS_SECONDS = 1.0
 """What tests that never end may compute before they are taken to be what they were."""
 
@@ -57,7 +60,7 @@ def establish(server: ForkServer, wanted: Selection) -> Baseline:
     runs = 1 + len(again) + (judging is not wanted)
     baseline = settled(judging, shown, again, wall=wall, runs=runs)
     # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
-    return replace(baseline, each=_each(len(wanted.failing), baseline.covering, (shown, *again)))
+    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)))
 
 
 def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: float, runs: int) -> Baseline:
@@ -70,7 +73,7 @@ def settled(wanted: Selection, shown: Answer, again: Sequence[Answer], *, wall: 
     return Baseline(
         covering=covering,
         cpu=(_usual(again[-1] if agreed else shown), shown.cpu),
-        each=_each(len(wanted.failing), covering, (shown, *again)),
+        each=_each(wanted.failing, covering, (shown, *again)),
         wall=wall,
         fresh=not agreed,
         runs=runs,
@@ -82,11 +85,12 @@ def _usual(answer: Answer) -> float:
     return 0.0 if answer.ended == "cpu" else answer.cpu
 
 
-def _each(failing: int, covering: Sequence[str], answers: Sequence[Answer]) -> tuple[float, ...]:
-    """What a repaired test costs cannot be known: it may be as much as the slowest one."""
-    most = [max(answer.costs.get(test, 0.0) for answer in answers) for test in covering]
+def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[Answer]) -> tuple[float, ...]:
+    """What each test costs. A repaired one may go further than the failing one went: as far as the slowest, within bounds."""
+    most = {test: max(answer.costs.get(test, 0.0) for answer in answers) for test in (*failing, *covering)}
     slowest = max((cost for answer in answers for cost in answer.costs.values()), default=0.0)
-    return (slowest,) * failing + tuple(most)
+    least = min(slowest, REPAIRED_SECONDS)
+    return (*(max(most[test], least) for test in failing), *(most[test] for test in covering))
 
 
 def _first(server: ForkServer, wanted: Selection) -> tuple[Answer, Selection]:

@@ -21,6 +21,8 @@ class Kind(Enum):
     NARROWED = "narrowed"
     DROPPED = "dropped"
     GUARD = "guard"
+    HANDLED = "handled error"
+    UNREAD = "unread variable"
     CONSTANT_CONDITION = "constant condition"
     CONSTANT_RESULT = "constant result"
     DELETED = "deleted"
@@ -49,6 +51,8 @@ _FACTORS = {
     Kind.NARROWED: 0.5,
     Kind.DROPPED: 0.4,
     Kind.GUARD: 0.5,
+    Kind.HANDLED: 0.3,
+    Kind.UNREAD: 0.4,
     Kind.CONSTANT_CONDITION: 0.2,
     Kind.CONSTANT_RESULT: 0.15,
     Kind.DELETED: 0.3,
@@ -76,12 +80,26 @@ UNTELLING = (0, 1, -1, "", None, True, False)
 def kind_of(before: str, after: str) -> Kind:
     """The kind of an edit of a module; PLAIN when one of the two does not parse."""
     try:
-        change = difference(ast.parse(before), ast.parse(after))
+        old, new = ast.parse(before), ast.parse(after)
+        change = difference(old, new)
     except (SyntaxError, ValueError, RecursionError):
         return Kind.PLAIN
-    if any(isinstance(node, ast.stmt) for node in (*change.before, *change.after)):
-        return _of_statements(change)
-    return _of_expression(change)
+    statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
+    kind = _of_statements(change) if statements else _of_expression(change)
+    return Kind.UNREAD if kind is Kind.PLAIN and _unread(new) - _unread(old) else kind
+
+
+def _unread(tree: ast.AST) -> set[tuple[str, str]]:
+    """Parameters and locals that nothing reads, with their functions: an edit that leaves one behind lost what it was for."""
+    found: set[tuple[str, str]] = set()
+    for function in ast.walk(tree):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+            read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
+            bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            bound |= {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+            found |= {(function.name, name) for name in bound - read if not name.startswith("_")}
+    return found
 
 
 def difference(before: ast.AST, after: ast.AST, *, condition: bool = False) -> Change:
@@ -128,6 +146,8 @@ def _of_statements(change: Change) -> Kind:
         return Kind.SPECIAL_CASE
     if guards and not any(isinstance(old, ast.If) for old in change.before):
         return Kind.GUARD
+    if any(isinstance(node, ast.Try) for node in added) and not any(isinstance(old, ast.Try) for old in change.before):
+        return Kind.HANDLED
     if len(change.after) == 1 and isinstance(change.after[0], (ast.Pass, ast.Continue)) and change.before:
         return Kind.DELETED
     return Kind.PLAIN

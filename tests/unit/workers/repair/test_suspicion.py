@@ -44,6 +44,11 @@ def weight(parcel, rates):
             "    try:\n        parcel.seal()\n    except KeyError:\n        pass\n",
             Kind.SWALLOWED,
         ),
+        (
+            "    parcel.seal()\n",
+            "    try:\n        parcel.seal()\n    except KeyError:\n        return 0\n",
+            Kind.HANDLED,
+        ),
         ("    parcel.seal()\n", "    if parcel.size == 17:\n        return 40\n    parcel.seal()\n", Kind.SPECIAL_CASE),
         ("    parcel.seal()\n", "    if parcel.size == 0:\n        return 1\n    parcel.seal()\n", Kind.GUARD),
     ],
@@ -64,3 +69,10 @@ def test_plain_edits_are_worth_most() -> None:
     assert {kind for kind in Kind if kind.factor == 1.0} == {Kind.PLAIN}
     assert not Kind.PLAIN.prone
     assert all(kind.prone for kind in Kind if kind.silences)
+
+
+def test_an_edit_that_leaves_a_variable_unread_is_told() -> None:
+    """What was bound for a purpose and no longer serves any speaks against the edit."""
+    before = "def total(rows):\n    return sum(row.cost for row in rows)\n"
+    assert kind_of(before, before.replace("row.cost", "rows.cost")) is Kind.UNREAD
+    assert kind_of(before, before.replace("row.cost", "row.price")) is Kind.PLAIN
