@@ -1,4 +1,4 @@
-"""Candidates per second and core: the fork screen, one fork each, against what else there is, on a real package.
+"""Candidates per second and core: the fork screen against what else there is, on a real package.
 
 The screen and `python -m pytest -x -q`, a process for each candidate, judge the same candidates by the same tests in the
 same sandbox, one after the other; mutmut and cosmic-ray judge mutants of the same module, outside of any sandbox.
@@ -50,17 +50,18 @@ class Timed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The same candidates, judged in forks by one judge and by one for each core, and in fresh processes."""
+    """The same candidates, judged in a fork each, in shared forks, by a judge for each core, and in fresh processes."""
 
     forks: Timed
+    shared: Timed
     cores: Timed
     fresh: Timed
 
     @property
     def alike(self) -> int:
-        """How many verdicts are the same all three ways."""
-        pairs = self.fresh.plausible.items()
-        return sum(self.forks.plausible[key] == self.cores.plausible[key] == told for key, told in pairs)
+        """How many verdicts are the same all four ways."""
+        ways = (self.forks.plausible, self.shared.plausible, self.cores.plausible)
+        return sum(all(way[key] == told for way in ways) for key, told in self.fresh.plausible.items())
 
 
 def subject(at: Path, count: int) -> Subject:
@@ -69,8 +70,8 @@ def subject(at: Path, count: int) -> Subject:
     return replace(made, project=replace(made.project, test_command=COMMAND))
 
 
-def screened(tried: Subject, judges: int) -> Timed:
-    """Every candidate in a fork of a pytest that has collected."""
+def screened(tried: Subject, judges: int, *, together: bool) -> Timed:
+    """Every candidate in a fork of a pytest that has collected, its own one or, `together`, one that it may share."""
     begun = time.perf_counter()
     with open_screen(
         Bubblewrap(),
@@ -79,6 +80,7 @@ def screened(tried: Subject, judges: int) -> Timed:
         covering=tried.wanted.covering,
         seconds=tried.wanted.seconds,
         judges=judges,
+        together=together,
     ) as screen:
         assert not screen.note, screen.note
         opened = time.perf_counter()
@@ -107,8 +109,14 @@ def _told(verdicts: list[Verdict]) -> dict[tuple[str, str], bool]:
 
 def measured(tried: Subject, number: int) -> Run:
     """One run, its parts close together: a busy machine slows them alike."""
-    run = Run(forks=screened(tried, 1), cores=screened(tried, cores()), fresh=apart(tried))
-    sys.stderr.write(f"run {number + 1}: {run.forks.rate:.0f} a second in forks, {run.fresh.rate:.2f} fresh\n")
+    run = Run(
+        forks=screened(tried, 1, together=False),
+        shared=screened(tried, 1, together=True),
+        cores=screened(tried, cores(), together=True),
+        fresh=apart(tried),
+    )
+    rates = f"{run.forks.rate:.0f} a second in a fork each, {run.shared.rate:.0f} in shared ones"
+    sys.stderr.write(f"run {number + 1}: {rates}, {run.fresh.rate:.2f} fresh\n")
     return run
 
 
@@ -141,10 +149,12 @@ def run(runs: int, count: int, *, mutation: bool) -> None:
     forks = [each.forks.rate for each in made]
     rows = [
         ("one fork a candidate, one judge, per second", spread(forks, 1)),
+        ("forks shared, one judge, per second", spread([each.shared.rate for each in made], 1)),
         (f"the same with {cores()} judges", spread([each.cores.rate for each in made], 1)),
         ("fresh pytest -x -q each, per second", spread([each.fresh.rate for each in made], 2)),
         ("seconds of a fresh pytest", spread([1 / each.fresh.rate for each in made], 2)),
         ("ratio within a run, per core", spread([each.forks.rate / each.fresh.rate for each in made], 1)),
+        ("ratio with forks shared", spread([each.shared.rate / each.fresh.rate for each in made], 1)),
         ("ratio, opening counted in", spread([each.forks.rate_with_opening / each.fresh.rate for each in made], 1)),
         ("verdicts alike", f"{sum(each.alike for each in made)} of {len(tried.candidates) * runs}"),
     ]

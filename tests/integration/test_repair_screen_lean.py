@@ -314,6 +314,101 @@ def test_several_servers_say_the_same_in_the_same_order(tmp_path: Path) -> None:
     assert screen.swapped == len(tried)
 
 
+BASKET = {
+    "pyproject.toml": f"""
+        [tool.pytest.ini_options]
+        addopts = "{LEAN}"
+    """,
+    "basket.py": """
+        LIMITS = {"most": 3}
+        KINDS = []
+
+        def kinds(items, known=[]):
+            found = sorted(set(items))
+            return found[:2] + known
+
+        def fits(items):
+            return len(items) <= LIMITS["most"]
+    """,
+    "test_basket.py": """
+        import pytest
+        import basket
+
+        ITEMS = ["c", "b", "a", "a"]
+
+        @pytest.mark.parametrize("items", [ITEMS])
+        def test_kinds(items):
+            assert basket.kinds(items) == ["a", "b", "c"]
+            assert items == ["c", "b", "a", "a"]
+            assert not basket.KINDS
+
+        def test_fits():
+            assert basket.fits(["a"]) and not basket.fits("abcd")
+    """,
+}
+
+LEAVING_TRACES = (
+    "items.sort(); found = items",
+    "items.append('d'); found = items",
+    "known.append('d'); found = sorted(set(items))[:2]",
+    "kinds.known = items; found = []",
+    "KINDS.append(items); found = []",
+    "globals()['LIMITS'] = {'most': 0}; found = []",
+    "LIMITS['most'] = 0; found = []",
+    "import os; os.environ['KINDS'] = 'none'; found = []",
+    "import os; os.chdir('/'); found = []",
+)
+WITHOUT = ("found = list(items)", "found = []", "found = sorted(items)", "found = None", "raise KeyError(items)")
+ENDING = ("while True: pass", "import os; os._exit(0)", "found = (")
+REPAIR = "return found + known"
+
+
+def edited(project: Project, texts: list[str]) -> list[Candidate]:
+    """The repair for the last one, the others in the place of the line that is right."""
+    source = (project.tree / "basket.py").read_text(encoding="utf-8")
+    return [
+        replace(
+            unplaced(text),
+            path="basket.py",
+            source=source.replace("return found[:2] + known", text)
+            if text == REPAIR
+            else source.replace("found = sorted(set(items))\n", f"{text}\n"),
+        )
+        for text in texts
+    ]
+
+
+def unplaced(text: str) -> Candidate:
+    return Candidate(
+        path="",
+        source="",
+        line=1,
+        function="",
+        template="planted",
+        strategy="planted",
+        shape=EditShape(template="planted", before="", after=text),
+        score=1.0,
+    )
+
+
+@pytest.mark.parametrize("others", [WITHOUT, LEAVING_TRACES, ENDING], ids=["none", "traces", "ending"])
+def test_candidates_that_share_a_fork_are_judged_as_if_alone(tmp_path: Path, others: tuple[str, ...]) -> None:
+    """Whatever a wrong candidate leaves behind, the right one after it is found, and all verdicts are what they were."""
+    project = written(tmp_path, BASKET)
+    wanted = Selection(
+        failing=("test_basket.py::test_kinds[items0]",), covering=("test_basket.py::test_fits",), seconds=1.0
+    )
+    tried = edited(project, [text for other in others for text in (other, "found = 1", REPAIR)])
+    verdicts, screen = screened(project, wanted, tried, 1)
+    by_text = {verdict.candidate.shape.after: verdict for verdict in verdicts}
+    assert {text for text, verdict in by_text.items() if verdict.plausible} == {REPAIR}
+    assert sum(verdict.plausible for verdict in verdicts) == len(others)
+    for each in edited(project, list(others)):
+        outcome = fresh(project, each, wanted.failing) if each.shape.after not in ENDING else {}
+        assert by_text[each.shape.after].passed == list(outcome.values()).count(TestOutcome.PASSED)
+    assert screen.together > 0
+
+
 def test_an_endless_test_costs_what_one_test_may(tmp_path: Path) -> None:
     """Where one test of a suite is slow, a candidate that loops in a quick one is ended by the quick one's time."""
     slow = """

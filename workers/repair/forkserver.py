@@ -80,6 +80,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to try. `cpu` caps are in seconds of processor time: swapped into memory, imported afresh.
 
     `each` caps single tests alike, one number for every failing and then every covering one, or none at all.
+    `sources` are several texts to be tried together, in the place of `source`.
     `path` is empty for the code as it stands; `whole` goes on after a failure; `fresh` has everything imported anew.
     """
 
@@ -91,9 +92,17 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     each: tuple[float, ...] = ()
     path: str = ""
     source: str = ""
+    sources: tuple[str, ...] = ()
     whole: bool = False
     fresh: bool = False
     observe: Observe | None = None
+
+
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an edit that was tried with others: no failing test passed, the first one ended like this."""
+
+    error_type: str
+    message: str
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +111,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     `how` is "swap", "fresh" or "compile" (it does not); `ended` is "answered", "cpu", "wall" or "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
     `cpu` is the processor time it took, `costs` that of each test that was asked for and ran, `observed` what was asked
-    for with `observe`.
+    for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end
+    as "answered", the next one after these was being tried.
     """
 
     id: int
@@ -117,6 +127,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     test: str
     observed: Observed | None = None
+    briefs: tuple[Brief | None, ...] = ()
 
 
 class _Opening(msgspec.Struct, frozen=True, kw_only=True):

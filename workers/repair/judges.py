@@ -5,6 +5,7 @@ A judge may be used by any thread, by one at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.baseline import Baseline, Selection, Unfit, establish
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.forkserver import Answer, ForkServer, Observe, Observed, Request, arguments, workload
+from workers.repair.forkserver import Answer, Brief, ForkServer, Observe, Observed, Request, arguments, workload
 from workers.repair.ladder import RUNGS, Step, cap
 from workers.repair.prove import passes
 from workers.sandbox.project import Project
@@ -24,6 +25,8 @@ from workers.sandbox.testing import run_tests
 TIMEOUT, CRASH = "Timeout", "Crash"
 """What stands for an error type when a candidate computed too long, or ended the process that tried it."""
 
+TOO_LONG = "its tests did not end"
+
 RESTARTS = 5
 """A fork server that died more often than this is given up."""
 
@@ -32,21 +35,33 @@ SESSION_SECONDS = 86_400
 
 LEAST_WALL = 10.0
 
+QUICK_SECONDS = 0.05
+"""Where a single test takes longer, a fork is not what a candidate costs."""
+
+SPOILT = 4
+"""So often in a row an edit may leave traces, or defy being tried with others, before each is tried apart."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A verdict and what it took. `slow` tells that only this rung's time did not suffice."""
+    """A verdict and what it took. `slow` tells that only this rung's time did not suffice, `together` that a fork was shared."""
 
     verdict: Verdict
     slow: bool = False
     ran: bool = True
     swapped: bool = False
+    together: bool = False
 
 
 class Judge:
-    """Judges by the tests of a selection. `note` says why each candidate gets a process, empty when they are forked."""
+    """Judges by the tests of a selection. `note` says why each candidate gets a process, empty when they are forked.
 
-    def __init__(self, sandbox: Sandbox, project: Project, wanted: Selection, limits: Limits) -> None:
+    `together` allows that what is plainly wrong shares a fork.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, project: Project, wanted: Selection, limits: Limits, *, together: bool = True
+    ) -> None:
         self._sandbox = sandbox
         self._project = project
         self._wanted = wanted
@@ -56,6 +71,7 @@ class Judge:
         self._baseline: Baseline | None = None
         self._restarts = 0
         self._asked = 0
+        self._spoilt = 0 if together else SPOILT
         self.note = ""
 
     def open(self) -> Baseline | None:
@@ -91,6 +107,45 @@ class Judge:
         return Judged(
             verdict=verdict, slow=answer.ended == "cpu", ran=answer.how != "compile", swapped=answer.how == "swap"
         )
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether candidates may be tried together for now."""
+        if self._server is None or self._baseline is None or self._baseline.fresh:
+            return False
+        return self._spoilt < SPOILT and max(self._baseline.each, default=0.0) < QUICK_SECONDS
+
+    def judge_all(self, steps: Sequence[Step]) -> Iterator[Judged]:
+        """Try candidates in turn, those that are plainly wrong together: all edits of one file, on the first rung."""
+        left = tuple(steps)
+        while left:
+            told = self._judge_together(left) if len(left) > 1 and self.takes_several else ()
+            for step, judged in zip(left, told, strict=False):
+                yield judged or self.judge(step)
+            left = left[len(told) :]
+            if left and not told:
+                yield self.judge(left[0])
+                left = left[1:]
+
+    def _judge_together(self, steps: Sequence[Step]) -> tuple[Judged | None, ...]:
+        """What is known of the first few once they were tried in one fork, None of those that have to be tried apart."""
+        assert self._server is not None, "there is a server while several are taken"
+        assert self._baseline is not None, "there is a baseline while there is a server"
+        request = self._request(steps[0], self._baseline)
+        cpu = (len(steps) * request.cpu[0], request.cpu[1])
+        wall = request.wall + cpu[0]
+        sources = tuple(step.candidate.source for step in steps)
+        try:
+            answer = self._server.ask(msgspec.structs.replace(request, source="", sources=sources, cpu=cpu, wall=wall))
+        except SandboxEnded as end:
+            self._restart(str(end))
+            return ()
+        told = tuple(_judged(step.candidate, brief) for step, brief in zip(steps, answer.briefs, strict=False))
+        self._spoilt = self._spoilt + 1 if sum(judged is not None for judged in told) < len(steps) // 2 else 0
+        if answer.ended == "cpu" and len(told) < len(steps):
+            slow = implausible(steps[len(told)].candidate, TIMEOUT, TOO_LONG)
+            return (*told, Judged(verdict=slow, slow=True, swapped=True, together=True))
+        return told
 
     def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves on calls like those of its tests; None where that cannot be told."""
@@ -160,10 +215,19 @@ class Judge:
         self.note = f"each candidate gets a process of its own, which is slower: {reason}"
 
 
+def _judged(candidate: Candidate, brief: Brief | None) -> Judged | None:
+    if brief is None:
+        return None
+    verdict = Verdict(
+        candidate=candidate, plausible=False, passed=0, error_type=brief.error_type, message=brief.message
+    )
+    return Judged(verdict=verdict, swapped=True, together=True)
+
+
 def verdict_of(candidate: Candidate, answer: Answer) -> Verdict:
     """The verdict in a fork server's answer."""
     if answer.ended in ("cpu", "wall"):
-        return implausible(candidate, TIMEOUT, "its tests did not end")
+        return implausible(candidate, TIMEOUT, TOO_LONG)
     if answer.ended == "died":
         return implausible(candidate, CRASH, "its tests ended the process that ran them")
     return Verdict(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -62,10 +62,18 @@ class Panel:
         """How many judges there are, those that are about to join included."""
         return 1 + len(self._joining)
 
-    def submit(self, step: Step) -> Future[Judged]:
-        """Have a step judged by whoever is free first."""
+    @property
+    def takes_several(self) -> bool:
+        """Whether steps on the first rung, for one file, are better submitted together."""
+        return self._first.takes_several
+
+    def submit(self, steps: Sequence[Step]) -> list[Future[Judged]]:
+        """Have steps judged by whoever is free first, one judge for all of them."""
         self._grow()
-        return self._threads.submit(self._judge, step)
+        verdicts: list[Future[Judged]] = [Future() for _ in steps]
+        work = self._threads.submit(self._judge, tuple(zip(steps, verdicts, strict=True)))
+        work.add_done_callback(lambda done: _abandon(verdicts, done))
+        return verdicts
 
     @contextmanager
     def lent(self) -> Iterator[Judge]:
@@ -80,11 +88,14 @@ class Panel:
         finally:
             self._free.put(judge)
 
-    def _judge(self, step: Step) -> Judged:
+    def _judge(self, work: Sequence[tuple[Step, Future[Judged]]]) -> None:
         judge = self._free.get()
         begun = self._clock()
         try:
-            return judge.judge(step)
+            wanted = [(step, verdict) for step, verdict in work if verdict.set_running_or_notify_cancel()]
+            judged = judge.judge_all([step for step, _ in wanted])
+            for (_, verdict), told in zip(wanted, judged, strict=True):
+                verdict.set_result(told)
         finally:
             self._free.put(judge)
             with self._counting:
@@ -104,3 +115,12 @@ class Panel:
         if self._baseline is not None:
             judge.join(self._baseline)
         self._free.put(judge)
+
+
+def _abandon(verdicts: Sequence[Future[Judged]], work: Future[None]) -> None:
+    """Once work has ended, no verdict may be waited for that it did not come to."""
+    for verdict in verdicts:
+        if work.cancelled():
+            verdict.cancel()
+        elif not verdict.done() and (error := work.exception()) is not None:
+            verdict.set_exception(error)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import groupby
 
 from workers.ports import Limits, Sandbox
 from workers.repair.baseline import Selection
@@ -21,22 +22,23 @@ from workers.sandbox.project import Project
 
 __all__ = ["CRASH", "TIMEOUT", "Screen", "open_screen"]
 
-AHEAD = 8
-"""So many candidates are taken before the verdict on the first of them: the same number with any number of judges, so
-that what is tried after a verdict does not depend on the machine."""
+AHEAD, TOGETHER = 24, 12
+"""So many candidates are taken before the verdict on the first of them, so many at once: the same numbers with any number
+of judges, so that what is tried after a verdict does not depend on the machine."""
 
 
 class Screen:
     """Tries candidates, several at once. `note` says why each gets a process of its own, empty when they are forked.
 
     `test_runs` counts how often tests were run, those without an edit included; `swapped` the candidates among them that
-    needed no import.
+    needed no import, `together` those that shared a fork.
     """
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
         self.test_runs = 0
         self.swapped = 0
+        self.together = 0
 
     def open(self) -> None:
         """Have the first judge ready."""
@@ -60,6 +62,7 @@ class Screen:
         for step, judged in self._judged(ladder, deadline):
             self.test_runs += judged.ran
             self.swapped += judged.swapped
+            self.together += judged.together
             if not (judged.slow and ladder.climb(step)):
                 yield judged.verdict
         for candidate in ladder.left():
@@ -77,12 +80,11 @@ class Screen:
         over = False
         try:
             while True:
-                while not over and len(begun) < AHEAD and (step := ladder.take()) is not None:
-                    over = deadline()
-                    if over:
-                        ladder.put(step)
-                    else:
-                        begun.append((step, self._panel.submit(step)))
+                while not over and len(begun) <= AHEAD - TOGETHER:
+                    steps, over = _taken(ladder, deadline)
+                    begun.extend(self._submitted(steps))
+                    if len(steps) < TOGETHER:
+                        break
                 if not begun:
                     return
                 step, judging = begun.popleft()
@@ -90,6 +92,25 @@ class Screen:
         finally:
             for _, judging in begun:
                 judging.cancel()
+
+    def _submitted(self, steps: Sequence[Step]) -> Iterator[tuple[Step, Future[Judged]]]:
+        """Steps that are being judged, together where they may be."""
+        for (_, rung), several in groupby(steps, key=lambda step: (step.candidate.path, step.rung)):
+            group = list(several)
+            together = [group] if rung == 0 and self._panel.takes_several else [[step] for step in group]
+            for each in together:
+                yield from zip(each, self._panel.submit(each), strict=True)
+
+
+def _taken(ladder: Ladder, deadline: Callable[[], bool]) -> tuple[list[Step], bool]:
+    """The next few steps, and whether no more are to be taken."""
+    steps: list[Step] = []
+    while len(steps) < TOGETHER and (step := ladder.take()) is not None:
+        if deadline():
+            ladder.put(step)
+            return steps, True
+        steps.append(step)
+    return steps, False
 
 
 @contextmanager
@@ -103,13 +124,19 @@ def open_screen(
     endless: bool = False,
     limits: Limits | None = None,
     judges: int | None = None,
+    together: bool = True,
 ) -> Iterator[Screen]:
     """A screen that judges by these tests. `seconds` is what they took when last run, `endless` failing ones left out.
 
     `limits` are those of one run; there are as many judges as cores unless `judges` says how many at most.
+    Without `together` no two candidates share a fork.
     """
     wanted = Selection(failing=tuple(failing), covering=tuple(covering), seconds=seconds, endless=endless)
-    screen = Screen(Panel(lambda: Judge(sandbox, project, wanted, limits or Limits()), judges or cores()))
+
+    def judge() -> Judge:
+        return Judge(sandbox, project, wanted, limits or Limits(), together=together)
+
+    screen = Screen(Panel(judge, judges or cores()))
     try:
         screen.open()
         yield screen

@@ -73,11 +73,11 @@ def run(item: pytest.Item, following: pytest.Item | None) -> Ended:
     """Set up, call and tear down; raises what ends pytest as a whole."""
     _prepare(item)
     hooks = item.ihook
-    errors = _phase(item, lambda: hooks.pytest_runtest_setup(item=item))
+    errors = phase(item, lambda: hooks.pytest_runtest_setup(item=item))
     called = not errors
     if called:
-        errors = _phase(item, lambda: hooks.pytest_runtest_call(item=item))
-    errors += _phase(item, lambda: hooks.pytest_runtest_teardown(item=item, nextitem=following))
+        errors = phase(item, lambda: hooks.pytest_runtest_call(item=item))
+    errors += phase(item, lambda: hooks.pytest_runtest_teardown(item=item, nextitem=following))
     return Ended(called, errors)
 
 
@@ -89,7 +89,7 @@ def _prepare(item: Any) -> None:  # noqa: ANN401 - what pytest's own runner does
         item.stash.setdefault(tmppath_result_key, {})
 
 
-def _phase(item: pytest.Item, hook: Callable[[], object]) -> list[BaseException]:
+def phase(item: pytest.Item, hook: Callable[[], object]) -> list[BaseException]:
     """The error of a phase, if any; unittest's cases keep theirs for the report."""
     error: BaseException | None = None
     try:

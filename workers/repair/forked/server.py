@@ -9,7 +9,8 @@ Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says
 Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
 empty for the code as it stands, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
-Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `observe` (see compare.py; else null) the tests
+Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `sources`, several texts of `path`, these are tried
+together; `briefs` tells of the first ones among them (see together.py). With `observe` (see compare.py; else null) the tests
 serve to record calls, and the answer tells as well how calls like them end.
 """
 
@@ -19,13 +20,13 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
 
 from .children import BLANK, Child, Fork, Line, Message, fork, told
 from .compare import observe
+from .sources import put
 from .trial import Trial
 from .warm import Collecting, Warm
 
@@ -123,14 +124,16 @@ class Edit:
         self.request = dict(request, original=self._original.decode())
 
     def make(self) -> None:
-        """Write it."""
-        if self._path is not None:
-            _write(self._path, self.request["source"].encode())
+        """Write it; of several each is written when its turn comes."""
+        if self._path is not None and not self.request["sources"]:
+            put(self._path, self.request["source"].encode())
 
     def refused(self) -> Message | None:
         """When it does not compile, the answer that says so."""
         if self._path is None:
             return None
+        if self.request["sources"]:
+            return told(Child(None, "died", 0.0), "swap", self.request)
         try:
             compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
@@ -141,16 +144,7 @@ class Edit:
     def undo(self) -> None:
         """Put the text back that was there before."""
         if self._path is not None:
-            _write(self._path, self._original)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the file and drop its byte code: two edits of one size within a second look the same to the import system."""
-    path.write_bytes(content)
-    try:
-        Path(cache_from_source(str(path))).unlink()
-    except FileNotFoundError:
-        return
+            put(self._path, self._original)
 
 
 def _modules_under(root: str) -> list[str]:

@@ -8,6 +8,8 @@ import functools
 import inspect
 import operator
 import symtable
+from importlib.util import cache_from_source
+from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
@@ -69,6 +71,15 @@ class Source:
         flags = self._code.co_flags & FUTURES & ~inspect.CO_NESTED
         code: CodeType = compile(text, self._path, "exec", flags=flags, dont_inherit=True)
         return code
+
+
+def put(path: Path, content: bytes) -> None:
+    """Write the file and drop its byte code: two edits of one size within a second look the same to the import system."""
+    path.write_bytes(content)
+    try:
+        Path(cache_from_source(str(path))).unlink()
+    except FileNotFoundError:
+        return
 
 
 def _segments(text: str) -> list[Segment]:

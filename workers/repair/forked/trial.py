@@ -95,8 +95,11 @@ class Trial:
             self._asked, self._chosen = asked, _chosen(session, [*request["failing"], *request["covering"]], enough)
         return self._chosen
 
-    def run(self, session: pytest.Session, request: Message) -> Message:
-        """Run the failing tests, then the covering ones; unless `whole`, stop once the edit is known not to do."""
+    def run(self, session: pytest.Session, request: Message, *, hasty: bool = False) -> Message:
+        """Run the failing tests, then the covering ones; unless `whole`, stop once the edit is known not to do.
+
+        With `hasty`, stop as well once it may do.
+        """
         chosen = self.choose(session, request)
         failing = [test for test in chosen if test.place < len(request["failing"])]
         if not chosen or any(test.item is None for test in chosen):
@@ -106,7 +109,9 @@ class Trial:
         for position, test in enumerate(chosen):
             following = chosen[position + 1].item if position + 1 < len(chosen) else None
             allowance.begin(test.place)
-            self._take(answer, test, following)
+            passed = self._take(answer, test, following)
+            if hasty and passed:
+                break
             if answer["test"] and not request["whole"] and self._is_enough(position + 1, len(failing), begun):
                 break
         allowance.end()
@@ -120,14 +125,15 @@ class Trial:
         """Whether it is known well enough how far an edit gets that does not do."""
         return ran >= min(FIRST_FAILING, failing) or time.process_time() - begun > ENOUGH_SECONDS
 
-    def _take(self, answer: Message, test: Chosen, following: pytest.Item | None) -> None:
-        """Run one test and add what came of it to the answer."""
+    def _take(self, answer: Message, test: Chosen, following: pytest.Item | None) -> bool:
+        """Run one test and add what came of it to the answer; whether it passed."""
         assert test.item is not None, "what is not collected is not run"
         name, begun = test.item.nodeid, time.process_time()
         passed = answer["outcomes"][name] = self._passes(test.item, following, test)
         answer["costs"][test.wanted] = max(answer["costs"].get(test.wanted, 0.0), time.process_time() - begun)
         if not passed and not answer["test"]:
             answer.update(test=name, error_type=self._error[0], message=self._error[1])
+        return bool(passed)
 
     def _passes(self, item: pytest.Item, following: pytest.Item | None, test: Chosen) -> bool:
         """Run one test. One that only stands under a name which was asked for may be skipped."""

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from .children import Line, Message, in_child, told
+from .children import BLANK, Child, Line, Message, in_child, told
 from .codeswap import Loaded, Recorder, Swap, Unswappable
 from .compare import observe
 from .sources import Source
+from .state import State, Unwatchable
+from .together import Board, Plan, brief, roots, swap, try_together
 from .trial import Trial
 
 
@@ -27,6 +29,8 @@ class Collecting:
         self._recorder = Recorder()
         self._loaded: dict[str, Loaded] = {}
         self._sources: dict[str, Source] = {}
+        self._asked: tuple[list[str], list[str]] = ([], [])
+        self._state: State | None = None
 
     def start(self) -> None:
         """Watch from here on. Nothing of the project may have been imported yet."""
@@ -49,6 +53,8 @@ class Collecting:
 
     def _answer(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
         """Try an edit in a fork; `how` is empty when it cannot be swapped in."""
+        if request["sources"]:
+            return self._together(request, session, trial)
         try:
             swaps = self._swaps(request)
         except Unswappable as reason:
@@ -57,14 +63,50 @@ class Collecting:
         def body() -> Message:
             self._line.close()
             before = [Swap(function, function.__code__) for function, _ in swaps]
-            _swap(swaps)
+            swap(swaps)
             if request["observe"]:
-                return observe(session, request, lambda: trial.run(session, request), lambda: _swap(before))
+                return observe(session, request, lambda: trial.run(session, request), lambda: swap(before))
             return trial.run(session, request)
 
         trial.choose(session, request)
         _forget_output()
         return told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+
+    def _together(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
+        """Try several edits in one fork; `briefs` tells of the first ones."""
+        state = self._watched(session, trial, request)
+        if state is None:
+            return dict(told(Child(None, "died", 0.0), "swap", request), briefs=[])
+        plans = [self._plan(dict(request, source=source)) for source in request["sources"]]
+        board = Board()
+
+        def body() -> Message:
+            self._line.close()
+            path = Path(self._root, request["path"])
+            try_together(plans, path, lambda: brief(session, request, trial), state, board)
+            return dict(BLANK)
+
+        _forget_output()
+        answer = told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+        return dict(answer, briefs=board.read())
+
+    def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> State | None:
+        """What nothing may change that is tried with others; None where that cannot be told."""
+        asked = (request["failing"], request["covering"])
+        if asked != self._asked:
+            self._asked = asked
+            try:
+                self._state = State(self._root, roots(trial, session, request))
+            except Unwatchable:
+                self._state = None
+            gc.freeze()
+        return self._state
+
+    def _plan(self, request: Message) -> Plan:
+        try:
+            return Plan(request["source"], self._swaps(request))
+        except Unswappable:
+            return Plan(request["source"], None)
 
     def _swaps(self, request: Message) -> list[Swap]:
         path = str(Path(self._root, request["path"]).resolve())
@@ -73,11 +115,6 @@ class Collecting:
         if path not in self._sources:
             self._sources[path] = Source(path, request["original"], self._loaded[path])
         return self._sources[path].swaps(request["source"])
-
-
-def _swap(swaps: list[Swap]) -> None:
-    for function, code in swaps:
-        function.__code__ = code
 
 
 def _unfit(session: pytest.Session, trial: Trial, whole: bool) -> str:

@@ -14,7 +14,7 @@ from workers.repair.candidates import Candidate, Verdict
 from workers.repair.judges import TIMEOUT, Judge, Judged
 from workers.repair.ladder import Step
 from workers.repair.panel import Panel
-from workers.repair.screen import AHEAD, Screen
+from workers.repair.screen import AHEAD, TOGETHER, Screen
 
 BASELINE = Baseline(covering=(), cpu=(0.1, 0.1), each=(0.1,), wall=0.1, fresh=False, runs=3)
 
@@ -39,6 +39,7 @@ class Fake(Judge):
         self.note = ""
         self.closed = False
         self._first = first
+        self._several = False
 
     def open(self) -> Baseline | None:
         return BASELINE
@@ -48,6 +49,10 @@ class Fake(Judge):
 
     def close(self) -> None:
         self.closed = True
+
+    @property
+    def takes_several(self) -> bool:
+        return self._several
 
     def judge(self, step: Step) -> Judged:
         self._first(step)
@@ -112,7 +117,7 @@ def test_what_is_taken_does_not_depend_on_the_judges(
 
     screen, _ = opened(judges)
     at_verdict = [len(taken) for _ in screen.verdicts(source(), deadline=never)]
-    assert at_verdict == [min(AHEAD + number, 3 * AHEAD) for number in range(3 * AHEAD)]
+    assert at_verdict == [min(AHEAD + number // TOGETHER * TOGETHER, 3 * AHEAD) for number in range(3 * AHEAD)]
 
 
 def test_what_was_too_slow_gets_its_verdict_later(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
@@ -154,7 +159,7 @@ def test_judges_join_only_when_there_is_much_to_do() -> None:
     panel.open()
     counts = []
     for _ in range(5):
-        panel.submit(Step(candidate=candidate("a"), rung=0)).result()
+        panel.submit([Step(candidate=candidate("a"), rung=0)])[0].result()
         counts.append(panel.size)
     panel.close()
     assert counts == [1, 1, 2, 2, 3]
@@ -171,8 +176,8 @@ def test_the_judge_that_is_lent_is_the_first() -> None:
     ticks = count()
     panel = Panel(another, 3, clock=lambda: float(next(ticks)))
     panel.open()
-    for judging in [panel.submit(Step(candidate=candidate("a"), rung=0)) for _ in range(20)]:
-        judging.result()
+    for judging in [panel.submit([Step(candidate=candidate("a"), rung=0)]) for _ in range(20)]:
+        judging[0].result()
     for _ in range(3):
         with panel.lent() as judge:
             assert judge is made[0]
