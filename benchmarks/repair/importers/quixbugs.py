@@ -25,7 +25,22 @@ from node import Node
 from python_programs.{name} import {name} as repaired
 
 R = random.Random({name!r})
-CALLS = [INPUTS[{name!r}](R, Node) for _ in range(400)]
+
+
+def promised(call):
+    # Some calls are beyond what the correct program promises to handle.
+    try:
+        plain(right(*copy.deepcopy(call)))
+    except Exception:
+        return False
+    return True
+
+
+CALLS = [call for call in (INPUTS[{name!r}](R, Node) for _ in range(400)) if promised(call)]
+
+
+def test_there_is_something_to_judge_by():
+    assert len(CALLS) >= 100
 
 
 @pytest.mark.parametrize("call", range(len(CALLS)))
@@ -72,7 +87,7 @@ def _held_out(clone: Path, name: str) -> dict[str, str]:
 
 
 def _first(source: str, name: str) -> str:
-    """The program up to its first definition: what follows are other ways to write it, some of which are not."""
+    """The program with its first definition only: those that follow are other ways to write it, some of which are not."""
     body = ast.parse(source).body
-    end = next(n for n, node in enumerate(body) if isinstance(node, ast.FunctionDef) and node.name == name)
-    return ast.unparse(ast.Module(body=body[: end + 1], type_ignores=[]))
+    same = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return ast.unparse(ast.Module(body=[node for node in body if node not in same[1:]], type_ignores=[]))

@@ -88,7 +88,8 @@ def _connected(r: random.Random, _node: Value) -> tuple[Value, ...]:
 
 def _rooted(r: random.Random, _node: Value) -> tuple[Value, ...]:
     names = string.ascii_uppercase[: r.randint(2, 6)]
-    return names[0], {(names[a], names[b]): weight for (a, b), weight in _edges(r, len(names), -3).items()}
+    edges = {(r.randrange(late), late): r.randint(-3, 9) for late in range(1, len(names))} | _edges(r, len(names), -3)
+    return names[0], {(names[a], names[b]): weight for (a, b), weight in edges.items()}
 
 
 def _infix(r: random.Random, _node: Value) -> tuple[Value, ...]:
@@ -126,8 +127,8 @@ def _nearly_sorted(r: random.Random, _node: Value) -> tuple[Value, ...]:
 
 
 def _text(r: random.Random, _node: Value) -> tuple[Value, ...]:
-    words = [_word(r, 9, string.ascii_lowercase) or "a" for _ in range(r.randint(0, 12))]
-    return " ".join(words), r.randint(3, 20)
+    words = [_word(r, 5, string.ascii_lowercase) or "a" for _ in range(r.randint(0, 16))]
+    return " ".join(words), r.randint(8, 20)  # a word that fills a line keeps the correct program from ever ending
 
 
 def _rows(r: random.Random, _node: Value) -> tuple[Value, ...]:
