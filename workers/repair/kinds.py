@@ -7,6 +7,7 @@ A light, flow-insensitive inference: enough to leave out edits that could only r
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import lru_cache
 
 from workers.repair.examples import Examples
@@ -46,8 +47,9 @@ _PASSES = 3
 class Kinds:
     """The kinds of a function's names, and of expressions over them."""
 
-    def __init__(self, function: FunctionNode | None, examples: Examples) -> None:
-        self.names: dict[str, str] = {}
+    def __init__(self, function: FunctionNode | None, examples: Examples, outer: Mapping[str, str]) -> None:
+        """`outer` are the kinds of names that functions around this one bind."""
+        self.names = dict(outer)
         if function is not None:
             self._parameters(function, examples)
             nodes = list(own_nodes(function))

@@ -86,8 +86,12 @@ class SourceModule:
 
     def function_at(self, line: int) -> FunctionNode | None:
         """The innermost function around a line."""
+        return next(iter(self.functions_at(line)), None)
+
+    def functions_at(self, line: int) -> tuple[FunctionNode, ...]:
+        """The functions around a line, innermost first."""
         around = [node for node in self._functions if _first_line(node) <= line <= (node.end_lineno or node.lineno)]
-        return max(around, key=lambda node: node.lineno, default=None)
+        return tuple(sorted(around, key=lambda node: -node.lineno))
 
     @cached_property
     def _functions(self) -> list[FunctionNode]:
@@ -181,11 +185,13 @@ class Region:
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
         self._parents = wrapper.resolve(ParentNodeProvider)
 
-    def kinds(self, function: FunctionNode | None, examples: Examples) -> Kinds:
-        """What kinds of values a function's names hold; asked once for each."""
-        if function not in self._kinds:
-            self._kinds[function] = Kinds(function, examples)
-        return self._kinds[function]
+    def kinds(self, functions: tuple[FunctionNode | None, ...], examples: Examples) -> Kinds:
+        """What kinds of values the names of a function, and of those around it, hold; asked once for each."""
+        innermost, *around = functions
+        if innermost not in self._kinds:
+            outer = self.kinds(tuple(around), Examples()).names if around else {}
+            self._kinds[innermost] = Kinds(innermost, examples, outer)
+        return self._kinds[innermost]
 
     @property
     def faithful(self) -> bool:

@@ -109,7 +109,8 @@ def bound_before(function: FunctionNode, line: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n.id for n in stores if n.lineno <= line and id(n) not in inner))
 
 
-def _parameters(node: FunctionNode) -> list[str]:
+def parameters(node: FunctionNode) -> list[str]:
+    """The names of a function's parameters, `*args` and `**kwargs` left out."""
     a = node.args
     return [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
 
@@ -119,7 +120,7 @@ def _is_static(node: FunctionNode) -> bool:
 
 
 def _function(node: FunctionNode, prefix: str, owner: str) -> FunctionScope:
-    names = _parameters(node)
+    names = parameters(node)
     receiver = names[0] if owner and names and not _is_static(node) else ""
     extra = [arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
     shown = tuple(name for name in names if name != receiver)

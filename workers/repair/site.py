@@ -18,7 +18,7 @@ from workers.repair.kinds import Kinds
 from workers.repair.precedence import precedence, wrapped
 from workers.repair.project import Project
 from workers.repair.region import Region, Splice, Unit
-from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, bound_before
+from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, bound_before, parameters
 
 Option = TypeVar("Option")
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -160,7 +160,7 @@ class Site:
     @cached_property
     def kinds(self) -> Kinds:
         """What kinds of values the function's names hold, as far as can be told."""
-        return self.region.kinds(self._function_node, self.examples)
+        return self.region.kinds((self._function_node, *self._enclosing), self.examples)
 
     def kind(self, code: str) -> str:
         """The kind of an expression's text, "" when nothing is known."""
@@ -168,12 +168,20 @@ class Site:
 
     @cached_property
     def live(self) -> tuple[str, ...]:
-        """Parameters and locals that may be bound when the statement runs: the last bound first."""
+        """Parameters and locals that may be bound when the statement runs, the last bound first; then those of functions around."""
         scope, node = self.function, self._function_node
         if scope is None or node is None:
             return ()
         bound = bound_before(node, self.unit.last_line)
-        return tuple(dict.fromkeys((*reversed(bound), *scope.parameters)))
+        outer = [
+            name for around in self._enclosing for name in (*bound_before(around, node.lineno), *parameters(around))
+        ]
+        return tuple(dict.fromkeys((*reversed(bound), *scope.parameters, *outer)))
+
+    @cached_property
+    def _enclosing(self) -> tuple[FunctionNode, ...]:
+        """The functions around the innermost one, innermost first: what they bind can be read here."""
+        return self.region.module.functions_at(self.unit.first_line)[1:]
 
     @cached_property
     def indent(self) -> str:

@@ -38,6 +38,9 @@ def used_values(site: Site) -> tuple[str, ...]:
     return tuple(name for name in names if name != receiver and name.partition(".")[0] in known)
 
 
+_LITERALS = frozenset({"True", "False", "0", "-1", "1", "[]", "{}", "()", '""', "''", "set()", "0.0"})
+
+
 def exits(site: Site) -> tuple[str, ...]:
     """Statements that leave early, in the order of what this function does elsewhere."""
     loop = ("continue", "break") if site.in_loop else ()
@@ -47,8 +50,21 @@ def exits(site: Site) -> tuple[str, ...]:
     short = dict.fromkeys(
         f"return {site.code(v)}" for v in returns if not isinstance(v, cst.Call) and len(site.code(v)) < 24
     )
+    # What a function returns at its end, where nothing was found, is what it returns for nothing.
+    fixed = [code for code in reversed(short) if code.removeprefix("return ") in _LITERALS]
     usual = dict.fromkeys(
-        ("return None", *loop, *short, "return []", "return False", "return 0", 'return ""', "return {}", "return True")
+        (
+            *fixed[:1],
+            "return None",
+            *loop,
+            *short,
+            "return []",
+            "return False",
+            "return 0",
+            'return ""',
+            "return {}",
+            "return True",
+        )
     )
     return tuple("return" if code == "return None" and not returns else code for code in usual)
 

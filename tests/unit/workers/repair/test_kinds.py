@@ -27,7 +27,7 @@ def f(rows: list[int], text: str, table: "dict[str, int]", other, flag=False):
 def kinds(tests: str = "") -> Kinds:
     tree = ast.parse(SOURCE).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    return Kinds(tree, examples_of("f", "", {"test_f.py": tests}))
+    return Kinds(tree, examples_of("f", "", {"test_f.py": tests}), {})
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,11 @@ def test_text_is_made_of_text() -> None:
     assert (element("text"), element("sequence number"), element("number")) == ("text", "number", "")
     assert comparable("number", "")
     assert not comparable("number", "text")
+
+
+def test_names_of_a_function_around_keep_their_kind() -> None:
+    """What an inner function binds itself is its own; the rest is what the outer one made it."""
+    inner = ast.parse("def g(a):\n    b = 1\n    return seen, a, b\n").body[0]
+    assert isinstance(inner, ast.FunctionDef)
+    kinds = Kinds(inner, examples_of("g", "", {}), {"seen": "set"})
+    assert (kinds.of_code("seen"), kinds.of_code("b")) == ("set", "number")
