@@ -7,7 +7,6 @@ Runs inside the sandbox, in the project's own interpreter: Python 3.8+, the stan
 
 from __future__ import annotations
 
-import asyncio
 import doctest
 import hashlib
 import inspect
@@ -182,6 +181,8 @@ def _told(each: Input, text: str, ended: Ended) -> Message:
 def _finished(value: object) -> object:
     """What is awaited has to be run; an iterator becomes the list of what it yields, to be looked at twice."""
     if inspect.iscoroutine(value):
+        import asyncio  # every fork would pay for it
+
         return asyncio.new_event_loop().run_until_complete(value)
     if inspect.isgenerator(value):
         return [part for part, _ in zip(value, range(500))]  # noqa: B905 - the shorter one ends it

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pytest
 
-from .children import BLANK, Child, Fork, Line, Message, fork, told
+from .children import BLANK, Child, Fork, Line, Message, decoded, fork, told
 from .compare import observe
 from .sources import put
 from .trial import Trial
@@ -77,10 +77,11 @@ class Gate:
             return
         warm.wait_until_collected(float(self._opening["wall"]))
         self._host.write({"ready": True, "unfit": warm.unfit})
-        for request in iter(self._host.read, None):
+        for text in iter(self._host.receive, None):
+            request = decoded(text)
             edit = Edit(self._opening["root"], request)
             edit.make()
-            answer = warm.ask(edit.request) or edit.refused()
+            answer = warm.ask(edit.request, text) or edit.refused()
             if answer is None:
                 side = fork(request["cpu"][1])
                 if not side.pid:

@@ -167,14 +167,16 @@ class Warm:
         message = self._line.read()
         self.unfit = "pytest died while collecting the tests" if message is None else str(message["unfit"])
 
-    def ask(self, request: Message) -> Message | None:
-        """The answer; None when a fresh import is wanted or needed, or when the process is gone."""
+    def ask(self, request: Message, text: bytes) -> Message | None:
+        """The answer to a request that came as `text`; None when a fresh import is wanted or needed, or when the process is gone."""
         if request["fresh"] or self.unfit:
             return None
-        shown = dict(request, original="") if request["path"] in self._shown else request
-        self._shown.add(request["path"])
         try:
-            self._line.write(shown)
+            if request["path"] in self._shown:
+                self._line.send(text)
+            else:
+                self._line.write(request)
+                self._shown.add(request["path"])
             message = self._line.read()
         except BrokenPipeError:
             message = None
