@@ -29,6 +29,9 @@ from spans import widest
 
 def test_widest():
     assert widest([(0, 3), (1, 2), (5, 9)]) == 4
+    assert widest([(2, 9), (3, 4)]) == 7
+    assert widest([(0, 1), (2, 5), (7, 8)]) == 3
+    assert widest([(10, 12), (0, 1)]) == 2
 
 
 def test_none():
@@ -39,7 +42,7 @@ from spans import widest
 
 
 def test_last():
-    assert widest([(0, 1), (2, 9), (3, 4)]) == 7
+    assert widest([(0, 1), (20, 29), (3, 4)]) == 9
 """
 HOPELESS = "from spans import widest\n\n\ndef test_hopeless():\n    assert widest([]) is TESTS\n"
 
@@ -91,7 +94,7 @@ def test_cases_are_repaired_judged_and_kept(cases: Path, tmp_path: Path) -> None
     assert (results["seed"], results["jobs"]) == (7, 2)
     hopeless, spans = results["cases"]
     assert (spans["id"], spans["plausible"], spans["correct"]) == ("spans", True, True)
-    assert "end - start > best" in spans["patch"]
+    assert spans["patch"].startswith("diff --git a/spans.py b/spans.py")
     assert spans["labels"] == {"kind": "comparison"}
     assert 0 < spans["candidates_to_first"] <= spans["candidates"]
     assert (hopeless["plausible"], hopeless["correct"], hopeless["patch"]) == (False, None, "")
