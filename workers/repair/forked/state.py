@@ -12,10 +12,10 @@ import threading
 import unittest
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from operator import is_
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, List, Tuple  # noqa: UP035 - a subscripted type at run time needs 3.9
+from typing import Any, Callable, List, Tuple  # noqa: UP035 - a subscripted type at run time needs 3.9
 
 MOST_PARTS = 20_000
 """More than that costs more to watch than a fork does."""

@@ -22,7 +22,6 @@ from .state import State
 from .trial import Trial
 
 BOARD_BYTES = 1 << 18
-LONGEST_MESSAGE = 300
 
 Brief = Dict[str, Any]  # noqa: UP006 - the same
 """What is told of an edit: {error_type, message}; nothing, when it needs a fork of its own."""
@@ -89,7 +88,7 @@ def brief(session: pytest.Session, request: Message, trial: Trial) -> Brief | No
     torn_down = not lean.phase(session.items[0], lambda: _tear_down(session))
     if any(answer["outcomes"].values()) or not answer["test"] or not torn_down:
         return None
-    return {"error_type": answer["error_type"], "message": answer["message"][:LONGEST_MESSAGE]}
+    return {"error_type": answer["error_type"], "message": answer["message"]}
 
 
 def _tear_down(session: Any) -> None:  # noqa: ANN401 - what stands is known to pytest alone
