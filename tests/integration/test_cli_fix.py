@@ -161,7 +161,7 @@ def test_a_seed_repeats_a_run(shop: Path, tmp_path: Path) -> None:
     assert (first["attempts"], first["patch"]) == (second["attempts"], second["patch"])
 
 
-@pytest.mark.xfail(reason="a fix is remembered under whichever template made it first, and replayed by that one alone")
+@pytest.mark.xfail(reason="a remembered edit is recalled, but replay proposes nothing: the cause is not known yet")
 def test_memory_shortens_the_next_repair(home: Path, shop: Path, tmp_path: Path) -> None:
     """A second bug of the same kind, in another project, is fixed by replaying what fixed the first: with fewer candidates."""
     tickets = written(tmp_path / "tickets", TICKETS)

@@ -225,7 +225,7 @@ This makes the failing tests pass; the branch is a fork's, so please apply it th
     assert town.fixes() == []
 
 
-@pytest.mark.xfail(reason="a fix is remembered under whichever template made it first, and replayed by that one alone")
+@pytest.mark.xfail(reason="a remembered edit is recalled, but replay proposes nothing: the cause is not known yet")
 def test_second_bug_of_a_kind(town: Town) -> None:
     """What was proven before is tried first: a second bug of the kind takes fewer candidates."""
     first = town.issue("The last of it cannot be taken", BUG)
