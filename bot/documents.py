@@ -70,6 +70,7 @@ def _attempt(attempt: Attempt) -> Json:
         "strategy": attempt.strategy,
         "probability": attempt.probability,
         "candidates": attempt.candidates,
+        "rivals": attempt.rivals,
         "outcome": attempt.outcome,
         "reflection": attempt.reflection,
     }

@@ -338,13 +338,17 @@ class EditShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One strategy's try at a failure."""
+    """One strategy's try at a failure.
+
+    `candidates` were tried to find an edit, `rivals` beyond them to tell whether it is the only one.
+    """
 
     decision_id: str
     strategy: str
     probability: float
     candidates: int
     outcome: AttemptOutcome
+    rivals: int = 0
     reflection: str = ""
     patch: str = ""
     shape: EditShape | None = None

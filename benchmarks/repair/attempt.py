@@ -91,7 +91,7 @@ def _result(case: Case, repaired: Repaired | None, correct: bool | None, problem
         error_type=repaired.failure.error_type if repaired and repaired.failure else "",
         strategy=proven.strategy if proven else "",
         template=proven.shape.template if proven and proven.shape else "",
-        candidates=repaired.candidates if repaired else 0,
+        candidates=sum(each.candidates + each.rivals for each in repaired.attempts) if repaired else 0,
         candidates_to_first=first.candidates if first else None,
         seconds=round(repaired.seconds, 2) if repaired else 0.0,
         seconds_to_first=round(first.seconds, 2) if first else None,

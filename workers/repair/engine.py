@@ -40,6 +40,7 @@ class AttemptResult:
 
     outcome: AttemptOutcome
     candidates: int
+    rivals: int
     test_runs: int
     reflection: str
     fixed: int
@@ -145,7 +146,7 @@ class Workbench:
         clock = Clock(deadline)
         tally = Tally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
-        verdicts = self._told(self._screen.verdicts(stream, deadline=clock), stream)
+        verdicts = self._told(self._screened(stream, clock), stream)
         proofs = self._prover.begin(seed)
         for verdict in verdicts:
             tally.add(verdict)
@@ -163,6 +164,12 @@ class Workbench:
         known = identity in self._proposed
         self._proposed.add(identity)
         return not known
+
+    def _screened(self, stream: Stream, clock: Clock) -> Iterator[Verdict]:
+        """Verdicts on all that is in the stream: a screen reads ahead, so that more may be put there after its end."""
+        assert self._screen is not None
+        while stream.left and not clock():
+            yield from self._screen.verdicts(stream, deadline=clock)
 
     def _told(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.
@@ -204,6 +211,7 @@ class Workbench:
         return AttemptResult(
             outcome=outcome,
             candidates=tally.candidates,
+            rivals=tally.rivals,
             test_runs=runs,
             reflection=reflection(facts(tally, proofs, strategies, outcome)),
             fixed=tally.nearest.passed if tally.nearest else 0,
@@ -227,6 +235,11 @@ class Stream:
     def put_first(self, candidates: Iterator[Candidate]) -> None:
         """Have these read next."""
         self._sources.append(candidates)
+
+    @property
+    def left(self) -> bool:
+        """Whether something may be left to read."""
+        return bool(self._sources)
 
     def __iter__(self) -> Iterator[Candidate]:
         while self._sources:
@@ -254,7 +267,7 @@ def facts(tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: At
         strategies=strategies,
         outcome=outcome,
         failure=tally.failure,
-        candidates=tally.candidates,
+        candidates=tally.candidates + tally.rivals,
         plausible=tally.plausible,
         nearest=shown.template if shown else "",
         path=shown.path if shown else "",

@@ -255,6 +255,7 @@ def _attempt(decision: Decision, result: AttemptResult) -> Attempt:
         strategy=decision.chosen,
         probability=decision.probability,
         candidates=result.candidates,
+        rivals=result.rivals,
         outcome=result.outcome,
         reflection=result.reflection,
         patch=result.patch,

@@ -53,11 +53,13 @@ class First:
 class Tally:
     """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
 
-    `tried` counts those up to the first plausible one, by template.
+    `tried` counts those up to the first plausible one, by template. `rivals`, screened to tell whether a plausible one
+    is the only one, are not among the `candidates`.
     """
 
     failure: Failure
     candidates: int = 0
+    rivals: int = 0
     plausible: int = 0
     first: First | None = None
     nearest: Verdict | None = None
@@ -67,9 +69,17 @@ class Tally:
         """Take a verdict into account; of equals the first one, which was the likeliest, stays nearest."""
         self.candidates += 1
         self.tried[verdict.candidate.template] += self.first is None
-        self.plausible += verdict.plausible
+        self._judge(verdict)
         if verdict.plausible and self.first is None:
             self.first = First(candidates=self.candidates, at=time.monotonic())
+
+    def add_rival(self, verdict: Verdict) -> None:
+        """Take a verdict into account on one of the others."""
+        self.rivals += 1
+        self._judge(verdict)
+
+    def _judge(self, verdict: Verdict) -> None:
+        self.plausible += verdict.plausible
         if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
             self.nearest = verdict
 
@@ -110,15 +120,14 @@ class Shortlist:
 def shortlist(first: Candidate, verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Shortlist:
     """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
     found = [first]
-    screened = 0
+    before = tally.rivals
     for verdict in islice(verdicts, RIVALS):
-        screened += 1
-        tally.add(verdict)
+        tally.add_rival(verdict)
         if verdict.plausible:
             found.append(verdict.candidate)
         if clock() or len(found) == MOST_PLAUSIBLE:
             break
-    return Shortlist(candidates=tuple(found), thorough=screened >= THOROUGH or not clock.rang)
+    return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not clock.rang)
 
 
 def changed_characters(before: str, after: str) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from workers.repair.shapes import holes, is_telling, shape_of
+from workers.repair.shapes import is_telling, shape_of
 
 
 def test_names_become_holes_and_known_names_stay() -> None:
     """Variables are numbered by first appearance; keywords, builtins and builtin methods keep their meaning."""
-    assert holes("if len(rows) > limit: rows.append(row)", {}) == "if len ( $0 ) > $1 : $0 . append ( $2 )"
+    assert alone("if len(rows) > limit: rows.append(row)") == "if len ( $0 ) > $1 : $0 . append ( $2 )"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_names_become_holes_and_known_names_stay() -> None:
 )
 def test_constants_keep_what_is_telling(text: str, expected: str) -> None:
     """Small numbers and empty strings stay; other constants are holes; comments and spacing go."""
-    assert holes(text, {}) == expected
+    assert alone(text) == expected
 
 
 def test_equal_edits_elsewhere_have_equal_shapes() -> None:
@@ -34,6 +34,25 @@ def test_equal_edits_elsewhere_have_equal_shapes() -> None:
     one = shape_of("comparison_operator", "age<limit", "age <= limit")
     other = shape_of("comparison_operator", "x < y", "x<=y")
     assert one == other
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("self.count() < self.limit", "self.count() <= self.limit"),
+        ("ages[0] < limits.of(b)", "ages[0] <= limits.of(b)"),
+        ("f(g(x)) < (y)", "f(g(x)) <= (y)"),
+    ],
+)
+def test_an_operand_that_stays_is_one_hole(before: str, after: str) -> None:
+    """What is compared, an attribute, an item or what a call gives, is no part of the edit."""
+    assert shape_of("t", before, after).before in {"$0 < $1", "$0 < ( $1 )"}
+
+
+def test_an_operand_that_changes_is_told_as_far_as_it_does() -> None:
+    """The part of a chain that stays is a hole, what is done with it is kept."""
+    made = shape_of("t", "self.rows.append(x[0])", "self.rows.extend(x[0])")
+    assert (made.before, made.after) == ("$0 . append ( $1 )", "$0 . extend ( $1 )")
 
 
 def test_which_name_goes_where_matters() -> None:
@@ -77,3 +96,8 @@ def test_a_change_of_operator_builtin_literal_or_structure_is_telling(before: st
 def test_one_name_for_another_is_not_telling(before: str, after: str) -> None:
     """Holes for holes fit everywhere: the shape would be replayed at every name in scope."""
     assert not is_telling(shape_of("t", before, after))
+
+
+def alone(text: str) -> str:
+    """The shape of `text` where nothing of it stays."""
+    return shape_of("t", text, "").before

@@ -49,7 +49,7 @@ def test_a_plausible_candidate_comes_with_its_rivals() -> None:
     found, tally = listed([*verdicts, verdict("three", plausible=True)], Clock(math.inf))
     assert [c.source for c in found.candidates] == ["one", "two"]
     assert found.thorough
-    assert (tally.candidates, tally.plausible) == (RIVALS, 1)
+    assert (tally.candidates, tally.rivals, tally.plausible) == (0, RIVALS, 1)
 
 
 def test_the_search_for_rivals_ends_when_there_are_many() -> None:
