@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from workers.repair.candidates import Candidate
 
 RUNGS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
-"""Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited."""
+"""Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited, as long as that adds
+no more to the first than the least does: of what takes half a second unedited there is no waiting for thirty times that."""
 
 PLACES = (0, 8, 2)
 """So many candidates may come to each rung from below. Most that time out never end, and the first were the likeliest."""
@@ -21,7 +22,7 @@ PATIENCE = 20
 def cap(rung: int, usual: float) -> float:
     """Processor seconds for one try of a test, or of all of them, when that usually costs `usual`."""
     least, times = RUNGS[rung]
-    return max(least, times * usual)
+    return max(least, min(times * usual, least + RUNGS[0][1] * usual))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

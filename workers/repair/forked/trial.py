@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,8 +16,8 @@ from .children import BLANK, Allowance, Message
 FIRST_FAILING = 5
 """So many failing tests are all run, however they end: how far an edit gets is worth knowing."""
 
-ENOUGH_SECONDS = 0.1
-"""But no more once they have computed for so long."""
+ENOUGH_SECONDS = 2.0
+"""But no more than may compute for so long together. By what they may, not what they do: verdicts are to be repeatable."""
 
 
 class Chosen(NamedTuple):
@@ -105,25 +106,20 @@ class Trial:
         if not chosen or any(test.item is None for test in chosen):
             return dict(BLANK, message=self.trouble("a test is no longer collected"))
         answer = dict(BLANK, outcomes={}, costs={})
-        allowance, begun = Allowance(request["each"]), time.process_time()
+        allowance, enough = Allowance(request["each"]), _enough(failing, request["each"])
         for position, test in enumerate(chosen):
             following = chosen[position + 1].item if position + 1 < len(chosen) else None
             allowance.begin(test.place)
             passed = self._take(answer, test, following)
             if hasty and passed:
                 break
-            if answer["test"] and not request["whole"] and self._is_enough(position + 1, len(failing), begun):
+            if answer["test"] and not request["whole"] and position + 1 >= enough:
                 break
         allowance.end()
         done = bool(failing) and all(
             test.item is not None and answer["outcomes"].get(test.item.nodeid) for test in chosen
         )
         return dict(answer, passed=_count_passed(failing, answer["outcomes"]), done=done)
-
-    @staticmethod
-    def _is_enough(ran: int, failing: int, begun: float) -> bool:
-        """Whether it is known well enough how far an edit gets that does not do."""
-        return ran >= min(FIRST_FAILING, failing) or time.process_time() - begun > ENOUGH_SECONDS
 
     def _take(self, answer: Message, test: Chosen, following: pytest.Item | None) -> bool:
         """Run one test and add what came of it to the answer; whether it passed."""
@@ -169,6 +165,12 @@ def _chosen(session: pytest.Session, wanted: list[str], enough: bool) -> list[Ch
         for place, test in enumerate(wanted)
         for item in under.get(test, [None])
     ]
+
+
+def _enough(failing: list[Chosen], each: list[float]) -> int:
+    """How many tests tell well enough how far an edit gets that does not do; the quickest are the first."""
+    limits = [each[test.place] if each else 0.0 for test in failing[:FIRST_FAILING]]
+    return sum(spent <= ENOUGH_SECONDS for spent in accumulate(limits))
 
 
 def _count_passed(failing: list[Chosen], outcomes: dict[str, bool]) -> int:

@@ -90,3 +90,9 @@ def test_a_cap_is_a_floor_or_a_multiple() -> None:
     assert cap(0, 0.0) == least
     assert cap(0, 100.0) == 100 * times
     assert cap(0, 0.01) < cap(1, 0.01) < cap(2, 0.01)
+
+
+def test_a_slow_test_climbs_in_small_steps() -> None:
+    """Above the first rung no more than the least is added to what a slow test may take."""
+    first, slow = cap(0, 3.0), [cap(rung, 3.0) for rung in range(len(RUNGS))]
+    assert slow == [first, *(first + least for least, _ in RUNGS[1:])]
