@@ -92,6 +92,7 @@ def _proof(proof: Proof) -> Json:
         "confidence": proof.confidence,
         "doubt": proof.doubt,
         "asked": proof.asked,
+        "undecided": proof.undecided,
         "plausible": proof.plausible,
         "alike": proof.alike,
         "clusters": proof.clusters,

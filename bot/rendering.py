@@ -9,7 +9,7 @@ from rich.table import Table
 
 from bot.local import LocalReview
 from memory.model import Proof
-from workers import comments
+from workers.comments import repairs
 from workers.repair.episode import Repaired, RepairStatus
 
 
@@ -76,10 +76,10 @@ def _proof(proof: Proof) -> str:
 
 def _confidence(proof: Proof, out: Console) -> None:
     """What other changes say of this one; a disputed one ends with the question, and with the other change."""
-    if said := comments.confidence(proof):
+    if said := repairs.confidence(proof):
         out.print(f"confidence: {escape(said)}")
     if proof.telling is not None:
-        out.print(escape(comments.asked_result(proof)))
+        out.print(escape(repairs.asked_result(proof)))
         out.print(Syntax(proof.telling.patch, "diff", background_color="default"))
 
 

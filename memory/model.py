@@ -256,6 +256,10 @@ class SuiteCount:
     collected: int
 
 
+MAJORITY = 0.5
+"""The share of the weight of all plausible changes from which on one of them is proposed."""
+
+
 class Confidence(StrEnum):
     """What other changes that pass the same tests say of a proven one.
 
@@ -300,7 +304,8 @@ class Proof:
     `suite` is the last run of the whole suite (or, for a suggestion, of the covering tests) with the change in place,
     `before` the same run without it, `repeats` how often it was run with the change.
     `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
-    like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all; `telling` is there when these are disputed and a call shows it.
+    like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all;
+    `telling` is there when these are disputed and a call shows it.
     """
 
     failed_before: tuple[str, ...]
@@ -322,6 +327,11 @@ class Proof:
         """Whether people are asked if the change is right, rather than told that it is."""
         settled = self.confidence in (Confidence.UNIQUE, Confidence.AGREED)
         return not settled or self.doubt is not Doubt.NONE
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the change is shown and not proposed: most of the weight is with changes that behave otherwise."""
+        return self.confidence is Confidence.DISPUTED and self.share < MAJORITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,3 +50,8 @@ def _one_line(text: str) -> str:
 def _defused(found: re.Match[str]) -> str:
     """A slash acts at the start of a line, the others on what follows them."""
     return ZERO_WIDTH_SPACE + found[0] if found[0] == "/" else found[0] + ZERO_WIDTH_SPACE
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -98,6 +98,7 @@ def _result(case: Case, repaired: Repaired | None, correct: bool | None, problem
         patch=proven.patch if proven else "",
         tier=proof.confidence if proof else "",
         asked=proof.asked if proof else False,
+        undecided=proof.undecided if proof else False,
         share=proof.share if proof else 1.0,
         problem=problem or ("" if repaired is None or repaired.failure else "nothing fails before the repair"),
         labels=dict(case.labels),

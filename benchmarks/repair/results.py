@@ -18,8 +18,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One case. `correct` is None without held-out tests, or where nothing was proposed; `problem` says why it did not run.
 
     `candidates_to_first` and `seconds_to_first` lead to the first plausible candidate, the others to the returned patch.
-    `tier` is the confidence of the proof, `asked` tells that the maintainer is asked about the patch,
-    `share` how much of the weight of all plausible patches behaves as it does.
+    `tier` is the confidence of the proof, `asked` tells that the maintainer is asked about the patch, `undecided` that it
+    is shown and not proposed, `share` how much of the weight of all plausible patches behaves as it does.
     """
 
     id: str
@@ -35,6 +35,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     patch: str
     tier: str = ""
     asked: bool = False
+    undecided: bool = False
     share: float = 1.0
     problem: str = ""
     labels: dict[str, str] = msgspec.field(default_factory=dict)
@@ -103,11 +104,15 @@ def _summary(cases: Sequence[Result]) -> str:
     table.rows.append(("plausible: all tests pass", share(len(fixed), len(cases))))
     if judged:
         right = sum(bool(case.correct) for case in judged)
-        sure = [case for case in judged if not case.asked]
+        parts = {
+            "proposed": [case for case in judged if not case.undecided],
+            "proposed without a question": [case for case in judged if not case.asked],
+            "only shown, with a question": [case for case in judged if case.undecided],
+        }
+        table.rows.append(("correct: the held-out tests pass too", share(right, len(cases))))
         table.rows += [
-            ("correct: the held-out tests pass too", share(right, len(cases))),
-            ("of what was proposed and judged, correct", share(right, len(judged))),
-            ("of what was proposed without a question, correct", share(sum(bool(c.correct) for c in sure), len(sure))),
+            (f"of what was {how}, correct", share(sum(bool(case.correct) for case in part), len(part)))
+            for how, part in parts.items()
         ]
     table.rows += [
         ("seconds to the first plausible patch", median(c.seconds_to_first for c in fixed)),

@@ -20,7 +20,7 @@ from memory.explain import explain
 from memory.model import Action, Attempt, Factor, Sighting, Task
 from memory.policy import ACCEPTANCE_PRIOR, believe
 from memory.store import JobState
-from workers.comments import marked
+from workers.comments.marker import marked
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})
 LIKES, DISLIKES = "+1", "-1"

@@ -40,6 +40,20 @@ def test_wanted():
     assert [wanted("rice : 2 kg"), wanted("salt: 5 g")] == ["rice", "salt"]
 """
 
+PORTIONS = '''"""Who gets how much."""
+
+
+def portion(amount, people):
+    """What each of some people gets."""
+    return amount
+'''
+TEST_PORTIONS = """from pantry.portions import portion
+
+
+def test_portion():
+    assert portion(4, 2) == 2
+"""
+
 
 CONFIDENCE = r"(No other edit|\d+ different edits) .*"
 """What other edits say of a repair: how many there are is a matter of how long they were looked for."""
@@ -236,6 +250,15 @@ This makes the failing tests pass; the branch is a fork's, so please apply it th
 - <confidence>
 <!-- marker -->\
 """)
+    assert town.fixes() == []
+
+
+def test_tests_that_decide_nothing(town: Town) -> None:
+    """Where the edits that pass disagree and none has most of the weight, the likeliest is shown and none is proposed."""
+    town.push("main", {"pantry/portions.py": PORTIONS, "tests/test_portions.py": TEST_PORTIONS}, by=town.maya)
+    (answer,) = town.say(town.issue("Portions are too large", ""), "@apprentice fix")
+    assert "a test of what is meant would decide it" in answer
+    assert "**Which result is right?**" in answer
     assert town.fixes() == []
 
 

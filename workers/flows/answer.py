@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.explain import explain
-from workers import comments
+from workers.comments import conversation
+from workers.comments.marker import marker
 from workers.context import Context
 from workers.flows.asking import actor_of, may_command, refuse
 from workers.jobs import Answer, Job
@@ -23,7 +24,7 @@ def run(job: Answer, context: Context) -> Sequence[Job]:
     context.effects.once(
         key,
         make=lambda: _reply(job, github, text),
-        find=lambda: _find(job, github, comments.marker(key)),
+        find=lambda: _find(job, github, marker(key)),
     )
     return ()
 
@@ -31,10 +32,10 @@ def run(job: Answer, context: Context) -> Sequence[Job]:
 def _text(job: Answer, context: Context, key: str) -> str:
     bot_name = context.settings.bot_name
     if job.problem:
-        return comments.misunderstood(job.problem, job.suggestion, bot_name, key=key)
+        return conversation.misunderstood(job.problem, job.suggestion, bot_name, key=key)
     if job.command == "why":
         return _why(job, context, key)
-    return comments.help_text(bot_name, key=key)
+    return conversation.help_text(bot_name, key=key)
 
 
 def _why(job: Answer, context: Context, key: str) -> str:
@@ -42,8 +43,8 @@ def _why(job: Answer, context: Context, key: str) -> str:
     explanation = explain(context.store, context.learner, reference) if reference else None
     # A decision of another repository is none of this one's business.
     if explanation is None or explanation.repository != job.repository.full_name:
-        return comments.unknown_decision(reference, key=key)
-    return comments.why(explanation.text(), key=key)
+        return conversation.unknown_decision(reference, key=key)
+    return conversation.why(explanation.text(), key=key)
 
 
 def _latest(job: Answer, context: Context) -> str:

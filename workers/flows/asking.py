@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memory.model import Actor, Permission
-from workers import comments
+from workers.comments import conversation
+from workers.comments.marker import marker
 from workers.context import Context
 from workers.jobs import Account, Answer, Fix, Review
 from workers.ports import GitHub
@@ -21,7 +22,7 @@ def say(number: int, text: str, key: str, context: Context, github: GitHub) -> i
     return context.effects.once(
         key,
         make=lambda: github.comment(number, text),
-        find=lambda: github.find_comment(number, comments.marker(key)),
+        find=lambda: github.find_comment(number, marker(key)),
     )
 
 
@@ -29,7 +30,7 @@ def refuse(job: Fix | Review | Answer, context: Context, github: GitHub) -> None
     """Tell an outsider, once for a comment however many commands it holds: strangers cannot make us talk."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
-    say(number, comments.outsider(job.actor.login, key=key), key, context, github)
+    say(number, conversation.outsider(job.actor.login, key=key), key, context, github)
 
 
 def may_command(github: GitHub, actor: Actor) -> bool:

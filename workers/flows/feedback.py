@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.model import Decision, Post, PostKind, Signal, SignalKind
-from workers import comments
+from workers.comments import conversation
+from workers.comments.marker import marker
 from workers.context import Context
 from workers.flows.asking import actor_of, say
 from workers.jobs import Feedback, Job
@@ -100,15 +101,15 @@ def _acknowledge(
     key = f"{context.job_id}:receipt"
     if posts:
         wanted = job.kind is SignalKind.ACCEPTED
-        text = comments.receipt(heard, wanted=wanted, scope=_scope(posts, context), key=key)
+        text = conversation.receipt(heard, wanted=wanted, scope=_scope(posts, context), key=key)
     else:
-        text = comments.nothing_to_judge(key=key)
+        text = conversation.nothing_to_judge(key=key)
     kind, _, about = job.about.partition(":")
     if kind == "comment":
         context.effects.once(
             key,
             make=lambda: github.reply(job.number, int(about), text),
-            find=lambda: github.find_reply(job.number, comments.marker(key)),
+            find=lambda: github.find_reply(job.number, marker(key)),
         )
     else:
         say(job.number, text, key, context, github)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from memory.model import Attempt, Post, PostKind, Task, TaskKind
-from workers import comments
+from workers.comments import repairs
 from workers.context import Context
 from workers.errors import BadInput, CannotRun
 from workers.flows.asking import actor_of, may_command, refuse, say
@@ -120,18 +120,20 @@ def _add(tree: Path, path: str, content: bytes) -> None:
 def _publish(case: Case, repaired: Repaired, context: Context) -> None:
     match repaired.status:
         case RepairStatus.FIXED if case.forked:
-            _answer(case, comments.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
+            _answer(case, repairs.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
+        case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.undecided:
+            _answer(case, repairs.fix_undecided(_proven(repaired), key=case.key("answer")), repaired, context)
         case RepairStatus.FIXED:
             pull = _open_pull(case, repaired, context)
-            _answer(case, comments.fix_published(pull, _proven(repaired), key=case.key("answer")), repaired, context)
+            _answer(case, repairs.fix_published(pull, _proven(repaired), key=case.key("answer")), repaired, context)
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
-            text = comments.fix_not_found(
+            text = repairs.fix_not_found(
                 repaired.failure, repaired.attempts, seconds=repaired.seconds, key=case.key("answer")
             )
             _answer(case, text, repaired, context)
         case RepairStatus.NOTHING_FAILING:
-            text = comments.nothing_failing(
+            text = repairs.nothing_failing(
                 case.task.sha, repaired.tests, bot_name=context.settings.bot_name, key=case.key("answer")
             )
             _answer(case, text, repaired, context)
@@ -142,7 +144,7 @@ def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
     assert failure is not None, "what was fixed had failed"
     files = _patched(case, attempt) | case.added_tests
     path = next(iter(files))
-    message = comments.fix_commit(failure, path, case.job.issue)
+    message = repairs.fix_commit(failure, path, case.job.issue)
     commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at)
     branch = f"apprentice/fix-{case.job.issue}-{case.task.id[:8]}"
     context.progress(f"publishing {branch}")
@@ -152,8 +154,8 @@ def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
         make=lambda: case.github.open_pull(
             head=branch,
             base=case.branch,
-            title=comments.fix_title(failure, path),
-            body=comments.fix_body(
+            title=repairs.fix_title(failure, path),
+            body=repairs.fix_body(
                 failure,
                 attempt,
                 issue=case.job.issue,

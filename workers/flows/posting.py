@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
-from workers import comments
+from workers.comments import reviews
+from workers.comments.marker import marked, marker
 from workers.context import Context
 from workers.flows.rounds import Round
 from workers.ports import Annotation, InlineComment
@@ -37,7 +38,7 @@ def _post_review(
             path=each.finding.path,
             start_line=each.start_line,
             line=each.line,
-            body=comments.finding_comment(
+            body=reviews.finding_comment(
                 each.finding,
                 with_suggestion=each.with_suggestion,
                 reason=decided[each.finding.fingerprint].why,
@@ -46,7 +47,7 @@ def _post_review(
         )
         for each in plan.inline
     ]
-    body = comments.review_body(
+    body = reviews.review_body(
         sha=this.task.sha,
         inline=len(inline),
         summary=plan.summary,
@@ -61,7 +62,7 @@ def _post_review(
     return context.effects.once(
         key,
         make=lambda: this.github.create_review(this.pull.number, sha=this.task.sha, body=body, comments=inline),
-        find=lambda: this.github.find_review(this.pull.number, comments.marker(key)),
+        find=lambda: this.github.find_review(this.pull.number, marker(key)),
     )
 
 
@@ -85,7 +86,7 @@ def _remember(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], c
 def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: Context) -> None:
     """Remember which comment stands for which decision, so that what people do with it is learned from."""
     for comment in this.github.review_comments(this.pull.number, review):
-        fingerprint = comments.marked(comment.body)
+        fingerprint = marked(comment.body)
         if fingerprint in decided:
             context.store.posts.add(
                 Post(
@@ -132,8 +133,8 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Cont
             sha=this.task.sha,
             external_id=key,
             conclusion="success" if clean else "neutral",
-            title=comments.check_title(findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)),
-            summary=comments.check_summary(
+            title=reviews.check_title(findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)),
+            summary=reviews.check_summary(
                 read=reviewed.files_read,
                 coverage=reviewed.not_read,
                 repeated=len(plan.repeated),
@@ -151,7 +152,7 @@ def _annotation(finding: Finding) -> Annotation:
         path=finding.path,
         start_line=finding.line,
         end_line=finding.end_line,
-        level=comments.ANNOTATION_LEVELS[finding.severity],
-        message=comments.annotation_message(finding),
+        level=reviews.ANNOTATION_LEVELS[finding.severity],
+        message=reviews.annotation_message(finding),
         title=finding.rule,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Task, TaskKind
-from workers import comments
+from workers.comments import reviews
 from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.asking import actor_of, may_command, refuse, say
@@ -51,7 +51,7 @@ def _overtaken(job: Review, pull: PullRequest) -> bool:
 def _say_overtaken(job: Review, pull: PullRequest, github: GitHub, context: Context) -> None:
     if job.commanded and job.comment_id:
         key = f"{context.job_id}:overtaken"
-        say(job.number, comments.overtaken(closed=pull.state != "open", key=key), key, context, github)
+        say(job.number, reviews.overtaken(closed=pull.state != "open", key=key), key, context, github)
 
 
 def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> Round:

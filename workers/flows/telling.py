@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers import comments
+from workers.comments import repairs, reviews
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.flows.asking import say
@@ -28,7 +28,7 @@ def tell(job: Job, error: ApprenticeError, context: Context) -> None:
 
 def _comment(number: int, doing: str, error: ApprenticeError, context: Context, github: GitHub) -> None:
     key = f"{context.job_id}:failed"
-    say(number, comments.could_not(doing, str(error), key=key), key, context, github)
+    say(number, repairs.could_not(doing, str(error), key=key), key, context, github)
 
 
 def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub) -> None:
@@ -40,8 +40,8 @@ def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub
             sha=sha,
             external_id=key,
             conclusion="neutral",
-            title=comments.CHECK_FAILED,
-            summary=comments.could_not("review this", str(error), key=key),
+            title=reviews.CHECK_FAILED,
+            summary=repairs.could_not("review this", str(error), key=key),
             annotations=(),
         ),
         find=lambda: github.find_check(sha=sha, external_id=key),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Family, Proof, SuiteCount, Telling
-from workers.comments import asked_result, confidence, fix_body, fix_for_fork, fix_published
+from workers.comments.repairs import asked_result, confidence, fix_body, fix_for_fork, fix_published, fix_undecided
 
 COUNT = SuiteCount(passed=3, failed=0, skipped=0, collected=3)
 PROOF = Proof(
@@ -69,6 +69,16 @@ def test_what_is_settled_is_not_asked_about() -> None:
         proof = replace(PROOF, confidence=tier)
         assert not proof.asked
         assert "please" not in fix_published(2, attempt(proof), key="k")
+
+
+def test_what_most_of_the_weight_is_against_is_undecided() -> None:
+    """A disputed repair is proposed from half of the weight on; below, it is shown with the question alone."""
+    assert not replace(DISPUTED, share=0.5).undecided
+    assert not replace(DISPUTED, share=0.4, confidence=Confidence.AGREED).undecided
+    undecided = replace(DISPUTED, share=0.4)
+    assert undecided.undecided
+    assert "I propose none" in fix_undecided(attempt(undecided), key="k")
+    assert "**Which result is right?**" in fix_undecided(attempt(undecided), key="k")
 
 
 def test_a_disputed_repair_asks_which_result_is_right() -> None:

@@ -1,0 +1,128 @@
+"""What is said of a change that was reviewed: findings, the summary, the check run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memory.model import Finding, Proof, Severity
+from workers.comments.marker import marker
+from workers.markdown import counted, name, plain, words
+from workers.patches import fence
+
+SHOWN_FINDINGS = 20
+
+CHECK_FAILED = "Not reviewed"
+
+ANNOTATION_LEVELS = {
+    Severity.INFO: "notice",
+    Severity.MINOR: "warning",
+    Severity.MAJOR: "warning",
+    Severity.CRITICAL: "failure",
+}
+
+
+def finding_comment(finding: Finding, *, with_suggestion: bool, reason: str, bot_name: str) -> str:
+    """One inline comment."""
+    lines = [f"**{plain(finding.rule)}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"]
+    if with_suggestion and finding.suggestion is not None:
+        lines += ["", _suggestion(finding.suggestion.replacement), _suggestion_proof(finding.suggestion.proof)]
+    lines += [
+        "",
+        f"<sub>{plain(reason)} · `@{bot_name} why {finding.fingerprint[:12]}`</sub>",
+        marker(finding.fingerprint),
+    ]
+    return "\n".join(lines)
+
+
+def annotation_message(finding: Finding) -> str:
+    """A finding in the check run's own list."""
+    return words(finding.message)
+
+
+def _suggestion(replacement: str) -> str:
+    """The block that GitHub can commit: whole lines, and none at all where lines are to go."""
+    mark = fence(replacement)
+    end = "\n" if replacement and not replacement.endswith("\n") else ""
+    return f"{mark}suggestion\n{replacement}{end}{mark}"
+
+
+def _suggestion_proof(proof: Proof | None) -> str:
+    if proof is None:
+        return ""
+    return (
+        f"<sub>Applied and tested: {counted(proof.suite.passed, 'test')} passed before and after "
+        f"({name(proof.command)}).</sub>"
+    )
+
+
+def review_body(
+    *,
+    sha: str,
+    inline: int,
+    summary: Sequence[Finding],
+    held: int,
+    repeated: int,
+    resolved: int,
+    coverage: Mapping[str, str],
+    untested: bool,
+    bot_name: str,
+    key: str,
+) -> str:
+    """The text above a review's comments. `coverage` maps files that were not fully read to the reason."""
+    said = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
+    lines = [f"Reviewed {sha[:12]}: {said}."]
+    if summary:
+        lines += ["", "**Also seen**", "", *(_summary_line(f) for f in summary[:SHOWN_FINDINGS])]
+        if len(summary) > SHOWN_FINDINGS:
+            lines.append(f"- and {len(summary) - SHOWN_FINDINGS} more in the check run")
+    if repeated:
+        lines += ["", f"{counted(repeated, 'finding')} said in an earlier round and still there."]
+    if resolved:
+        lines += ["", f"{counted(resolved, 'earlier finding')} no longer there; the threads are closed."]
+    if held:
+        lines += ["", f"{counted(held, 'finding')} held back because the like was not wanted here before."]
+    if untested:
+        lines += [
+            "",
+            f"No test was run, because this comes from a fork; `@{bot_name} review` by a maintainer has them run.",
+        ]
+    if coverage:
+        lines += ["", "**Not read**", "", *(f"- {name(path)}: {plain(why)}" for path, why in coverage.items())]
+    lines += [
+        "",
+        f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
+        marker(key),
+    ]
+    return "\n".join(lines)
+
+
+def check_title(*, findings: int, unread: int) -> str:
+    """The check run's one line."""
+    if not findings and not unread:
+        return "Nothing found"
+    parts = [counted(findings, "finding")] if findings else []
+    parts += [f"{counted(unread, 'file')} not read"] if unread else []
+    return ", ".join(parts)
+
+
+def check_summary(*, read: int, coverage: Mapping[str, str], repeated: int, held: int, untested: bool) -> str:
+    """The check run's text: what was read and what was not."""
+    lines = [f"{counted(read, 'file')} read."]
+    if repeated:
+        lines.append(f"{counted(repeated, 'finding')} said in an earlier round, not repeated.")
+    if held:
+        lines.append(f"{counted(held, 'finding')} held back because the like was not wanted here before.")
+    if untested:
+        lines.append("No test was run, because this comes from a fork.")
+    lines += [f"- not read: {name(path)}: {plain(why)}" for path, why in coverage.items()]
+    return "\n".join(lines)
+
+
+def _summary_line(finding: Finding) -> str:
+    return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}"
+
+
+def overtaken(*, closed: bool, key: str) -> str:
+    """The answer to a command to review what is no longer there to be reviewed."""
+    why = "it is closed" if closed else "it was pushed to since you asked; ask again"
+    return f"I did not review this pull request: {why}.\n{marker(key)}"
