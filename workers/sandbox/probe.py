@@ -19,7 +19,7 @@ import os
 import platform
 import signal
 import threading
-from typing import TYPE_CHECKING, Any, Generator
+from typing import TYPE_CHECKING, Any, Callable, Generator
 
 import pytest
 
@@ -254,19 +254,21 @@ def details_of(report: pytest.TestReport) -> dict[str, object]:
 
 
 def shown(value: object) -> str:
-    """A value's repr, clipped. Foreign code runs here and may raise anything."""
-    try:
-        return repr(value)[:LONGEST_OPERAND]
-    except Exception as problem:  # noqa: BLE001 - a test's own __repr__ must not end the run
-        return f"<{type(value).__name__}: repr raised {type(problem).__name__}>"
+    """A value's repr, clipped."""
+    return rendered(repr, value)[:LONGEST_OPERAND]
 
 
 def said(error: BaseException) -> str:
-    """An exception's text, clipped; see `shown`."""
+    """An exception's text, clipped."""
+    return rendered(str, error)[:LONGEST_MESSAGE]
+
+
+def rendered(how: Callable[[object], str], value: object) -> str:
+    """What `how` makes of a value. Foreign code runs here and may raise anything."""
     try:
-        return str(error)[:LONGEST_MESSAGE]
-    except Exception as problem:  # noqa: BLE001 - a test's own __str__ must not end the run
-        return f"<str raised {type(problem).__name__}>"
+        return how(value)
+    except Exception as problem:  # noqa: BLE001 - a test's own __repr__ or __str__ must not end the run
+        return f"<{type(value).__name__}: {how.__name__} raised {type(problem).__name__}>"
 
 
 def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:

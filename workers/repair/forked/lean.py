@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from .canonical import Caught
+
 try:
     from _pytest.tmpdir import tmppath_result_key
 except ImportError:  # before 7.3 directories were kept whatever came of the test
@@ -91,13 +93,11 @@ def _prepare(item: Any) -> None:  # noqa: ANN401 - what pytest's own runner does
 
 def phase(item: pytest.Item, hook: Callable[[], object]) -> list[BaseException]:
     """The error of a phase, if any; unittest's cases keep theirs for the report."""
-    error: BaseException | None = None
-    try:
+    with Caught() as caught:
         hook()
-    except ENDS_ALL:
-        raise
-    except BaseException as raised:  # noqa: BLE001 - whatever a test raises is how it ended
-        error = raised
+    error = caught.error
+    if isinstance(error, ENDS_ALL):
+        raise error
     kept = getattr(item, "_excinfo", None)
     if kept:
         error = kept.pop(0).value

@@ -11,6 +11,7 @@ import pytest
 from _pytest.assertion import util
 
 from . import lean
+from .canonical import Caught
 from .children import BLANK, Allowance, Message
 
 FIRST_FAILING = 5
@@ -187,10 +188,9 @@ def _clean(report: pytest.TestReport) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    try:
+    with Caught() as caught:
         return str(error)[:1000]
-    except Exception as problem:  # noqa: BLE001 - an error's own __str__ must not end the run
-        return f"<str raised {type(problem).__name__}>"
+    return f"<str raised {type(caught.error).__name__}>"
 
 
 def _no_representation(_excinfo: object, style: object = None) -> str:  # noqa: ARG001 - pytest passes it by name

@@ -1,0 +1,91 @@
+"""The nouns of Apprentice: frozen values, standard library only.
+
+Everything that crosses a room of the house is one of these. Times are aware UTC datetimes,
+paths are POSIX and relative to the repository's root, lines count from 1.
+"""
+
+from __future__ import annotations
+
+from memory.model.failures import (
+    Failure,
+    Family,
+    Frame,
+)
+from memory.model.learning import (
+    Actor,
+    Arm,
+    Cell,
+    Contribution,
+    Decision,
+    Factor,
+    Level,
+    Outcome,
+    Permission,
+    Signal,
+    SignalKind,
+    State,
+    TaskKind,
+)
+from memory.model.repairs import (
+    MAJORITY,
+    Attempt,
+    AttemptOutcome,
+    Confidence,
+    Doubt,
+    EditShape,
+    Proof,
+    Suggestion,
+    SuiteCount,
+    Telling,
+)
+from memory.model.reviews import (
+    Action,
+    Finding,
+    Severity,
+    Sighting,
+)
+from memory.model.tasks import (
+    Experience,
+    Post,
+    PostKind,
+    Recollection,
+    Task,
+)
+
+__all__ = [
+    "MAJORITY",
+    "Action",
+    "Actor",
+    "Arm",
+    "Attempt",
+    "AttemptOutcome",
+    "Cell",
+    "Confidence",
+    "Contribution",
+    "Decision",
+    "Doubt",
+    "EditShape",
+    "Experience",
+    "Factor",
+    "Failure",
+    "Family",
+    "Finding",
+    "Frame",
+    "Level",
+    "Outcome",
+    "Permission",
+    "Post",
+    "PostKind",
+    "Proof",
+    "Recollection",
+    "Severity",
+    "Sighting",
+    "Signal",
+    "SignalKind",
+    "State",
+    "Suggestion",
+    "SuiteCount",
+    "Task",
+    "TaskKind",
+    "Telling",
+]

@@ -1,0 +1,173 @@
+"""Choices, what came of them, and who judged them: what the policy learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class TaskKind(StrEnum):
+    """What was asked for."""
+
+    REPAIR = "repair"
+    REVIEW = "review"
+
+
+class Arm(StrEnum):
+    """Whether a task may use what was learned, or serves as the yardstick."""
+
+    LEARNED = "learned"
+    CONTROL = "control"
+
+
+class Permission(StrEnum):
+    """An account's role on one repository, as GitHub reports it."""
+
+    ADMIN = "admin"
+    MAINTAIN = "maintain"
+    WRITE = "write"
+    TRIAGE = "triage"
+    READ = "read"
+    NONE = "none"
+
+
+class SignalKind(StrEnum):
+    """One thing that somebody can do about a decision. Silence is none of them."""
+
+    FIX_MERGED = "fix_merged"
+    FIX_CLOSED = "fix_closed"
+    SUGGESTION_APPLIED = "suggestion_applied"
+    THREAD_RESOLVED = "thread_resolved"
+    REACTION_UP = "reaction_up"
+    REACTION_DOWN = "reaction_down"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+class Factor(StrEnum):
+    """What the table learns about a strategy; its value is the product of both."""
+
+    PROOF = "proof"
+    ACCEPTANCE = "acceptance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """One row key of the table: `scope` names the level, `key` what it speaks of."""
+
+    scope: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What the policy sees.
+
+    `label` is the error type of a failure or the rule of a finding, `family` its family or category,
+    `tried` the strategies that this episode has used up.
+    """
+
+    kind: TaskKind
+    repository: str
+    label: str
+    family: str
+    tried: tuple[str, ...] = ()
+
+    def levels(self) -> tuple[Level, ...]:
+        """The rows that inform a choice here, most specific first; each is the prior of the one before it."""
+        return (
+            Level(scope="repository", key=f"{self.kind}|{self.repository}|{self.label}"),
+            Level(scope="label", key=f"{self.kind}|{self.label}"),
+            Level(scope="family", key=f"{self.kind}|{self.family}"),
+            Level(scope="global", key=f"{self.kind}"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One randomised choice, with everything needed to explain and to re-weigh it.
+
+    `probabilities` stand in the order of `available` and sum to 1; every one is above 0.
+    `subject` is the fingerprint of the finding decided upon, empty for a repair.
+    """
+
+    id: str
+    task_id: str
+    state: State
+    available: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    chosen: str
+    arm: Arm
+    policy_version: str
+    created_at: datetime
+    subject: str = ""
+
+    @property
+    def probability(self) -> float:
+        """The probability with which `chosen` was chosen."""
+        return self.probabilities[self.available.index(self.chosen)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the tests said of a decision.
+
+    `components` are the named parts of the reward, each within [-1, 1]; `target` is the Q-learning target within [0, 1]
+    that they led to at the time (Watkins 1989), kept so that the table is a sum over the ledger.
+    """
+
+    decision_id: str
+    components: Mapping[str, float]
+    target: float
+    weights_version: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """An account. The id identifies it; the login is for reading."""
+
+    id: int
+    login: str
+    is_bot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One thing that somebody did about a decision.
+
+    `source` names the event behind it ("reaction:81", "comment:9") and is unique together with the decision and kind:
+    the same event seen twice is one signal. A signal whose `retracts` holds another's id takes that one back.
+    """
+
+    id: str
+    decision_id: str
+    kind: SignalKind
+    actor: Actor
+    permission: Permission
+    source: str
+    created_at: datetime
+    weights_version: str
+    weight: float
+    retracts: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """What one ledger entry adds to one cell of the table, in millionths, so that sums do not depend on their order."""
+
+    level: Level
+    strategy: str
+    factor: Factor
+    weight: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of the table: the summed weight of its evidence (about: how many observations) and their mean in [0, 1]."""
+
+    weight: float
+    mean: float

@@ -1,0 +1,144 @@
+"""Changes, what was shown about them, and attempts to find one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class AttemptOutcome(StrEnum):
+    """How one strategy's attempt at a failure ended."""
+
+    PROVEN = "proven"
+    UNPROVEN = "unproven"
+    NOTHING_PLAUSIBLE = "nothing_plausible"
+    OUT_OF_BUDGET = "out_of_budget"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteCount:
+    """One whole run of a test suite."""
+
+    passed: int
+    failed: int
+    skipped: int
+    collected: int
+
+
+MAJORITY = 0.5
+"""The share of the weight of all plausible changes from which on one of them is proposed."""
+
+
+class Confidence(StrEnum):
+    """What other changes that pass the same tests say of a proven one.
+
+    `unique`: there is no other, after an adequate search. `agreed`: they all behave alike on calls like the tests' own.
+    `disputed`: they do not. `uncompared`: there are others, and no call to compare them by; or nobody looked for any.
+    """
+
+    UNIQUE = "unique"
+    AGREED = "agreed"
+    DISPUTED = "disputed"
+    UNCOMPARED = "uncompared"
+
+
+class Doubt(StrEnum):
+    """Why a change that nothing disputes is asked about all the same.
+
+    `search_cut`: too few others were tried. `far_fetched`: it is an unlikely one. `prone`: of a kind that often fits the
+    tests and nothing else. `silences`: of a kind that may silence a test.
+    """
+
+    NONE = ""
+    SEARCH_CUT = "search_cut"
+    FAR_FETCHED = "far_fetched"
+    PRONE = "prone"
+    SILENCES = "silences"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """A call that tells two changes apart, and what it gives with each; `patch` is the other one, a unified diff."""
+
+    call: str
+    this: str
+    other: str
+    patch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What was shown about a change by running code.
+
+    `suite` is the last run of the whole suite (or, for a suggestion, of the covering tests) with the change in place,
+    `before` the same run without it, `repeats` how often it was run with the change.
+    `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
+    like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all;
+    `telling` is there when these are disputed and a call shows it.
+    """
+
+    failed_before: tuple[str, ...]
+    passed_after: tuple[str, ...]
+    before: SuiteCount
+    suite: SuiteCount
+    repeats: int
+    command: str
+    confidence: Confidence = Confidence.UNCOMPARED
+    doubt: Doubt = Doubt.NONE
+    plausible: int = 1
+    alike: int = 1
+    clusters: int = 1
+    share: float = 1.0
+    telling: Telling | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether people are asked if the change is right, rather than told that it is."""
+        settled = self.confidence in (Confidence.UNIQUE, Confidence.AGREED)
+        return not settled or self.doubt is not Doubt.NONE
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the change is shown and not proposed: most of the weight is with changes that behave otherwise."""
+        return self.confidence is Confidence.DISPUTED and self.share < MAJORITY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditShape:
+    """An edit without its names: what kind of node became what, so that it can be tried elsewhere.
+
+    `template` is the family that made it; `before` and `after` are source with names replaced by holes.
+    """
+
+    template: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One strategy's try at a failure.
+
+    `candidates` were tried to find an edit, `rivals` beyond them to tell whether it is the only one.
+    """
+
+    decision_id: str
+    strategy: str
+    probability: float
+    candidates: int
+    outcome: AttemptOutcome
+    rivals: int = 0
+    reflection: str = ""
+    patch: str = ""
+    shape: EditShape | None = None
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A replacement for whole lines `start_line`..`end_line`, with what was shown about it."""
+
+    start_line: int
+    end_line: int
+    replacement: str
+    proof: Proof | None

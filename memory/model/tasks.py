@@ -1,0 +1,79 @@
+"""What was asked for, what was posted about it, and what is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from memory.model.failures import Family
+from memory.model.learning import TaskKind
+from memory.model.repairs import Attempt, AttemptOutcome, EditShape
+
+
+class PostKind(StrEnum):
+    """What we can put on GitHub that people answer to."""
+
+    REVIEW_COMMENT = "review_comment"
+    FIX_PULL = "fix_pull"
+    ISSUE_COMMENT = "issue_comment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """Something that we put on GitHub, and the decisions it stands for.
+
+    `number` is the issue or pull request it stands on; `github_id` the comment's id or the pull request's number.
+    `watched` ends when nothing more is to be learned from it.
+    """
+
+    repository: str
+    kind: PostKind
+    number: int
+    github_id: int
+    decision_ids: tuple[str, ...]
+    fingerprint: str = ""
+    watched: bool = True
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experience:
+    """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template."""
+
+    id: str
+    repository: str
+    task_id: str
+    error_type: str
+    family: Family
+    signature: str
+    path: str
+    strategy: str
+    outcome: AttemptOutcome
+    reflection: str
+    patch: str
+    shape: EditShape | None
+    created_at: datetime
+    tried: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """A remembered experience and how near it is: `score` is a fused rank score, higher is nearer."""
+
+    experience: Experience
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Work on one repository at one pinned commit. `number` is the issue or pull request, 0 for local use."""
+
+    id: str
+    kind: TaskKind
+    repository: str
+    sha: str
+    number: int
+    created_at: datetime
+    attempts: tuple[Attempt, ...] = field(default=())
