@@ -6,7 +6,7 @@ The real web process, worker and sweeper run as `apprentice up` runs them; only 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -69,7 +69,7 @@ def _first_bug(stage: Stage) -> Fixed:
     return fixed
 
 
-def _fix(stage: Stage, title: str, body: str, *, remedy: str) -> Fixed:
+def _fix(stage: Stage, title: str, body: str, *, remedy: Collection[str]) -> Fixed:
     """Open the issue as the maintainer and wait for the proven draft pull request."""
     began = time.monotonic()
     issue = stage.maintainer.open_issue(script.REPOSITORY, title, body)
@@ -92,7 +92,8 @@ def _fix(stage: Stage, title: str, body: str, *, remedy: str) -> Fixed:
         f"proof: {len(proven.proof.passed_after)} failing test passes, whole suite {proven.proof.suite.passed} passed "
         f"and {proven.proof.suite.failed} failed, run {proven.proof.repeats} times in the sandbox"
     )
-    stage.insist(remedy in proven.patch.splitlines(), f"the patch is what {script.MAINTAINER} would have written")
+    written = proven.patch.splitlines()
+    stage.insist(any(line in written for line in remedy), f"the patch is what {script.MAINTAINER} would have written")
     stage.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
     return Fixed(issue=issue, pull=pull, task=task, proven=proven, seconds=seconds)
 

@@ -11,40 +11,41 @@ MAINTAINER = "maya"
 CONTRIBUTOR = "finn"
 
 FIRST_ISSUE = (
-    "A parcel of exactly 500 g is charged as a heavier one",
-    """The tariff says "up to 500 g", but the next band is charged.
+    "A country is not found when there is a space before it",
+    """People write "de, fr", and then FR is not among the countries.
 
 ```python
-from parcel.tariff import band
+from parcel.zones import countries
 
 
-def test_a_band_includes_its_limit():
-    assert band(500) == 0
-    assert band(31_500) == 6
+def test_spaces_around_a_country_do_not_matter():
+    assert countries("de, fr ,it") == {"DE", "FR", "IT"}
 ```
 """,
 )
 
-FIRST_REMEDY = "+        if weight_g <= limit:"
+FIRST_REMEDY = (
+    '+    return {code.strip().upper() for code in text.split(",")}',
+    '+    return {code.upper().strip() for code in text.split(",")}',
+)
 """What the maintainer would have written, and merges; a patch that merely passes the tests is not enough for the story."""
 
-SECOND_BUG = ("src/parcel/dimensions.py", "inner <= outer", "inner < outer", "Compare edges strictly")
+SECOND_BUG = ("src/parcel/money.py", "text.strip().partition", "text.partition", "Read amounts as they are")
 SECOND_ISSUE = (
-    "A box does not fit into one of its own size",
-    """Since the last change. It should: the edges may touch.
+    "An amount with a space around it is refused",
+    """Since the last change. Ours come from a spreadsheet, which pads them.
 
 ```python
-from parcel.dimensions import Parcel
+from parcel.money import Money
 
 
-def test_a_box_fits_into_one_of_its_own_size():
-    box = Parcel(500, 300, 200, 100)
-    assert box.fits(box)
+def test_spaces_around_an_amount_do_not_matter():
+    assert Money.parse(" 12.50 ").cents == 1250
 ```
 """,
 )
 
-SECOND_REMEDY = "+        return all(inner <= outer for inner, outer in zip(mine, theirs))"
+SECOND_REMEDY = ('+        whole, _, fraction = text.strip().partition(".")',)
 
 LABELS = {
     "src/parcel/labels.py": '''"""What is printed on a parcel."""

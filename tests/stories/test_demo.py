@@ -45,11 +45,11 @@ def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None
     """Nothing in it is faked: with the edit family that repairs the bug removed, the story cannot be told."""
     for package in ("bot", "workers", "memory"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    templates = tmp_path / "workers" / "repair" / "templates" / "operators.py"
+    templates = tmp_path / "workers" / "repair" / "templates" / "methods.py"
     without = re.sub(
-        r"\n@template\([^@]*?\ndef comparison_operator\(.*?(?=\n@template|\Z)", "\n", templates.read_text(), flags=re.S
+        r"\n@template\([^@]*?\ndef missing_method\(.*?(?=\n@template|\Z)", "\n", templates.read_text(), flags=re.S
     )
-    assert "def comparison_operator" not in without
+    assert "def missing_method" not in without
     templates.write_text(without)
     done = demo(tmp_path)
     assert done.returncode == 2, done.stdout[-3000:]

@@ -1,6 +1,6 @@
 import pytest
 
-from parcel.zones import is_remote, needs_customs, served, zone
+from parcel.zones import countries, is_remote, needs_customs, served, zone
 
 
 def test_zone_is_that_of_the_farther_end():
@@ -30,3 +30,7 @@ def test_remote_by_prefix():
     assert is_remote("FR", "20 000")
     assert not is_remote("FR", "75001")
     assert not is_remote("NL", "1011")
+
+
+def test_countries_in_small_letters():
+    assert countries("de,fr") == {"DE", "FR"}

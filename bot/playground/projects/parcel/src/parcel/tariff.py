@@ -19,7 +19,7 @@ FUEL_PERCENT = 7
 def band(weight_g):
     """The index of the first band that the weight does not exceed."""
     for index, limit in enumerate(BANDS_G):
-        if weight_g < limit:
+        if weight_g <= limit:
             return index
     raise ValueError(f"{weight_g} g is over the last band")
 

@@ -32,6 +32,11 @@ def _zone_from_home(country):
     raise KeyError(country)
 
 
+def countries(text):
+    """Read a list of country codes as people write it: "de,fr"."""
+    return {code.upper() for code in text.split(",")}
+
+
 def served():
     """Every country that a parcel can go to, sorted."""
     return sorted({HOME}.union(*ZONES.values()))
