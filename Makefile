@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 TORCH_INDEX ?=
 PIP_ARGS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 ARGS ?=
+# More than cores: many tests wait for servers and sandboxes.
+TEST_PROCESSES ?= 4
 READY := $(VENV)/.ready
 
 .PHONY: help demo test check setup system official lock clean
@@ -19,7 +21,7 @@ demo: setup system ## the whole loop on this machine: webhook, proven fix, revie
 	@$(BIN)/apprentice demo $(ARGS)
 
 test: setup system official ## set up, then lint, types, import rules and all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup $(ARGS)
 
 check: setup ## lint, types and import rules only
 	@$(BIN)/ruff check .

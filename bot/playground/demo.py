@@ -77,8 +77,13 @@ def _fix(stage: Stage, title: str, body: str, *, remedy: Collection[str]) -> Fix
     branch = f"apprentice/fix-{issue}-"
 
     def look() -> Opened | None:
+        answers = stage.maintainer.comments(script.REPOSITORY, issue)
         pulls = stage.maintainer.pulls(script.REPOSITORY)
-        return next((pull for pull in pulls if pull.head_ref.startswith(branch)), None)
+        found = next((pull for pull in pulls if pull.head_ref.startswith(branch)), None)
+        stage.insist(
+            found is not None or not answers, f"a pull request fixes #{issue}; instead the answer is: {answers}"
+        )
+        return found
 
     pull = stage.wait(f"a pull request that fixes #{issue}", look)
     seconds = time.monotonic() - began
