@@ -27,7 +27,7 @@ STUCK_SECONDS = 10.0
 TEST_SECONDS, SECOND_LOOK_SECONDS, SLOW_TEST_SECONDS = 1.0, 4.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, and where tests are known to be slow."""
 
-MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 400, 3.0, 50, 3
+MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 """Bounds of the traced run: passing tests, the seconds that they took untraced, failing tests, those that never end."""
 
 
