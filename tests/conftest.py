@@ -34,6 +34,7 @@ _libc = ctypes.CDLL(None)
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by fixture, so that the mark cannot be forgotten, and note the marks where xdist carries them along."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         for mark in REAL_THINGS:
             if f"{mark}_url" in getattr(item, "fixturenames", ()):

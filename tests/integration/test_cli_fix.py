@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.command_line import SHOP, SOUND, TICKETS, Ran, apprentice, committed, digest, git, names, written
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 FAILING = "tests/test_till.py::test_discount_from_a_hundred_on"
 CHANGE = [

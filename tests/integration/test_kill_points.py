@@ -22,13 +22,13 @@ from bot.playground.maintainer import Maintainer
 from bot.playground.rest.dispatch import Request, Response
 from bot.playground.server import Playground
 from memory.store import JobState, Store, open_store
-from tests.stories.pantry import FILES, SHELF
+from tests.stories.pantry import LEAN
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue import make_celery, send
 from workers.settings import Settings, environment_with
 from workers.sweeper import sweep
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
@@ -40,8 +40,13 @@ COMMENT = ("POST", "/comments$")
 REVIEW = ("POST", "/reviews$")
 CHECK = ("POST", "/check-runs$")
 
-BROKEN = FILES | {"pantry/shelf.py": SHELF.replace("if wanted >= self.amount(name)", "if wanted > self.amount(nam)")}
-"""With a slip that the first strategy mends: what is tried before is not what is tested here."""
+BROKEN = {
+    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "pantry/__init__.py": "",
+    "pantry/units.py": 'def shown(amount):\n    return f"{amont} g"\n',
+    "tests/test_units.py": "from pantry.units import shown\n\n\ndef test_shown():\n    assert shown(5) == '5 g'\n",
+}
+"""As small as can be repaired: the worker dies often here, and what it finds is tested elsewhere."""
 
 LABELS = """import os
 
@@ -181,7 +186,7 @@ def test_fix(point: str, house: House) -> None:
     """A fix whose worker is killed here is finished by the next: one branch, one pull request, one comment."""
     maya = Maintainer(house.playground, "maya")
     FIX_POINTS[point](house)
-    die_and_rise(house, lambda: maya.open_issue(REPOSITORY, "Nothing can be taken", "@apprentice fix"))
+    die_and_rise(house, lambda: maya.open_issue(REPOSITORY, "Nothing can be shown", "@apprentice fix"))
     branches = maya.request("GET", f"/repos/{REPOSITORY}/branches")
     (branch,) = [each["name"] for each in branches if each["name"] != "main"]
     (pull,) = maya.pulls(REPOSITORY, state="all")

@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import missing
 from tests.integration.command_line import ROOT, apprentice, content, digest, git, names
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.network_registry]
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.network_registry]
 
 SDISTS = ROOT / ".cache" / "sdists"
 LARGE = 200

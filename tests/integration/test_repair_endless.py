@@ -16,7 +16,7 @@ from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 
-pytestmark = pytest.mark.sandbox
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
 

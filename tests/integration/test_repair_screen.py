@@ -404,6 +404,7 @@ def screened(project: Project, wanted: Selection, candidates: list[Candidate]) -
         return list(screen.verdicts(candidates, deadline=lambda: False)), screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: Selection, part: int) -> None:
     """For over 100 edits, harmless and nasty, both ways agree on every single test, and so on what is plausible."""

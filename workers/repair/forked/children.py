@@ -84,6 +84,10 @@ def told(child: Child, how: str, request: Message) -> Message:
     return dict(child.answer or BLANK, id=request["id"], how=how, ended=child.ended, cpu=child.cpu)
 
 
+_answered: list[int] = []
+"""Children that have answered, to be waited for before the next one."""
+
+
 class Fork(NamedTuple):
     """One side of a fork: in the child `pid` is 0 and `pipe` is to be written to, in the parent it is to be read."""
 
@@ -91,26 +95,33 @@ class Fork(NamedTuple):
     pipe: int
 
     def leave(self, message: Message) -> None:
-        """In the child: hand the answer over and end, without any clean-up."""
-        os.write(self.pipe, json.dumps(message).encode() + b"\n")
+        """In the child: hand the answer over, with what it took to compute, and end without any clean-up."""
+        spent = time.process_time()
+        os.write(self.pipe, json.dumps([message, spent]).encode() + b"\n")
         os._exit(0)
 
     def wait(self, wall: float) -> Child:
-        """In the parent: wait `wall` seconds at most, then kill what is left of the child's process group."""
+        """In the parent: wait `wall` seconds at most, then kill what is left of the child's process group.
+
+        Whoever has answered runs no more code; it is left to end by itself, and its remains are taken up later.
+        """
         deadline = time.monotonic() + wall
         text = _read_line(self.pipe, self.pid, deadline)
         late = time.monotonic() >= deadline
         os.close(self.pipe)
         _kill_group(self.pid)
-        _, status, usage = os.wait4(self.pid, 0)
-        spent = usage.ru_utime + usage.ru_stime
         if text.endswith(b"\n"):
-            return Child(decoded(text), "answered", spent)
-        return Child(None, _cause(status, late), spent)
+            _answered.append(self.pid)
+            answer, spent = json.loads(text)
+            return Child(answer, "answered", spent)
+        _, status, usage = os.wait4(self.pid, 0)
+        return Child(None, _cause(status, late), usage.ru_utime + usage.ru_stime)
 
 
 def fork(cpu: float) -> Fork:
     """Fork; the child leads a process group of its own and may compute for `cpu` seconds."""
+    while _answered:
+        os.waitpid(_answered.pop(), 0)
     receiving, sending = os.pipe()
     pid = os.fork()
     if pid:

@@ -170,7 +170,7 @@ def test_a_report_is_a_verdict() -> None:
 
 def test_companions_of_the_failing_tests_come_from_their_files_first() -> None:
     """Then from elsewhere, for as long as the time for tracing lasts."""
-    seen = report({"u.py::a": PASSED, "t.py::a": FAILED, "t.py::b": PASSED}, seconds=1.2)
+    seen = report({"u.py::a": PASSED, "t.py::a": FAILED, "t.py::b": PASSED}, seconds=0.6)
     assert companions(seen) == ("t.py::b", "u.py::a")
     assert companions(report({"t.py::a": FAILED, "t.py::b": PASSED}, seconds=9.0)) == ()
 
