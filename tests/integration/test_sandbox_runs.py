@@ -484,3 +484,21 @@ def test_without_bubblewrap_nothing_runs_unless_allowed(monkeypatch: pytest.Monk
     with pytest.raises(CannotRun, match="no sandbox: bubblewrap is not installed: install it"):
         open_sandbox(WorkerSettings())
     assert isinstance(open_sandbox(WorkerSettings(unsafe_without_sandbox=True)), PlainProcess)
+
+
+def test_a_bubblewrap_that_ends_without_a_word_is_started_again(tmp_path: Path) -> None:
+    """Once; one that always does so is no sandbox, and that is said."""
+    bwrap = shutil.which("bwrap")
+    (tmp_path / "tree").mkdir()
+    workload = Workload(command=("true",), tree=tmp_path / "tree", python=Path(sys.executable))
+    seen = tmp_path / "seen"
+    once = script(tmp_path / "once", f'[ -e "{seen}" ] && exec {bwrap} "$@"; : > "{seen}"; exit 1')
+    assert Bubblewrap(once).run(workload).exit_code == 0
+    with pytest.raises(CannotRun, match="it did not say why"):
+        Bubblewrap(script(tmp_path / "never", "exit 1")).run(workload)
+
+
+def script(path: Path, line: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return path

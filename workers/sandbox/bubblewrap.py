@@ -58,22 +58,34 @@ class Bubblewrap:
     def _started(self, workload: Workload, stdin: int) -> Iterator[Tree]:
         program = self._program or _find()
         with ExitStack() as stack:
-            start = _Start(workload, stack)
-            process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
-                [str(program), "--args", str(start.arguments()), "--", *start.launcher()],
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={},  # the inside can read the environment of its first process, which is bubblewrap
-                cwd="/",
-                pass_fds=start.descriptors.inherited,
-                start_new_session=True,
-            )
-            tree = start.tree(process)
+            try:
+                start, tree = _spawned(program, workload, stdin, stack)
+            except _EndedInSilenceError:
+                start, tree = _spawned(program, workload, stdin, stack)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, start.descriptors.status)
             yield tree
+
+
+class _EndedInSilenceError(CannotRun):
+    """Bubblewrap ended without a word: seen once in thousands of starts on a busy machine, and worth another try."""
+
+
+def _spawned(program: Path, workload: Workload, stdin: int, stack: ExitStack) -> tuple[_Start, Tree]:
+    """Bubblewrap, once it has told who is who."""
+    start = _Start(workload, stack)
+    process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
+        [str(program), "--args", str(start.arguments()), "--", *start.launcher()],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={},  # the inside can read the environment of its first process, which is bubblewrap
+        cwd="/",
+        pass_fds=start.descriptors.inherited,
+        start_new_session=True,
+    )
+    return start, start.tree(process)
 
 
 class _Start:
@@ -122,7 +134,8 @@ class _Start:
         except (ValueError, ProcessLookupError):
             process.kill()
             _, errors = process.communicate()
-            raise CannotRun(explained(errors.decode(errors="replace"))) from None
+            said = errors.decode(errors="replace").strip()
+            raise (CannotRun if said else _EndedInSilenceError)(explained(said)) from None
         return Tree(
             process=process,
             leader=leader,
