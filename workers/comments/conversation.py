@@ -1,4 +1,4 @@
-"""Answers to commands and verdicts."""
+"""Answers to commands and verdicts, and what is said when a job failed."""
 
 from __future__ import annotations
 
@@ -72,3 +72,8 @@ def unknown_decision(reference: str, *, key: str) -> str:
         f"I know no decision or finding {name(reference)}. "
         f"The ids stand at the foot of my comments and pull requests.\n{marker(key)}"
     )
+
+
+def could_not(doing: str, reason: str, *, key: str) -> str:
+    """What is said when work ended in an error."""
+    return f"I could not {doing}: {plain(reason)}\n{marker(key)}"

@@ -123,11 +123,6 @@ def nothing_failing(sha: str, tests: int, *, bot_name: str, key: str) -> str:
     )
 
 
-def could_not(doing: str, reason: str, *, key: str) -> str:
-    """What is said when work ended in an error."""
-    return f"I could not {doing}: {plain(reason)}\n{marker(key)}"
-
-
 _OUTCOMES = {
     AttemptOutcome.PROVEN: "proven",
     AttemptOutcome.UNPROVEN: "passed the failing tests, broke others",

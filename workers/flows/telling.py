@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.comments import repairs, reviews
+from workers.comments import conversation, reviews
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.flows.asking import say
@@ -28,7 +28,7 @@ def tell(job: Job, error: ApprenticeError, context: Context) -> None:
 
 def _comment(number: int, doing: str, error: ApprenticeError, context: Context, github: GitHub) -> None:
     key = f"{context.job_id}:failed"
-    say(number, repairs.could_not(doing, str(error), key=key), key, context, github)
+    say(number, conversation.could_not(doing, str(error), key=key), key, context, github)
 
 
 def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub) -> None:
@@ -41,7 +41,7 @@ def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub
             external_id=key,
             conclusion="neutral",
             title=reviews.CHECK_FAILED,
-            summary=repairs.could_not("review this", str(error), key=key),
+            summary=conversation.could_not("review this", str(error), key=key),
             annotations=(),
         ),
         find=lambda: github.find_check(sha=sha, external_id=key),
