@@ -6,6 +6,7 @@ import re
 import textwrap
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from workers.ports import Limits
 from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of
 from workers.repair.engine import Workbench
+from workers.repair.proofs import PROOFS
 from workers.repair.prove import Unproven, prove
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -301,6 +303,22 @@ def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.candidates == 2, "the third is a rival of the second"
     assert result.shape == candidates[2].shape
+
+
+def test_what_breaks_the_same_test_as_another_costs_no_proof(garden: Project) -> None:
+    """A test that no suspicion led to judges all candidates once a proof found it broken."""
+    seen = reproduce(Bubblewrap(), garden, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    unseen = replace(seen, passing=tuple(t for t in seen.passing if t != "tests/test_beds.py::test_free_when_empty"))
+    assert len(unseen.passing) == len(seen.passing) - 1
+    wrong = [made(garden, f"- {number + 2} + {number}", 0.9) for number in range(PROOFS + 1)]
+    with Workbench(Bubblewrap(), garden, unseen, failure, print, limits=LIMITS) as bench:
+        result = bench.attempt(
+            [*wrong, made(garden, "- len(self.rows)", 0.1)], strategies=("planted",), deadline=time.monotonic() + 120
+        )
+    assert result.outcome is AttemptOutcome.PROVEN
+    assert "- len(self.rows)" in result.patch
 
 
 def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> None:

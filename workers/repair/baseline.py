@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from workers.repair.forkserver import Answer, ForkServer, Request
@@ -45,6 +45,17 @@ class Baseline:
     wall: float
     fresh: bool
     runs: int
+
+    def demanding(self, seconds: Mapping[str, float], failing: int) -> Baseline:
+        """The same with more tests, which cost so much, put before the covering ones; `failing` is the number of failing ones."""
+        more = sum(seconds.values())
+        return replace(
+            self,
+            covering=(*seconds, *self.covering),
+            cpu=(self.cpu[0] + more, self.cpu[1] + more),
+            each=(*self.each[:failing], *seconds.values(), *self.each[failing:]),
+            wall=self.wall + more,
+        )
 
 
 class Unfit(Exception):

@@ -25,6 +25,9 @@ from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100
 
+MOST_DEMANDED = 8
+"""So many of the tests that a proof found broken judge what is screened after it."""
+
 SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 """Candidates of one edit before any of two are tried, and how often the near misses are looked at again."""
 
@@ -147,7 +150,7 @@ class Workbench:
         tally = Tally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         verdicts = self._told(self._screened(stream, clock), stream)
-        proofs = self._prover.begin(seed)
+        proofs = self._prover.begin(seed, self._passing)
         for verdict in verdicts:
             tally.add(verdict)
             if verdict.plausible:
@@ -157,6 +160,14 @@ class Workbench:
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
         return self._result(tally, proofs, tuple(strategies), outcome, self.test_runs - before)
+
+    def _passing(self, candidates: Sequence[Candidate], tests: Sequence[str]) -> frozenset[Candidate]:
+        """Those that pass these tests as well, by which everything is judged from now on: the quickest of them."""
+        assert self._screen is not None, "a workbench is used within its context"
+        seconds = {result.id: result.seconds for result in self._reproduction.report.results if result.id in set(tests)}
+        self._screen.demand(dict(sorted(seconds.items(), key=lambda item: item[1])[:MOST_DEMANDED]))
+        verdicts = self._screen.verdicts(candidates, deadline=lambda: False)
+        return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
 
     def _fresh(self, candidate: Candidate) -> bool:
         """Whether the same edit was not tried yet."""

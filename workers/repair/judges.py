@@ -5,7 +5,7 @@ A judge may be used by any thread, by one at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -86,9 +86,19 @@ class Judge:
             self._do_without(str(reason))
         return self._baseline
 
-    def join(self, baseline: Baseline) -> None:
-        """Start a fork server that is to tell the same as another one."""
-        self._baseline = baseline
+    def join(self, other: Judge) -> None:
+        """Start a fork server that is to tell the same as another judge's."""
+        self._wanted, self._baseline = other._wanted, other._baseline
+        if self._baseline is not None:
+            self._revive()
+
+    def demand(self, seconds: Mapping[str, float]) -> None:
+        """Judge from now on by these tests too, which pass unedited and took so long, before the other covering ones."""
+        self._wanted = replace(self._wanted, covering=(*seconds, *self._wanted.covering))
+        if self._server is None or self._baseline is None:
+            return
+        self._baseline = self._baseline.demanding(seconds, len(self._wanted.failing))
+        self._session.close()
         self._revive()
 
     def close(self) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Lock
 
-from workers.repair.baseline import Baseline
 from workers.repair.judges import Judge, Judged
 from workers.repair.ladder import Step
 
@@ -34,17 +33,24 @@ class Panel:
         self._free: SimpleQueue[Judge] = SimpleQueue()
         self._threads = ThreadPoolExecutor(max_workers=most + 1, thread_name_prefix="judge")
         self._joining: list[Future[None]] = []
-        self._baseline: Baseline | None = None
         self._opening = self._judging = 0.0
         self._counting = Lock()
 
     def open(self) -> int:
         """Have the first judge ready; how often tests were run for that."""
         begun = self._clock()
-        self._baseline = self._first.open()
+        baseline = self._first.open()
         self._opening = self._clock() - begun
         self._free.put(self._first)
-        return self._baseline.runs if self._baseline else 0
+        return baseline.runs if baseline else 0
+
+    def demand(self, seconds: Mapping[str, float]) -> None:
+        """Have all judges judge by these tests as well, once each has ended what it is at."""
+        for joining in self._joining:
+            joining.result()
+        for judge in [self._free.get() for _ in self._judges]:
+            judge.demand(seconds)
+            self._free.put(judge)
 
     def close(self) -> None:
         """End all servers; what has been submitted and not begun is dropped."""
@@ -112,8 +118,7 @@ class Panel:
     def _join(self) -> None:
         judge = self._make()
         self._judges.append(judge)
-        if self._baseline is not None:
-            judge.join(self._baseline)
+        judge.join(self._first)
         self._free.put(judge)
 
 

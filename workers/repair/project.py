@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from workers.repair.classify import is_test_path
 from workers.repair.examples import Examples, examples_of
-from workers.repair.scope import ClassScope, read_classes
+from workers.repair.scope import ClassScope, Signature, read_classes, read_module
 
 
 def module_name(path: str) -> str:
@@ -30,12 +31,21 @@ class Project:
         self._sources = {path: text for path, text in sources.items() if not is_test_path(path)}
         self._tests = {path: text for path, text in sources.items() if is_test_path(path)}
         self._examples: dict[tuple[str, str], Examples] = {}
+        self._signatures: dict[str, tuple[Signature, ...]] = {}
 
     def examples(self, name: str, docstring: str) -> Examples:
         """What the project's tests and a function's docstring show of it; asked once for each."""
         if (name, docstring) not in self._examples:
             self._examples[name, docstring] = examples_of(name, docstring, self._tests)
         return self._examples[name, docstring]
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """The ways to call `name` that the project's modules define; asked once for each."""
+        if name not in self._signatures:
+            defined = re.compile(rf"\b(?:def|class) {re.escape(name)}\b|\b{re.escape(name)} = (?:\w+\.)?namedtuple\b")
+            modules = self._parsed(text for text in self._sources.values() if defined.search(text))
+            self._signatures[name] = tuple(dict.fromkeys(s for m in modules for s in read_module(m).signatures(name)))
+        return self._signatures[name]
 
     def defining(self, name: str) -> tuple[str, ...]:
         """Import names of the modules that define `name` at their top level, shortest first."""
@@ -61,10 +71,11 @@ class Project:
 
     @cached_property
     def _classes(self) -> tuple[ClassScope, ...]:
-        found: list[ClassScope] = []
-        for text in (text for text in self._sources.values() if "class " in text):
-            try:
-                found += read_classes(ast.parse(text)).values()
-            except (SyntaxError, ValueError, RecursionError):
-                continue  # a module that does not parse has no classes to offer
-        return tuple(found)
+        modules = self._parsed(text for text in self._sources.values() if "class " in text)
+        return tuple(scope for module in modules for scope in read_classes(module).values())
+
+    @staticmethod
+    def _parsed(texts: Iterable[str]) -> Iterator[ast.Module]:
+        for text in texts:
+            with suppress(SyntaxError, ValueError, RecursionError):  # what does not parse has nothing to offer
+                yield ast.parse(text)

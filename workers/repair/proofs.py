@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Failure, Proof, Telling
@@ -18,6 +18,9 @@ PROOFS = 4
 """So many candidates of one attempt are put to the proof."""
 
 REPEATS = 2
+
+Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
+"""Which candidates pass the given tests too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +55,9 @@ class Prover:
         self.diff = diff
         self.runs = 0
 
-    def begin(self, seed: int) -> Proofs:
+    def begin(self, seed: int, passing: Passing) -> Proofs:
         """The proofs of one attempt."""
-        return Proofs(self, seed)
+        return Proofs(self, seed, passing)
 
     def prove(self, candidate: Candidate, seed: int) -> Proof | Unproven:
         """Prove one candidate in fresh sandboxes."""
@@ -73,11 +76,15 @@ class Prover:
 
 
 class Proofs:
-    """What was proven in one attempt. `objection` is what stood against the first candidate that was not proven."""
+    """What was proven in one attempt. `objection` is what stood against the first candidate that was not proven.
 
-    def __init__(self, prover: Prover, seed: int) -> None:
+    `passing` is asked with the tests that a candidate breaks, and has those judge what is screened after it.
+    """
+
+    def __init__(self, prover: Prover, seed: int, passing: Passing) -> None:
         self._prover = prover
         self._seed = seed
+        self._passing = passing
         self.best: Proven | None = None
         self.objection = ""
         self.made = 0
@@ -95,7 +102,7 @@ class Proofs:
             proof = self._prover.prove(candidate, self._seed)
             if isinstance(proof, Unproven):
                 self.objection = self.objection or proof.reason
-                left = left.without(wanted) if len(left.candidates) > 1 else None
+                left = self._unbroken(left, candidate, proof.broken)
             else:
                 shown[candidate] = proof
         if left is not None:
@@ -104,6 +111,12 @@ class Proofs:
     def finished(self) -> bool:
         """Whether there is no point in looking for more candidates."""
         return self.best is not None or self.made >= PROOFS
+
+    def _unbroken(self, field: Field, unproven: Candidate, tests: Sequence[str]) -> Field | None:
+        """A field without one, and without those that break the same tests; None when nothing is left."""
+        others = [candidate for candidate in field.candidates if candidate is not unproven]
+        kept = self._passing(others, tests) if tests else frozenset(others)
+        return field.only(kept) if kept else None
 
     def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:
         """Keep the best of what was proven, with what the others say of it."""

@@ -7,9 +7,9 @@ the repository say of it. The smallest edit is not the likeliest: ranking by siz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import compress
 
 from memory.model import Confidence, Doubt
 from workers.repair.behaviour import Comparison, clusters
@@ -43,17 +43,20 @@ class Field:
     thorough: bool
     suspicion: float
 
-    def without(self, number: int) -> Field:
-        """The same without one of them."""
-        observed = self.comparison.observed
+    def only(self, candidates: Collection[Candidate]) -> Field:
+        """The same with these of them alone."""
+        kept = [candidate in candidates for candidate in self.candidates]
+        comparison = self.comparison
         return Field(
-            candidates=_without(self.candidates, number),
+            candidates=tuple(compress(self.candidates, kept)),
             comparison=Comparison(
-                observed=_without(observed, number), unedited=self.comparison.unedited, raising=self.comparison.raising
+                observed=tuple(compress(comparison.observed, kept)),
+                unedited=comparison.unedited,
+                raising=comparison.raising,
             ),
-            kinds=_without(self.kinds, number),
-            surprise=_without(self.surprise, number),
-            sizes=_without(self.sizes, number),
+            kinds=tuple(compress(self.kinds, kept)),
+            surprise=tuple(compress(self.surprise, kept)),
+            sizes=tuple(compress(self.sizes, kept)),
             thorough=self.thorough,
             suspicion=self.suspicion,
         )
@@ -140,10 +143,3 @@ def _least_broken(field: Field) -> int:
 
 def _least_mistyped(field: Field) -> int:
     return min((o.mistyped for o in field.comparison.observed if o is not None), default=0)
-
-
-_T = TypeVar("_T")
-
-
-def _without(values: tuple[_T, ...], number: int) -> tuple[_T, ...]:
-    return (*values[:number], *values[number + 1 :])

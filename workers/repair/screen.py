@@ -6,7 +6,7 @@ A screen is quick and may be wrong, as its candidates share a checkout; what it 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import groupby
@@ -67,6 +67,10 @@ class Screen:
                 yield judged.verdict
         for candidate in ladder.left():
             yield implausible(candidate, TIMEOUT, "its tests had not ended when the time was used up")
+
+    def demand(self, seconds: Mapping[str, float]) -> None:
+        """Judge from now on by these tests too, each with the seconds that it takes."""
+        self._panel.demand(seconds)
 
     def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves on calls like those of its tests; None where that cannot be told."""

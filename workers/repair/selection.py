@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from memory.model import Failure, Family
@@ -23,7 +26,7 @@ def judges(reproduction: Reproduction, failure: Failure, suspects: Sequence[Susp
     failing = tuple(sorted(failure.failing_tests, key=lambda test: seconds.get(test, 0.0)))[:MOST_FAILING]
     covering: list[str] = []
     left = COVERING_SECONDS
-    for test in _by_overlap(reproduction, suspects)[:MOST_COVERING]:
+    for test in islice(_by_overlap(reproduction, suspects), MOST_COVERING):
         if seconds.get(test, 0.0) <= left:
             left -= seconds.get(test, 0.0)
             covering.append(test)
@@ -32,21 +35,40 @@ def judges(reproduction: Reproduction, failure: Failure, suspects: Sequence[Susp
     return Selection(failing=failing, covering=tuple(covering), seconds=spent, endless=endless)
 
 
-def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> list[str]:
-    """Passing tests, those that run the likeliest lines first; those that run no suspected file are left out."""
-    weight: dict[str, dict[int, float]] = {}
-    for suspect in suspects:
-        weight.setdefault(suspect.path, {})[suspect.line] = suspect.score
-    overlap = {
-        test: sum(_worth(weight.get(path, {}), lines) for path, lines in reproduction.lines.get(test, {}).items())
-        for test in reproduction.passing
-        if not reproduction.lines or weight.keys() & reproduction.lines.get(test, {}).keys()
-    }
-    return sorted(overlap, key=lambda test: -overlap[test])
+def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iterator[str]:
+    """Passing tests, those first that add most to what is run of the suspected lines; none that runs no suspected file.
+
+    The additional greedy prioritisation of Rothermel et al. 2001, where a line that k chosen tests run is worth
+    1 / (1 + k) of its suspicion: of tests that differ in their parameters alone, one comes before other tests.
+    """
+    if not reproduction.lines:
+        yield from reproduction.passing
+        return
+    worth = {(suspect.path, suspect.line): suspect.score for suspect in suspects}
+    taken = Counter[tuple[str, int]]()
+    ran = {test: _suspected(reproduction.lines.get(test, {}), worth) for test in reproduction.passing}
+
+    def gain(test: str) -> float:
+        return sum(worth[line] / (1 + taken[line]) for line in ran[test] or ())
+
+    heap = [(-gain(test), number, test) for number, test in enumerate(ran) if ran[test] is not None]
+    heapq.heapify(heap)
+    while heap:
+        claimed, number, test = heapq.heappop(heap)
+        least = -gain(test)
+        if least > claimed and heap and least > heap[0][0]:
+            heapq.heappush(heap, (least, number, test))  # others took of its lines, and one is worth more now
+        else:
+            taken.update(ran[test] or ())
+            yield test
 
 
-def _worth(weight: Mapping[int, float], lines: frozenset[int]) -> float:
-    return sum(weight.get(line, 0.0) for line in lines)
+def _suspected(
+    lines: Mapping[str, frozenset[int]], worth: Mapping[tuple[str, int], float]
+) -> list[tuple[str, int]] | None:
+    """The suspected lines that a test runs; None when it runs no suspected file."""
+    paths = {path for path, _ in worth} & lines.keys()
+    return [(path, line) for path in sorted(paths) for line in lines[path] if (path, line) in worth] if paths else None
 
 
 def sources_of(project: Project) -> dict[str, str]:

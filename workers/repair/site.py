@@ -18,7 +18,7 @@ from workers.repair.kinds import Kinds
 from workers.repair.precedence import precedence, wrapped
 from workers.repair.project import Project
 from workers.repair.region import Region, Splice, Unit
-from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, bound_before, parameters
+from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, Signature, bound_before, parameters
 
 Option = TypeVar("Option")
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -107,6 +107,11 @@ class Site:
         """The innermost function around the statement."""
         return self.module.function_at(self.unit.first_line)
 
+    @property
+    def receiver(self) -> str:
+        """What the function calls its object, "" outside methods."""
+        return self.function.receiver if self.function else ""
+
     @cached_property
     def definition(self) -> cst.FunctionDef | None:
         """The same function's node; the statement itself if it is a definition."""
@@ -117,7 +122,7 @@ class Site:
     def body(self) -> tuple[cst.CSTNode, ...]:
         """Everything in the innermost function, or in the region when there is none; nested definitions left out."""
         root: cst.CSTNode = self.definition.body if self.definition else self.region.tree
-        return tuple(_below(root))
+        return tuple(below(root))
 
     @cached_property
     def in_loop(self) -> bool:
@@ -146,6 +151,10 @@ class Site:
     def callables(self) -> tuple[str, ...]:
         """Functions and classes defined in or imported into the module."""
         return tuple(dict.fromkeys((*self.module.definitions, *self.module.imported)))
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """The known ways to call `name`: those in the module, or else in the project."""
+        return self.module.signatures(name) or self.project.signatures(name)
 
     @cached_property
     def _function_node(self) -> FunctionNode | None:
@@ -284,8 +293,9 @@ class Site:
         return self.region.text(*self.lines_of(node or self.unit.node)).splitlines()
 
 
-def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes below one, in source order, without what functions and classes defined inside hold."""
     for child in node.children:
         yield child
         if not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            yield from _below(child)
+            yield from below(child)

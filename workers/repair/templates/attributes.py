@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -42,6 +43,7 @@ METHOD_FAMILIES: tuple[tuple[str, ...], ...] = (
     ("floor", "ceil", "trunc"),
     ("dump", "dumps"),
     ("load", "loads"),
+    ("stdin", "stdout", "stderr"),
 )
 """Methods that are easily taken for one another."""
 
@@ -58,7 +60,8 @@ def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
     if not isinstance(node.value, cst.Name) or node.value.value in site.local_variables:
         return ()
     name = node.value.value
-    return site.module.members(name) if name in site.module.classes else site.project.definitions(name)
+    own = site.module.members(name) if name in site.module.classes else site.project.definitions(name)
+    return *site.module.parts.get(name, ()), *own
 
 
 def _beside(node: cst.Attribute, site: Site) -> list[str]:
@@ -83,20 +86,33 @@ def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`self.a` → `self.b`: another of its class or of a class that has it, of the module's objects, or an alike builtin method."""
     name = node.attr.value
     focus = 0.2 if site.clues.attribute and site.clues.attribute != name else 1.0
-    members = alike(name, _members(node, site))[:60] or _beside(node, site)[:24]
+    read = [n.attr.value for n in site.body if isinstance(n, cst.Attribute)]
+    members = alike(name, _members(node, site))[:60] or [*alike(name, read)[:12], *_beside(node, site)[:24]]
     known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
     others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
     if site.clues.attribute == name:
-        others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:8])))
+        others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:12])))
     options = [option for option in dict.fromkeys((*members, *others)) if not option.startswith("__")]
+    options = [*_same_of_base(node, site), *options]
     for option, weight in fading(options, step=0.12):
         yield site.token(node.attr, option, weight=weight * focus, around=node)
+
+
+def _same_of_base(node: cst.Attribute, site: Site) -> list[str]:
+    """`Base.close(self)` → `Base.__init__(self)` within `__init__`: a base's method is called by its own name."""
+    call, function = site.parent(node), site.function
+    if not isinstance(call, cst.Call) or not call.args or function is None or not function.receiver:
+        return []
+    name = function.signature.name
+    return [name] if site.code(call.args[0]) == function.receiver and name != node.attr.value else []
 
 
 def _class_members(site: Site) -> tuple[str, ...]:
     owner = site.clues.owner.rpartition(".")[2]
     if owner in site.module.classes:
         return site.module.members(owner)
+    if isinstance(builtin := getattr(builtins, owner, None), type):
+        return tuple(name for name in dir(builtin) if not name.startswith("_"))
     return tuple(m for scope in site.module.classes.values() for m in (*scope.attributes, *scope.methods))
 
 

@@ -19,12 +19,12 @@ from workers.repair.templates.names import alike
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC)
 
 
-def _name(node: cst.Call, site: Site) -> str:
-    return site.code(node.func).rpartition(".")[2]
-
-
-def _signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
-    return site.module.signatures(_name(node, site))
+def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
+    """The known ways to make a call; `cls(…)` is one of the class around."""
+    name = site.code(node.func).rpartition(".")[2]
+    function = site.function
+    made = function is not None and name in ("cls", "__class__") and bool(function.owner)
+    return site.signatures(function.owner if function and made else name)
 
 
 @template(cst.Call, strategy="calls", prior=0.65, families=_ANY)
@@ -54,15 +54,15 @@ def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
     given = [site.code(arg) for arg in node.args]
     named = {site.code(arg.keyword) for arg in node.args if arg.keyword}
     count = sum(arg.keyword is None for arg in node.args)
-    signatures = _signatures(node, site)
-    wanted = [p for s in signatures for p in s.parameters[count:] if p not in named]
-    lacking = any(count + len(named) < s.required for s in signatures)
+    ways = signatures(node, site)
+    wanted = [p for s in ways for p in s.parameters[count:] if p not in named]
+    lacking = any(count + len(named) < s.required for s in ways)
     for parameter, rank in fading(dict.fromkeys((*site.clues.missing, *wanted)), first=1.0 if lacking else 0.7):
         prefix = "" if not named and parameter in wanted[:1] else f"{parameter}="
         for value, weight in fading(_values(parameter, site), step=0.2):
             yield site.replace(node, _call(node, site, [*given, prefix + value]), weight=rank * weight)
     if not named and not any(arg.star for arg in node.args):
-        for value, weight in fading(_at_hand(site)[:12], first=0.5 if not signatures else 0.3, step=0.15):
+        for value, weight in fading(_at_hand(site)[:12], first=0.5 if not ways else 0.3, step=0.15):
             yield site.replace(node, _call(node, site, [*given, value]), weight=weight)
             yield site.replace(node, _call(node, site, [value, *given]), weight=weight * 0.7)
 
@@ -99,7 +99,7 @@ def keyword_misuse(node: cst.Arg, site: Site) -> Iterator[Edit]:
     name = node.keyword.value
     focus = 0.2 if site.clues.keyword and site.clues.keyword != name else 1.0
     given = {site.code(arg.keyword) for arg in call.args if arg.keyword}
-    parameters = [p for s in _signatures(call, site) for p in s.parameters]
+    parameters = [p for s in signatures(call, site) for p in s.parameters]
     others = [k for k in site.module.keywords if likeness(k, name) >= 0.4]
     options = [option for option in alike(name, (*parameters, *others)) if option not in given]
     for option, weight in fading(options[:10]):

@@ -6,13 +6,15 @@ of TBar (Liu et al. 2019); condition synthesis by in-scope atoms after Nopol (Xu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import builtins
+import re
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from memory.model import Family
 from workers.repair.precedence import wrapped
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site, below, fading, likeness
 from workers.repair.templates import template
 
 _LOGIC = (
@@ -65,6 +67,35 @@ def extended_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield site.replace(test, f"{wrapped(text, 4)} and {wrapped(atom, 4)}", weight=weight)
         yield site.replace(test, f"{text} or {atom}", weight=weight * 0.9)
         yield site.replace(test, f"{wrapped(atom, 4)} and {wrapped(text, 4)}", weight=weight * 0.8)
+
+
+@template(cst.CSTNode, strategy="guards", prior=0.4, families=(*_LOGIC, Family.NAME))
+def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
+    if isinstance(node, cst.BooleanOperation):
+        tests = [test for test in (node.left, node.right) if not isinstance(test, cst.BooleanOperation)]
+    else:
+        tests = [node.test] if isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)) else []
+    ruled = {n.value for n in _ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
+    options = dict.fromkeys((*_asked_elsewhere(site), *atoms(site))) if tests else {}
+    about = {code: bool(ruled & set(re.findall(r"\w+", code))) for code in options}
+    for test in tests:
+        text = site.code(test)
+        focus = 1.0 if not site.clues.undefined or site.clues.undefined in text else 0.3
+        near = sorted(options, key=lambda code: -likeness(code, text) - about[code])
+        for code, weight in fading((code for code in near if code != text), step=0.1):
+            yield site.replace(test, code, weight=weight * focus)
+
+
+def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
+    """The nodes of what a condition decides about; of a part of one, the whole statement."""
+    return below(node.body) if isinstance(node, (cst.If, cst.While, cst.IfExp)) else site.unit.nodes()
+
+
+def _asked_elsewhere(site: Site) -> list[str]:
+    """The conditions of the module whose names are all in scope here."""
+    scope = {*site.variables, site.receiver, *site.callables, *site.module.modules, *vars(builtins)}
+    return [asked.code for asked in site.module.conditions if asked.names <= scope]
 
 
 @template(cst.CSTNode, strategy="guards", prior=0.25, families=_LOGIC)

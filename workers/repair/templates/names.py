@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 from collections.abc import Iterator, Sequence
 
@@ -66,15 +67,49 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
             yield site.replace(node, name, weight=weight * focus)
 
 
-@template(cst.Name, strategy="names", prior=0.6, families=(Family.NAME, Family.ASSERTION, Family.TYPE))
+@template(cst.Name, strategy="names", prior=0.6, families=(*_ANY, Family.ARITHMETIC))
 def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`f(x)` → `g(x)`: another function, class or parameter; a builtin when the name is undefined."""
-    if not _is_called(node, site):
+    """`f(x)` → `g(x)`: what the module calls with such arguments comes first, then the alike names, then the builtins."""
+    call = site.parent(node)
+    if not isinstance(call, cst.Call) or not _is_called(node, site):
         return
-    undefined = site.clues.undefined == node.value
-    options = [*site.callables, *site.local_variables, *(_BUILTINS if undefined or node.value in _BUILTINS else ())]
-    for name, weight in fading(alike(node.value, options)[:15], step=0.2):
+    given = tuple(site.code(arg) for arg in call.args)
+    same = {other.name for other in site.module.calls if other.arguments == given}
+    as_many = {other.name for other in site.module.calls if len(other.arguments) == len(given)}
+    near = {n.value for n in site.body if isinstance(n, cst.Name)}
+    fitting = _fitting(call, site)
+    called = [name for name in site.variables if name in as_many]
+    options = alike(node.value, (*fitting, *site.callables, *site.local_variables, *called, *_BUILTINS))
+    evidence = {
+        name: (name in same) * 4
+        + (name in near) * 2
+        + (name in as_many) * 2
+        + (name in fitting)
+        + (name not in _BUILTINS)
+        for name in options
+    }
+    for name, weight in fading(sorted(options, key=lambda name: -evidence[name]), step=0.1):
         yield site.replace(node, name, weight=weight)
+
+
+def _fitting(call: cst.Call, site: Site) -> tuple[str, ...]:
+    """The builtins whose results are usual where this call's goes."""
+    parent = site.parent(call)
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return ("enumerate", "zip", "range", "reversed", "sorted", "iter", "map", "filter", "list", "set")
+    if isinstance(parent, (cst.If, cst.IfExp, cst.While, cst.BooleanOperation, cst.UnaryOperation, cst.CompIf)):
+        return ("isinstance", "hasattr", "callable", "any", "all", "len", "issubclass", "getattr")
+    return ("len", "list", "str", "tuple", "int", "sum", "set", "sorted", "next", "iter", "dict", "max", "min", "type")
+
+
+@template(
+    cst.Name, strategy="names", prior=0.4, families=(Family.ASSERTION, Family.TYPE, Family.VALUE, Family.ATTRIBUTE)
+)
+def type_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`isinstance(a, dict)` → `isinstance(a, list)`: "mutate data type" of TBar."""
+    if node.value in _TYPES and is_read(node, site) and not _is_called(node, site):
+        for name, weight in fading(name for name in _TYPES if name != node.value):
+            yield site.replace(node, name, weight=weight)
 
 
 @template(cst.Name, strategy="names", prior=0.4, families=(Family.ASSERTION, Family.NAME, Family.TYPE, Family.TIMEOUT))
@@ -116,37 +151,9 @@ def _is_called(node: cst.Name, site: Site) -> bool:
     return isinstance(parent, cst.Call) and parent.func is node
 
 
-_BUILTINS = (
-    *(
-        "len",
-        "sum",
-        "min",
-        "max",
-        "abs",
-        "sorted",
-        "reversed",
-        "enumerate",
-        "zip",
-        "range",
-        "map",
-        "filter",
-        "any",
-        "all",
-    ),
-    *("int", "float", "str", "bool", "list", "tuple", "dict", "set", "frozenset", "bytes", "round", "divmod", "pow"),
-    *(
-        "isinstance",
-        "issubclass",
-        "getattr",
-        "hasattr",
-        "setattr",
-        "iter",
-        "next",
-        "repr",
-        "print",
-        "open",
-        "type",
-        "ord",
-        "chr",
-    ),
+_TYPES = ("str", "int", "list", "dict", "tuple", "float", "set", "bool", "bytes", "frozenset", "type", "object")
+_ASKING = ("breakpoint", "compile", "copyright", "credits", "eval", "exec", "exit", "help", "input", "license", "quit")
+_BUILTINS = tuple(
+    name for name, value in vars(builtins).items() if callable(value) and name[0].islower() and name not in _ASKING
 )
+"""Builtin functions and types, but for those that read from a person or run a text."""

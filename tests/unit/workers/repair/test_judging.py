@@ -196,6 +196,22 @@ def test_the_tests_that_run_suspected_lines_are_the_judges() -> None:
     assert chosen.seconds == pytest.approx(0.3)
 
 
+def test_tests_that_differ_in_their_parameters_alone_do_not_crowd_out_others() -> None:
+    """Each further test of the same lines is worth less than one that runs other suspected lines."""
+    failure = Failure(error_type="KeyError", family=Family.LOOKUP, message="", frames=(), failing_tests=("t.py::a",))
+    many = {f"t.py::b[{n}]": {"a.py": frozenset({1, 2})} for n in range(3)}
+    seen = Reproduction(
+        report=report({"t.py::a": FAILED, **dict.fromkeys(many, PASSED), "t.py::c": PASSED}, seconds=0.1),
+        flaky=(),
+        uncollected=(),
+        lines={**many, "t.py::c": {"a.py": frozenset({3})}},
+        passing=(*many, "t.py::c"),
+        test_runs=2,
+    )
+    suspects = [Suspect(path="a.py", line=n, score=score) for n, score in ((1, 0.5), (2, 0.4), (3, 0.5))]
+    assert judges(seen, failure, suspects).covering == ("t.py::b[0]", "t.py::c", "t.py::b[1]", "t.py::b[2]")
+
+
 def test_sources_are_what_people_wrote_in_utf_8(tmp_path: Path) -> None:
     """Environments, links, other encodings and other files are no sources; line ends are kept."""
     (tmp_path / "pkg").mkdir()

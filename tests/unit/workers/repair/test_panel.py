@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -38,14 +39,19 @@ class Fake(Judge):
     def __init__(self, first: Callable[[Step], None] = lambda _: None) -> None:
         self.note = ""
         self.closed = False
+        self.demanded: tuple[str, ...] = ()
         self._first = first
         self._several = False
 
     def open(self) -> Baseline | None:
         return BASELINE
 
-    def join(self, baseline: Baseline) -> None:
-        assert baseline == BASELINE
+    def join(self, other: Judge) -> None:
+        assert isinstance(other, Fake)
+        self.demanded = other.demanded
+
+    def demand(self, seconds: Mapping[str, float]) -> None:
+        self.demanded = (*self.demanded, *seconds)
 
     def close(self) -> None:
         self.closed = True
@@ -202,3 +208,21 @@ def test_an_error_in_a_judge_is_not_lost(opened: Callable[..., tuple[Screen, lis
     screen, _ = opened(2, fail)
     with pytest.raises(OSError, match="no more memory"):
         list(screen.verdicts(map(candidate, "ab"), deadline=never))
+
+
+def test_what_is_demanded_binds_all_judges(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+    """Those that are there, and those that join later."""
+    screen, made = opened(3)
+    screen.demand({"test_a": 0.1})
+    assert len(list(screen.verdicts(map(candidate, map(str, range(6 * AHEAD))), deadline=never))) == 6 * AHEAD
+    screen.demand({"test_b": 0.1})
+    assert len(made) == 3
+    assert [judge.demanded for judge in made] == [("test_a", "test_b")] * 3
+
+
+def test_a_baseline_takes_more_tests_before_the_covering_ones() -> None:
+    """What each test costs stays in the order in which they are asked for."""
+    two = replace(BASELINE, covering=("c",), cpu=(1.0, 2.0), each=(0.1, 0.3), wall=1.0)
+    more = two.demanding({"d": 0.2}, failing=1)
+    assert (more.covering, more.each) == (("d", "c"), (0.1, 0.2, 0.3))
+    assert (more.cpu, more.wall) == ((1.2, 2.2), 1.2)

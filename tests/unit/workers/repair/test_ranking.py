@@ -113,6 +113,6 @@ def test_the_more_natural_of_equals_is_first_and_size_is_the_last_resort() -> No
 def test_a_field_without_one_of_its_edits_is_about_the_others() -> None:
     """What was disputed by an edit that breaks the suite is disputed no more."""
     three = field((0.5, behaves("a")), (0.4, behaves("b")), (0.3, behaves("a")))
-    left = three.without(1)
+    left = three.only((three.candidates[0], three.candidates[2]))
     assert [c.score for c in left.candidates] == [0.5, 0.3]
     assert opinion(left).confidence is Confidence.AGREED

@@ -11,6 +11,54 @@ CASES = [
     (
         "attribute_misuse",
         """
+        class Timed(Base):
+            def __init__(self, size):
+                Base.close(self, size)
+        """,
+        """
+        class Timed(Base):
+            def __init__(self, size):
+                Base.__init__(self, size)
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "attribute_misuse",
+        """
+        def parts(ps, qs):
+            return [p.real for p in ps], [q.get for q in qs]
+        """,
+        """
+        def parts(ps, qs):
+            return [p.real for p in ps], [q.real for q in qs]
+        """,
+        {"error": "AttributeError", "message": "'complex' object has no attribute 'get'"},
+    ),
+    (
+        "attribute_misuse",
+        """
+        from kinds import tokens as T
+
+        def f(t):
+            return t.match(T.Punctuation, ",")
+
+        def g(t):
+            return t.match(T.Newline, ",")
+        """,
+        """
+        from kinds import tokens as T
+
+        def f(t):
+            return t.match(T.Punctuation, ",")
+
+        def g(t):
+            return t.match(T.Punctuation, ",")
+        """,
+        {},
+    ),
+    (
+        "attribute_misuse",
+        """
         class Box:
             def __init__(self, w, h):
                 self.width = w

@@ -41,6 +41,48 @@ CASES = [
         {},
     ),
     (
+        "replaced_condition",
+        """
+        def f(name, rows):
+            if name is None:
+                return rows.pop()
+            return name
+        """,
+        """
+        def f(name, rows):
+            if not rows:
+                return rows.pop()
+            return name
+        """,
+        {},
+    ),
+    (
+        "replaced_condition",
+        """
+        def f(low, high):
+            if low.empty or high.empty:
+                return None
+            return low
+
+        def g(low, high):
+            if high:
+                return None
+            return high
+        """,
+        """
+        def f(low, high):
+            if low.empty or high.empty:
+                return None
+            return low
+
+        def g(low, high):
+            if low.empty or high.empty:
+                return None
+            return high
+        """,
+        {},
+    ),
+    (
         "constant_condition",
         """
         def f(a, b):

@@ -61,6 +61,50 @@ CASES = [
         {},
     ),
     (
+        "callable_misuse",
+        """
+        def f(rows):
+            for i, row in callable(rows):
+                print(i, row)
+        """,
+        """
+        def f(rows):
+            for i, row in enumerate(rows):
+                print(i, row)
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "callable_misuse",
+        """
+        def first(rows):
+            return next(iter(rows))
+
+        def f(rows):
+            return len(iter(rows))
+        """,
+        """
+        def first(rows):
+            return next(iter(rows))
+
+        def f(rows):
+            return next(iter(rows))
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "type_misuse",
+        """
+        def f(a):
+            return isinstance(a, dict)
+        """,
+        """
+        def f(a):
+            return isinstance(a, list)
+        """,
+        {},
+    ),
+    (
         "wrong_target",
         """
         def f(a, b):

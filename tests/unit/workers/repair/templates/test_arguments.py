@@ -1,0 +1,136 @@
+"""Several arguments that stand wrong are put right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+CASES = [
+    (
+        "misplaced_arguments",
+        """
+        def box(width, height, depth):
+            return width + height * depth
+
+        def shown(width, height, depth):
+            return box(height, depth, height)
+        """,
+        """
+        def box(width, height, depth):
+            return width + height * depth
+
+        def shown(width, height, depth):
+            return box(width, height, depth)
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        Span = collections.namedtuple("Span", ["start", "end"])
+
+        def shift(span, by):
+            start = span.start + by
+            end = span.end + by
+            return Span(end, end)
+        """,
+        """
+        Span = collections.namedtuple("Span", ["start", "end"])
+
+        def shift(span, by):
+            start = span.start + by
+            end = span.end + by
+            return Span(start, end)
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        class Report:
+            def note(self, path, line, text):
+                print(path, line, text)
+
+        def told(report, path, error):
+            report.note(report, error.args[0], error.line)
+        """,
+        """
+        class Report:
+            def note(self, path, line, text):
+                print(path, line, text)
+
+        def told(report, path, error):
+            report.note(path, error.line, error.args[0])
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        def f(name, mode, encoding):
+            return open(name, mode, encoding=mode)
+        """,
+        """
+        def f(name, mode, encoding):
+            return open(name, mode, encoding=encoding)
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        class Point:
+            def __init__(self, x, y):
+                self.x, self.y = x, y
+
+            def moved(self, x, y):
+                return type(self)(y, y) if x else self
+
+            @classmethod
+            def at(cls, x, y):
+                return cls(y, y)
+        """,
+        """
+        class Point:
+            def __init__(self, x, y):
+                self.x, self.y = x, y
+
+            def moved(self, x, y):
+                return type(self)(y, y) if x else self
+
+            @classmethod
+            def at(cls, x, y):
+                return cls(x, y)
+        """,
+    ),
+    (
+        "arguments_of_like_call",
+        """
+        def f(put, a, b):
+            put(a, b, 1)
+
+        def g(put, a, b):
+            put(b, b, a)
+        """,
+        """
+        def f(put, a, b):
+            put(a, b, 1)
+
+        def g(put, a, b):
+            put(a, b, 1)
+        """,
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "before", "after"), CASES, ids=[case[0] for case in CASES])
+def test_the_right_edit_is_among_those_proposed(
+    edits: Callable[..., set[str]], template: str, before: str, after: str
+) -> None:
+    """A small bug of its kind is undone by one of the template's edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits(template, before)
+
+
+def test_the_called_is_known_from_other_modules(edits: Callable[..., set[str]]) -> None:
+    """A function of another module of the project tells the names of its parameters as well."""
+    other = {"shapes.py": "def box(width, height):\n    return width * height\n"}
+    found = edits("misplaced_arguments", "def f(width, height):\n    return box(height, height)\n", others=other)
+    assert "def f(width, height):\n    return box(width, height)\n" in found
