@@ -22,6 +22,7 @@ MOST = 400
 
 _ORDER = (("==", 1.0), ("!=", 0.8), ("<", 0.8), (">", 0.8), ("<=", 0.7), (">=", 0.7))
 _LONGEST = 24
+_FINDING = ("split", "rsplit", "partition", "rpartition", "index", "rindex", "find", "rfind", "remove", "pop")
 
 
 def predicates(site: Site, *, extra: Iterable[str] = (), near: str = "") -> list[tuple[str, float]]:
@@ -31,6 +32,25 @@ def predicates(site: Site, *, extra: Iterable[str] = (), near: str = "") -> list
     for code, weight in _all(site, ranked):
         found[code] = max(weight, found.get(code, 0.0))
     return heapq.nlargest(MOST, found.items(), key=lambda item: item[1])
+
+
+def preconditions(nodes: Iterable[cst.CSTNode], site: Site) -> list[str]:
+    """What must hold for some code to succeed: `k in d` for `d[k]`, `":" in s` for `s.split(":")`, and so on."""
+    found: list[str] = []
+    for node in nodes:
+        match node:
+            case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                text = site.code(base)
+                found += [text, f"len({text}) > {site.code(key)}"] if isinstance(key, cst.Integer) else []
+                found += [] if isinstance(key, cst.Integer) else [f"{site.code(key)} in {text}"]
+            case cst.Call(func=cst.Attribute(value=base, attr=cst.Name(value=name)), args=[cst.Arg(value=part), *_]):
+                if name in _FINDING:
+                    found.append(f"{site.code(part)} in {site.code(base)}")
+            case cst.Call(func=cst.Name(value="int" | "float"), args=[cst.Arg(value=text)]):
+                found.append(f"{site.operand(text, 15)}.isdigit()")
+            case cst.Attribute(value=cst.Name(value=name), attr=attribute) if name in site.live:
+                found += [f"{name} is not None", f"hasattr({name}, {attribute.value!r})"]
+    return [code for code in dict.fromkeys(found) if len(code) <= 2 * _LONGEST]
 
 
 def _all(site: Site, terms: list[tuple[str, float]]) -> Iterator[tuple[str, float]]:

@@ -91,17 +91,27 @@ def plan(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
     return plan_part(old, new, loaded)
 
 
-def plan_part(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
-    """The same for a part of a module that is known to be in memory as it stands."""
+def plan_part(old: CodeType, new: CodeType, loaded: Loaded, owner: str = "") -> list[Swap]:
+    """The same for a part of a module that is known to be in memory as it stands; of the class `owner`, if it has one."""
     swaps: list[Swap] = []
+    if owner:
+        _demand_same(old, new)
+        old, new = _body(old, owner), _body(new, owner)
     _visit_run(old, new, loaded, swaps)
     return swaps
 
 
+def _body(module: CodeType, name: str) -> CodeType:
+    """The code of the one class that a part stands in."""
+    body, *others = [code for code in _nested(module) if code.co_name == name]
+    if others:
+        raise Unswappable(f"{name} is defined twice")
+    return body
+
+
 def _visit_run(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swap]) -> None:
     """`old` itself has run already, so it may not differ; what it defined may."""
-    if fingerprint(old, nested=False) != fingerprint(new, nested=False):
-        raise Unswappable(f"{old.co_name} ran at import")
+    _demand_same(old, new)
     nested = _nested(old)
     for before, after in zip(nested, _nested(new)):  # noqa: B905 - strict= came with 3.10; the lengths are equal
         if fingerprint(before) == fingerprint(after):
@@ -109,6 +119,11 @@ def _visit_run(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swap]) 
         if nested.count(before) > 1:
             raise Unswappable(f"{before.co_name} has a twin that cannot be told from it")
         _visit_changed(before, after, loaded, swaps)
+
+
+def _demand_same(old: CodeType, new: CodeType) -> None:
+    if fingerprint(old, nested=False) != fingerprint(new, nested=False):
+        raise Unswappable(f"{old.co_name} ran at import")
 
 
 def _visit_changed(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swap]) -> None:

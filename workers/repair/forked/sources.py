@@ -11,7 +11,7 @@ import symtable
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .codeswap import Loaded, Swap, Unswappable, plan, plan_part
 
@@ -21,11 +21,18 @@ FUTURES = functools.reduce(
 """The flags that __future__ imports leave in a module's co_flags, in this version of Python."""
 
 
+FIRST = 2
+"""The first line is wanted for imports, the second for the header of a method's class."""
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 class Segment(NamedTuple):
-    """Lines `first`..`last` (from 1) of a top-level function or class, decorators included."""
+    """Lines `first`..`last` (from 1) of a top-level function or class, or of a method of `owner`, decorators included."""
 
     first: int
     last: int
+    owner: str
 
 
 class Source:
@@ -56,10 +63,10 @@ class Source:
             new = self._compiled(segment, lines[segment.first - 1 : segment.last + longer])
         except (SyntaxError, ValueError) as error:
             raise Unswappable(str(error)) from error
-        return plan_part(self._unedited[segment], new, self._loaded)
+        return plan_part(self._unedited[segment], new, self._loaded, segment.owner)
 
     def _around(self, lines: list[str]) -> Segment | None:
-        """The definition that holds every changed line."""
+        """The smallest definition that holds every changed line."""
         head = _common_start(self._lines, lines)
         tail = min(_common_start(self._lines[::-1], lines[::-1]), min(len(lines), len(self._lines)) - head)
         first, last = head + 1, len(self._lines) - tail
@@ -67,7 +74,8 @@ class Source:
 
     def _compiled(self, segment: Segment, lines: list[str]) -> CodeType:
         """A part of the module as if it stood alone, on its own lines; the compiler asks which names are imported."""
-        text = self._imports + "\n" * (segment.first - 1) + "\n".join(lines) + "\n"
+        above = f"\nclass {segment.owner}:\n" if segment.owner else "\n\n"
+        text = self._imports + "\n" * (segment.first - 3) + above + "\n".join(lines) + "\n"
         flags = self._code.co_flags & FUTURES & ~inspect.CO_NESTED
         code: CodeType = compile(text, self._path, "exec", flags=flags, dont_inherit=True)
         return code
@@ -88,11 +96,16 @@ def _segments(text: str) -> list[Segment]:
         return []
     found = []
     for node in ast.parse(text).body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first > 1:  # the first line is wanted for imports
-                found.append(Segment(first, node.end_lineno or node.lineno))
-    return found
+        if isinstance(node, ast.ClassDef) and not getattr(node, "type_params", ()):
+            found += [_segment(method, node.name) for method in node.body if isinstance(method, _FUNCTIONS)]
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            found.append(_segment(node, ""))
+    return [segment for segment in found if segment.first > FIRST]
+
+
+def _segment(node: Any, owner: str) -> Segment:  # noqa: ANN401 - three kinds of nodes, joined with | from 3.10 on
+    lines = [node.lineno, *(decorator.lineno for decorator in node.decorator_list)]
+    return Segment(min(lines), node.end_lineno or node.lineno, owner)
 
 
 def _imports(text: str, path: str) -> str:

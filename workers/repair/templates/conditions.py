@@ -14,6 +14,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.precedence import wrapped
+from workers.repair.predicates import preconditions
 from workers.repair.site import Edit, Site, below, fading, likeness
 from workers.repair.templates import template
 
@@ -26,6 +27,10 @@ _LOGIC = (
     Family.RECURSION,
     Family.TIMEOUT,
 )
+
+
+_MOST_NEEDED = 8
+"""So many conditions that a block's code needs are tried in its test."""
 
 
 def atoms(site: Site) -> tuple[str, ...]:
@@ -77,8 +82,9 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     else:
         tests = [node.test] if isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)) else []
     ruled = {n.value for n in _ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
-    options = dict.fromkeys((*_asked_elsewhere(site), *atoms(site))) if tests else {}
-    about = {code: bool(ruled & set(re.findall(r"\w+", code))) for code in options}
+    needed = preconditions(_ruled(node, site), site)[:_MOST_NEEDED] if tests else []
+    options = dict.fromkeys((*needed, *_asked_elsewhere(site), *atoms(site))) if tests else {}
+    about = {code: (code in needed) + bool(ruled & set(re.findall(r"\w+", code))) for code in options}
     for test in tests:
         text = site.code(test)
         focus = 1.0 if not site.clues.undefined or site.clues.undefined in text else 0.3

@@ -53,6 +53,13 @@ class Shop:
     def sum(self, values):
         return functools.reduce(lambda one, other: one + other, values)
 
+class Market(Shop):
+    def __open(self, limit):
+        return super().price(limit - 1)
+
+    def opened(self, limit=1):
+        return self.__open(limit) + RATE - 1
+
 def numbers():
     yield 1
     yield 2
@@ -112,6 +119,30 @@ def test_a_function_that_has_not_run_is_exchanged(tmp_path: Path) -> None:
 def test_a_method_is_exchanged_in_its_class(tmp_path: Path) -> None:
     """Instances see the new method."""
     assert swap(tmp_path, "value * RATE", "value * RATE + 1").Shop().price(2) == 5
+
+
+def test_a_method_keeps_the_names_that_its_class_gives_it(tmp_path: Path) -> None:
+    """Private names are mangled, and `super()` finds the class, in a method that is compiled without the rest of it."""
+    module = swap(tmp_path, "self.__open(limit)", "self.__open(limit) + 1")
+    assert module.Market().opened(2) == 4
+
+
+@pytest.mark.parametrize(
+    "body", ["value * RATE\n\nRATE = 3", "value * RATE\n\n    tax = 3", "value", "value * RATE, RATE"]
+)
+def test_what_follows_a_method_is_no_part_of_it(tmp_path: Path, body: str) -> None:
+    """A line that an edit puts behind it runs at import, in the class or in the module; both ways tell that alike."""
+    if "\n" in body:
+        with pytest.raises(Unswappable):
+            swap(tmp_path, "value * RATE", body)
+    else:
+        swap(tmp_path, "value * RATE", body)
+
+
+def test_a_default_is_no_part_of_a_method(tmp_path: Path) -> None:
+    """It was made when the class was."""
+    with pytest.raises(Unswappable):
+        swap(tmp_path, "limit=1", "limit=2")
 
 
 def test_a_call_of_something_imported_is_compiled_alike(tmp_path: Path) -> None:

@@ -9,6 +9,38 @@ import pytest
 
 CASES = [
     (
+        "replaced_condition",
+        """
+        def f(text, port):
+            if port:
+                text, port = text.split(":", 1)
+            return text, port
+        """,
+        """
+        def f(text, port):
+            if ":" in text:
+                text, port = text.split(":", 1)
+            return text, port
+        """,
+        {},
+    ),
+    (
+        "replaced_condition",
+        """
+        def f(prices, name):
+            if name:
+                return prices[name]
+            return 0
+        """,
+        """
+        def f(prices, name):
+            if name in prices:
+                return prices[name]
+            return 0
+        """,
+        {"error": "KeyError"},
+    ),
+    (
         "dropped_condition",
         """
         def f(a, b):
