@@ -17,7 +17,7 @@ from workers.repair.classify import is_test_path
 from workers.repair.clues import clues_of
 from workers.repair.outlines import Outlines, body_line, defined, parsed
 from workers.repair.project import module_name
-from workers.repair.site import likeness
+from workers.repair.weights import likeness
 
 Lines = dict[tuple[str, int], float]
 

@@ -86,7 +86,7 @@ def _words(text: str) -> Iterator[str]:
 
 def _is_closed(text: str, site: Site, extra: tuple[str, ...]) -> bool:
     """Whether an expression reads only names that are bound here."""
-    known = {*extra, *site.live, site.function.receiver if site.function else ""}
+    known = {*extra, *site.live, site.receiver}
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:

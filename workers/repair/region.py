@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
@@ -20,6 +19,7 @@ from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNod
 from workers.repair.examples import Examples
 from workers.repair.kinds import Kinds
 from workers.repair.scope import FunctionNode, ModuleScope, read_module
+from workers.repair.usage import Usage, read_usage
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WRAP = b"class _:\n"
@@ -83,6 +83,11 @@ class SourceModule:
     def scope(self) -> ModuleScope:
         """What is defined in the module."""
         return read_module(self.tree)
+
+    @cached_property
+    def usage(self) -> Usage:
+        """What the module does with its names."""
+        return read_usage(self.tree)
 
     def function_at(self, line: int) -> FunctionNode | None:
         """The innermost function around a line."""
@@ -293,11 +298,3 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
     for splice in sorted(splices, key=lambda s: (s.start, s.end), reverse=True):
         data = data[: splice.start] + splice.code.encode() + data[splice.end :]
     return data
-
-
-def fingerprint(code: CodeType) -> object:
-    """What a code object does, without where its lines are: equal for texts that compile to the same."""
-    constants = tuple(fingerprint(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    return code.co_name, code.co_code, constants, names, arguments, code.co_exceptiontable

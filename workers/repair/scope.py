@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-
-_LONGEST = 60
-"""Conditions of more characters are not taken elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,22 +16,6 @@ class Signature:
     name: str
     parameters: tuple[str, ...]
     required: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A call as it is written: the last part of what is called, and the arguments; keywords are told as `name=`."""
-
-    name: str
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """What is asked somewhere, and the names that must be in scope to ask it elsewhere."""
-
-    code: str
-    names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +47,7 @@ class ClassScope:
 class ModuleScope:
     """One module. `variables` are top-level names that are no definitions; `modules` imported modules' local names.
 
-    `records` are the signatures of its named tuples and data classes; `parts` tells what is read of a name: `a.b`, `a.c`.
+    `records` are the signatures of its named tuples and data classes.
     """
 
     functions: tuple[FunctionScope, ...]
@@ -80,9 +60,6 @@ class ModuleScope:
     keywords: tuple[str, ...]
     strings: tuple[str, ...]
     records: tuple[Signature, ...]
-    calls: tuple[Call, ...]
-    conditions: tuple[Condition, ...]
-    parts: Mapping[str, tuple[str, ...]]
 
     def function_at(self, line: int) -> FunctionScope | None:
         """The innermost function around a line."""
@@ -221,7 +198,7 @@ def _records(nodes: Iterable[ast.AST]) -> Iterator[Signature]:
                 if names and not any(isinstance(n, ast.FunctionDef) and n.name == "__init__" for n in body):
                     yield Signature(name=name, parameters=names, required=sum(n.value is None for n in fields))
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Constant(), fields])) if (
-                _called(node.value) == "namedtuple"
+                called(node.value) == "namedtuple"
             ):
                 names = _field_names(fields)
                 yield Signature(name=name, parameters=names, required=len(names))
@@ -238,42 +215,13 @@ def _field_names(node: ast.expr) -> tuple[str, ...]:
             return ()
 
 
-def _called(node: ast.AST) -> str:
+def called(node: ast.AST) -> str:
     """The last part of what a call calls."""
     match node:
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
             return name
         case _:
             return ""
-
-
-def _calls(nodes: Iterable[ast.AST]) -> Iterator[Call]:
-    for node in nodes:
-        if isinstance(node, ast.Call) and (name := _called(node)):
-            named = (f"{word.arg or '**'}={ast.unparse(word.value)}" for word in node.keywords)
-            yield Call(name=name, arguments=(*map(ast.unparse, node.args), *named))
-
-
-def _conditions(nodes: Iterable[ast.AST]) -> Iterator[Condition]:
-    """Each test, and each part of one that stands beside `and` or `or`; the most frequent first."""
-    asked: Counter[str] = Counter()
-    names: dict[str, frozenset[str]] = {}
-    for node in nodes:
-        tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else ()
-        for test in node.values if isinstance(node, ast.BoolOp) else tests:
-            code = ast.unparse(test)
-            if code not in asked:
-                names[code] = frozenset(n.id for n in ast.walk(test) if isinstance(n, ast.Name))
-            asked[code] += 1
-    return (Condition(code=code, names=names[code]) for code, _ in asked.most_common() if len(code) <= _LONGEST)
-
-
-def _parts(nodes: Iterable[ast.AST]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            found.setdefault(node.value.id, {})[node.attr] = None
-    return {name: tuple(attributes) for name, attributes in found.items()}
 
 
 def read_classes(tree: ast.Module) -> dict[str, ClassScope]:
@@ -298,7 +246,4 @@ def read_module(tree: ast.Module) -> ModuleScope:
         keywords=tuple(dict.fromkeys(n.arg for n in nodes if isinstance(n, ast.keyword) and n.arg)),
         strings=tuple(dict.fromkeys(s for s in strings if 0 < len(s) <= 30 and "\n" not in s)),
         records=tuple(_records(nodes)),
-        calls=tuple(_calls(nodes)),
-        conditions=tuple(_conditions(nodes)),
-        parts=_parts(nodes),
     )

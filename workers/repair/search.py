@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import random
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,8 +18,9 @@ from memory.model import EditShape, Failure
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
 from workers.repair.clues import clues_of
+from workers.repair.meaning import meaning
 from workers.repair.project import Project
-from workers.repair.region import Extent, Region, SourceModule, Splice, Unit, fingerprint, spliced
+from workers.repair.region import Extent, Region, SourceModule, Splice, Unit, spliced
 from workers.repair.shapes import shape_of
 from workers.repair.site import Edit, Site
 from workers.repair.templates import STRATEGIES, Template, all_templates
@@ -226,27 +226,16 @@ def _candidates(drafts: Iterator[Draft]) -> Iterator[Candidate]:
     texts: set[tuple[Region, bytes, tuple[str, ...]]] = set()
     for draft in drafts:
         region = draft.site.region
-        known = seen.setdefault(region, {(_meaning(region, region.data), ())})
+        known = seen.setdefault(region, {(meaning(region, region.data), ())})
         edited = region.edited(draft.edit.splices)
         if (region, edited, draft.edit.imports) in texts:
             continue  # spares the compiler, which costs most here
         texts.add((region, edited, draft.edit.imports))
-        meaning = _meaning(region, edited)
-        key = (meaning, draft.edit.imports)
-        if meaning is not None and key not in known:
+        compiled = meaning(region, edited)
+        key = (compiled, draft.edit.imports)
+        if compiled is not None and key not in known:
             known.add(key)
             yield _candidate(draft, edited)
-
-
-def _meaning(region: Region, data: bytes) -> object:
-    """What a region's text compiles to; None if it does not, or if the compiler warns of it as it did not before."""
-    flags = region.module.futures
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if region.warned else "error")
-        try:
-            return fingerprint(compile(data, "region", "exec", flags=flags, dont_inherit=True, optimize=0))
-        except (SyntaxError, SyntaxWarning, DeprecationWarning, ValueError, OverflowError, RecursionError, MemoryError):
-            return None
 
 
 def _candidate(draft: Draft, edited: bytes) -> Candidate:

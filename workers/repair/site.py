@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TypeVar
+from functools import cached_property
 
 import libcst as cst
 
@@ -19,8 +17,8 @@ from workers.repair.precedence import precedence, wrapped
 from workers.repair.project import Project
 from workers.repair.region import Region, Splice, Unit
 from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, Signature, bound_before, parameters
+from workers.repair.usage import Usage
 
-Option = TypeVar("Option")
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
@@ -53,17 +51,6 @@ _LOOSE = (
     cst.Element,
     cst.DictElement,
 )
-
-
-@lru_cache(maxsize=65536)
-def likeness(one: str, other: str) -> float:
-    """How alike two names look, within [0, 1] (Ratcliff and Obershelp's measure)."""
-    return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()
-
-
-def fading(options: Iterable[Option], *, first: float = 1.0, step: float = 0.25) -> Iterator[tuple[Option, float]]:
-    """Each option with a weight that falls with its rank: first, first / (1 + step), first / (1 + 2 step)…"""
-    return ((option, first / (1 + step * rank)) for rank, option in enumerate(options))
 
 
 class Site:
@@ -101,6 +88,10 @@ class Site:
     @cached_property
     def module(self) -> ModuleScope:
         return self.region.module.scope
+
+    @cached_property
+    def usage(self) -> Usage:
+        return self.region.module.usage
 
     @cached_property
     def function(self) -> FunctionScope | None:

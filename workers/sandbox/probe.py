@@ -2,7 +2,6 @@
 
 It runs in the project's own interpreter (Python 3.8 or later, pytest 6 or later): this file, tracing.py, the standard library and pytest.
 With pytest-xdist, details travel from the workers to the controller on the reports themselves; the controller writes.
-
 $APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
 $APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
 $APPRENTICE_TRACE   path prefixes under the root, joined by `:`; lines executed there are reported for each test

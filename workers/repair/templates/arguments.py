@@ -13,10 +13,11 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.scope import Signature
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.calls import signatures
 from workers.repair.templates.names import bound_in_statement
+from workers.repair.weights import fading
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC, Family.NAME)
 
@@ -65,7 +66,7 @@ def _bears(code: str, name: str) -> bool:
 def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`put(b, a, a)` → `put(a, b, c)`: the arguments that another call of it in the module has."""
     name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)
-    others = [call.arguments for call in site.module.calls if call.name == name and call.arguments != own]
+    others = [call.arguments for call in site.usage.calls if call.name == name and call.arguments != own]
     alike = sorted(dict.fromkeys(others), key=lambda arguments: (len(arguments) != len(own), -others.count(arguments)))
     for arguments, weight in fading(alike[:8]):
         yield site.replace(node, f"{site.code(node.func)}({', '.join(arguments)})", weight=weight)

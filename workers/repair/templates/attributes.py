@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading, likeness
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import alike, is_read
+from workers.repair.weights import fading, likeness
 
 _ANY = (Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.NAME, Family.VALUE, Family.LOOKUP)
 
@@ -61,7 +62,7 @@ def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
         return ()
     name = node.value.value
     own = site.module.members(name) if name in site.module.classes else site.project.definitions(name)
-    return *site.module.parts.get(name, ()), *own
+    return *site.usage.parts.get(name, ()), *own
 
 
 def _beside(node: cst.Attribute, site: Site) -> list[str]:

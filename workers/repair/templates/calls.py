@@ -12,9 +12,10 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.scope import Signature
-from workers.repair.site import Edit, Site, fading, likeness
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import alike
+from workers.repair.weights import fading, likeness
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC)
 

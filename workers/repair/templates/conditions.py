@@ -15,8 +15,9 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.precedence import wrapped
 from workers.repair.predicates import preconditions
-from workers.repair.site import Edit, Site, below, fading, likeness
+from workers.repair.site import Edit, Site, below
 from workers.repair.templates import template
+from workers.repair.weights import fading, likeness
 
 _LOGIC = (
     Family.ASSERTION,
@@ -101,7 +102,7 @@ def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
 def _asked_elsewhere(site: Site) -> list[str]:
     """The conditions of the module whose names are all in scope here."""
     scope = {*site.variables, site.receiver, *site.callables, *site.module.modules, *vars(builtins)}
-    return [asked.code for asked in site.module.conditions if asked.names <= scope]
+    return [asked.code for asked in site.usage.conditions if asked.names <= scope]
 
 
 @template(cst.CSTNode, strategy="guards", prior=0.25, families=_LOGIC)

@@ -12,8 +12,9 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import MAPPING, SEQUENCE, SET, TEXT, outer
-from workers.repair.site import Edit, Site, fading, likeness
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading, likeness
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ARITHMETIC)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")

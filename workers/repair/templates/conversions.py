@@ -12,8 +12,9 @@ from itertools import pairwise
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
 _CONVERTERS = (

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.empties import empties
+from workers.repair.weights import fading
 
 _UNTOLD = 0.4
 """What an edit is worth when the error is not a KeyError."""

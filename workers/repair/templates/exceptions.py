@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.guards import exits
+from workers.repair.weights import fading
 
 _ALL: tuple[Family, ...] = ()
 _COMMON = (

@@ -12,8 +12,9 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.precedence import wrapped
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _NONE = (Family.ATTRIBUTE, Family.TYPE)
 _LOOKUPS = (Family.LOOKUP, Family.ITERATION, Family.VALUE)
@@ -32,7 +33,7 @@ def used_values(site: Site) -> tuple[str, ...]:
             found[node.left.value] = None
         elif isinstance(node, cst.Arg) and isinstance(node.value, (cst.Name, cst.Attribute)):
             later[site.code(node.value)] = None
-    receiver = site.function.receiver if site.function else ""
+    receiver = site.receiver
     names = dict.fromkeys((*found, *later))
     known = (*site.variables, receiver)
     return tuple(name for name in names if name != receiver and name.partition(".")[0] in known)

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import alike, is_read
+from workers.repair.weights import fading
 
 WELL_KNOWN: dict[str, tuple[str, ...]] = {
     "collections": ("defaultdict", "Counter", "OrderedDict", "deque", "namedtuple", "ChainMap", "UserDict"),

@@ -12,9 +12,10 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import NUMBER, SEQUENCE, TEXT, comparable, element, outer
-from workers.repair.site import Edit, Site, fading, likeness
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import bound_in_statement, is_read
+from workers.repair.weights import fading, likeness
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
 _LONGEST, _MOST = 40, 16

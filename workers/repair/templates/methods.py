@@ -13,9 +13,10 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, outer
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import is_read
+from workers.repair.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.ATTRIBUTE)
 _METHODS = {

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading, likeness
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading, likeness
 
 _ANY = (Family.ASSERTION, Family.NAME, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.RECURSION)
 
@@ -60,7 +61,7 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     if not is_read(node, site) or keyword.iskeyword(node.value) or _is_called(node, site):
         return
     focus = 0.2 if site.clues.undefined and site.clues.undefined != node.value else 1.0
-    receiver = site.function.receiver if site.function else ""
+    receiver = site.receiver
     if node.value != receiver:
         options = (*bound_in_statement(site), *site.variables, *((receiver,) if receiver else ()))
         for name, weight in fading(alike(node.value, options)[:25], step=0.12):
@@ -74,8 +75,8 @@ def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     if not isinstance(call, cst.Call) or not _is_called(node, site):
         return
     given = tuple(site.code(arg) for arg in call.args)
-    same = {other.name for other in site.module.calls if other.arguments == given}
-    as_many = {other.name for other in site.module.calls if len(other.arguments) == len(given)}
+    same = {other.name for other in site.usage.calls if other.arguments == given}
+    as_many = {other.name for other in site.usage.calls if len(other.arguments) == len(given)}
     near = {n.value for n in site.body if isinstance(n, cst.Name)}
     fitting = _fitting(call, site)
     called = [name for name in site.variables if name in as_many]

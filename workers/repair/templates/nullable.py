@@ -14,9 +14,10 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.precedence import wrapped
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import bound_in_statement
+from workers.repair.weights import fading
 
 _UNTOLD = 0.35
 """What an edit is worth when the message does not speak of NoneType."""
@@ -66,7 +67,7 @@ def _nullable(node: cst.BaseExpression, site: Site) -> list[str]:
     """Names and attributes that the clause needs not to be None, the likeliest first."""
     place = next((place for words, place in _PLACES if re.search(words, site.failure.message)), "")
     known = {*site.variables, *bound_in_statement(site)}
-    receiver = site.function.receiver if site.function else ""
+    receiver = site.receiver
     optional = _optional(site)
     ranks: dict[str, tuple[bool, bool]] = {}
     for where, operand in _operands(node):

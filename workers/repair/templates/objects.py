@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.empties import empties
+from workers.repair.weights import fading
 
 
 @template(

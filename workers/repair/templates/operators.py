@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.ARITHMETIC, Family.RECURSION, Family.TIMEOUT)
 

@@ -11,8 +11,9 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, may_be, outer
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.TYPE, Family.VALUE)
 _ORDERED = ("sorted", "sort", "min", "max", "nlargest", "nsmallest")

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ITERATION, Family.RECURSION)
 
@@ -39,7 +40,7 @@ def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if node is not site.unit.node or site.definition is None or not _is_last(site) or _leaves(node):
         return
     names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
-    receiver = (site.function.receiver,) if site.function and site.function.receiver else ()
+    receiver = (site.receiver,) if site.receiver else ()
     for code, weight in fading((*names, "True", "False", "None", *receiver), step=0.15):
         yield from site.insert_after((f"return {code}",), weight=weight)
 
@@ -65,7 +66,7 @@ def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     at = site.lines_of(node.body.body[-1])[1]
     newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
     names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
-    receiver = (site.function.receiver,) if site.function and site.function.receiver else ()
+    receiver = (site.receiver,) if site.receiver else ()
     if not indent.strip():
         for code, weight in fading((*names, *receiver, "True", "False"), step=0.15):
             yield site.splice(at, at, f"{newline}{indent}return {code}\n", weight=weight)
@@ -78,7 +79,7 @@ def return_value(node: cst.Return, site: Site) -> Iterator[Edit]:
     returned = [site.code(n.value) for n in site.body if isinstance(n, cst.Return) and n.value is not None]
     short = [text for text in returned if len(text) < 40]
     constants = ("None", "True", "False", "[]", "{}", '""', "0", "-1", "1")
-    receiver = (site.function.receiver,) if site.function and site.function.receiver else ()
+    receiver = (site.receiver,) if site.receiver else ()
     options = dict.fromkeys((*_assigned(site), *site.local_variables, *receiver, *short, *constants))
     options.pop(old, None)
     for code, weight in fading(options, step=0.12):

@@ -12,9 +12,10 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import NUMBER, SEQUENCE, TEXT, may_be, outer
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import bound_in_statement, is_read
+from workers.repair.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION)
 _WHOLES = (cst.Name, cst.Attribute, cst.Call, cst.ListComp, cst.Subscript, cst.List, cst.SimpleString)

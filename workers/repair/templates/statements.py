@@ -12,8 +12,9 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import NUMBER, SEQUENCE, SET, TEXT, element, outer
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
 

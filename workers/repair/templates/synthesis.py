@@ -15,10 +15,11 @@ from memory.model import Family
 from workers.repair.kinds import outer
 from workers.repair.precedence import wrapped
 from workers.repair.predicates import predicates
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.guards import exits
 from workers.repair.templates.names import bound_in_statement
+from workers.repair.weights import fading
 
 _LOGIC = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.RECURSION)
 

@@ -13,9 +13,10 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.kinds import NUMBER, SEQUENCE, TEXT, outer
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.names import bound_in_statement
+from workers.repair.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
 _PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.ComparisonTarget, cst.Index, cst.Slice)

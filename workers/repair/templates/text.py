@@ -12,8 +12,9 @@ from itertools import pairwise
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
+from workers.repair.weights import fading
 
 _TEXT = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP)
 _FIELD = re.compile(r"\{([A-Za-z_][\w.\[\]']*)(?:![rsa])?(?::[^{}]*)?\}")
@@ -23,7 +24,7 @@ _FIELD = re.compile(r"\{([A-Za-z_][\w.\[\]']*)(?:![rsa])?(?::[^{}]*)?\}")
 def missing_f_prefix(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     """`"{name}"` → `f"{name}"`, where `name` is in scope; `r` and `b` likewise come and go."""
     fields = _FIELD.findall(node.value)
-    receiver = site.function.receiver if site.function else ""
+    receiver = site.receiver
     known = {*site.variables, receiver}
     parent = site.parent(node)
     formatted = isinstance(parent, cst.Attribute) and parent.attr.value == "format"

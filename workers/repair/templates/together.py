@@ -13,10 +13,11 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.region import Splice
-from workers.repair.site import Edit, Site, fading
+from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.constants import quoted
 from workers.repair.templates.names import alike, is_read
+from workers.repair.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.NAME)
 _OPPOSITE = {
