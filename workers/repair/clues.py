@@ -14,6 +14,7 @@ _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 _MISSING = re.compile(r"missing \d+ required .*?arguments?: (.+)")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '?(?:partially initialized module ')?([\w.]+)'?")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
+_UNRAISED = re.compile(r"DID NOT RAISE (.+)|(\w+) not raised")
 _QUOTED = re.compile(r"'(\w+)'")
 
 
@@ -21,7 +22,8 @@ _QUOTED = re.compile(r"'(\w+)'")
 class Clues:
     """Names quoted in an error's message; empty where it says nothing.
 
-    `owner` is the type or module that lacks `attribute`; `source` the module that lacks `imported`.
+    `owner` is the type or module that lacks `attribute`; `source` the module that lacks `imported`; `unraised` what a
+    test waited for in vain.
     """
 
     undefined: str = ""
@@ -33,6 +35,7 @@ class Clues:
     source: str = ""
     module: str = ""
     key: str = ""
+    unraised: str = ""
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
@@ -55,4 +58,5 @@ def clues_of(failure: Failure) -> Clues:
         source=imported.group(2) if imported else "",
         module=_first(_MODULE, text),
         key=key.group(1) if key else "",
+        unraised=_first(_UNRAISED, text),
     )

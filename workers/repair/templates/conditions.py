@@ -17,6 +17,7 @@ from workers.repair.precedence import wrapped
 from workers.repair.predicates import preconditions
 from workers.repair.site import Edit, Site, below
 from workers.repair.templates import template
+from workers.repair.templates.constants import quoted
 from workers.repair.weights import fading, likeness
 
 _LOGIC = (
@@ -103,6 +104,19 @@ def _asked_elsewhere(site: Site) -> list[str]:
     """The conditions of the module whose names are all in scope here."""
     scope = {*site.variables, site.receiver, *site.callables, *site.module.modules, *vars(builtins)}
     return [asked.code for asked in site.usage.conditions if asked.names <= scope]
+
+
+@template(cst.Comparison, strategy="guards", prior=0.35, families=_LOGIC)
+def another_alternative(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a == "s"` → `a in ("s", "x")`: a case that docstring or tests show and nobody thought of."""
+    compared = node.comparisons[0]
+    if len(node.comparisons) > 1 or not isinstance(compared.comparator, cst.SimpleString):
+        return
+    word, old = {"==": "in", "!=": "not in"}.get(site.code(compared.operator), ""), site.code(compared.comparator)
+    value = compared.comparator.evaluated_value
+    shown = site.examples.characters if isinstance(value, str) and len(value) == 1 else site.examples.strings
+    for other, weight in fading((s for s in shown if word and s != value), step=0.1):
+        yield site.replace(node, f"{site.operand(node.left, 7)} {word} ({old}, {quoted(other, old)})", weight=weight)
 
 
 @template(cst.CSTNode, strategy="guards", prior=0.25, families=_LOGIC)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.predicates import predicates
 from workers.repair.site import Edit, Site
 from workers.repair.templates import template
 from workers.repair.templates.guards import exits
@@ -30,6 +31,8 @@ _COMMON = (
     "ZeroDivisionError",
     "LookupError",
 )
+
+_MOST_GUARDS = 120
 
 
 def _own(site: Site) -> list[str]:
@@ -94,6 +97,19 @@ def missing_raise(node: cst.Expr, site: Site) -> Iterator[Edit]:
     """`ValueError("…")` as a statement → `raise ValueError("…")`."""
     if isinstance(node.value, cst.Call) and site.code(node.value.func).endswith(("Error", "Exception")):
         yield site.token(node, f"raise {site.code(node.value)}")
+
+
+@template(cst.CSTNode, strategy="guards", prior=0.5, families=(Family.ASSERTION, Family.OTHER))
+def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`if n < 0: raise ValueError` before a statement, where a test waits for that error in vain."""
+    wanted = [name for name in (*_own(site), *_COMMON) if name in site.clues.unraised]
+    if node is not site.unit.node or site.definition is None or site.definition is node or not wanted:
+        return
+    raised = [site.code(n) for n in site.body if isinstance(n, cst.Raise) and wanted[0] in site.code(n)]
+    own = [code for code in raised if wanted[0] not in _COMMON and "\n" not in code]  # it may need arguments
+    error = own[0] if own else f"raise {wanted[0]}"
+    for condition, weight in predicates(site, near=site.code(node)[:200])[:_MOST_GUARDS]:
+        yield from site.insert_before((f"if {condition}:", f"{site.step}{error}"), weight=weight)
 
 
 @template(cst.SimpleStatementLine, strategy="statements", prior=0.3, families=(Family.ASSERTION,))

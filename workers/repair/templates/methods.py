@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -54,6 +55,20 @@ def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`."""
     if len(node.comparisons) == 1 and not isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot)):
         yield from _wrapped(node, node.left, node.comparisons[0].operator, node.comparisons[0].comparator, site)
+
+
+@template(cst.Comparison, strategy="calls", prior=0.5, families=_VALUES)
+def case_of_literal(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a == "AS"` → `a.upper() == "AS"`, `a in ("x", "y")` → `a.lower() in ("x", "y")`: as the literals are written."""
+    target = node.comparisons[0].comparator
+    words = "".join(re.findall(r"[A-Za-z]", site.code(target)))
+    literal = isinstance(target, cst.SimpleString) or (
+        isinstance(target, (cst.Tuple, cst.List, cst.Set))
+        and all(isinstance(element.value, cst.SimpleString) for element in target.elements)
+    )
+    if literal and words and len(node.comparisons) == 1:
+        method = "upper" if words.isupper() else "lower"
+        yield site.replace(node.left, f"{site.operand(node.left, 15)}.{method}()", around=node)
 
 
 @template(cst.BinaryOperation, strategy="calls", prior=0.4, families=_VALUES)

@@ -108,8 +108,8 @@ def _fitting(call: cst.Call, site: Site) -> tuple[str, ...]:
 )
 def type_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`isinstance(a, dict)` → `isinstance(a, list)`: "mutate data type" of TBar."""
-    if node.value in _TYPES and is_read(node, site) and not _is_called(node, site):
-        for name, weight in fading(name for name in _TYPES if name != node.value):
+    if node.value in TYPES and is_read(node, site) and not _is_called(node, site):
+        for name, weight in fading(name for name in TYPES if name != node.value):
             yield site.replace(node, name, weight=weight)
 
 
@@ -152,7 +152,7 @@ def _is_called(node: cst.Name, site: Site) -> bool:
     return isinstance(parent, cst.Call) and parent.func is node
 
 
-_TYPES = ("str", "int", "list", "dict", "tuple", "float", "set", "bool", "bytes", "frozenset", "type", "object")
+TYPES = ("str", "int", "list", "dict", "tuple", "float", "set", "bool", "bytes", "frozenset", "type", "object")
 _ASKING = ("breakpoint", "compile", "copyright", "credits", "eval", "exec", "exit", "help", "input", "license", "quit")
 _BUILTINS = tuple(
     name for name, value in vars(builtins).items() if callable(value) and name[0].islower() and name not in _ASKING

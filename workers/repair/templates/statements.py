@@ -178,7 +178,8 @@ def _leaves(node: cst.CSTNode) -> bool:
 
 
 def _updates(site: Site) -> Iterator[str]:
-    kinds = {name: outer(site.kind(name)) for name in site.live}
+    indexes = {site.code(n.value) for n in site.body if isinstance(n, cst.Index)}
+    kinds = {name: outer(site.kind(name)) or (NUMBER if name in indexes else "") for name in site.live}
     for name, kind in kinds.items():
         same = [other for other in kinds if other != name and kinds[other] == kind]
         if kind == NUMBER:

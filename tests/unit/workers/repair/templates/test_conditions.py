@@ -9,6 +9,26 @@ import pytest
 
 CASES = [
     (
+        "another_alternative",
+        """
+        def plural(word):
+            '''
+            >>> plural("fox")
+            'foxes'
+            '''
+            return word + "es" if word[-1] == "s" else word + "s"
+        """,
+        """
+        def plural(word):
+            '''
+            >>> plural("fox")
+            'foxes'
+            '''
+            return word + "es" if word[-1] in ("s", "x") else word + "s"
+        """,
+        {},
+    ),
+    (
         "replaced_condition",
         """
         def f(text, port):

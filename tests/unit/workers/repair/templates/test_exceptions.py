@@ -9,6 +9,20 @@ import pytest
 
 CASES = [
     (
+        "raising_guard",
+        """
+        def f(rows, n):
+            return rows[:n]
+        """,
+        """
+        def f(rows, n):
+            if n < 0:
+                raise ValueError
+            return rows[:n]
+        """,
+        {"error": "Failed", "message": "DID NOT RAISE ValueError"},
+    ),
+    (
         "caught_type",
         """
         def f(a, b):

@@ -9,6 +9,30 @@ import pytest
 
 CASES = [
     (
+        "case_of_literal",
+        """
+        def f(token):
+            return token.value == "AS"
+        """,
+        """
+        def f(token):
+            return token.value.upper() == "AS"
+        """,
+        {},
+    ),
+    (
+        "case_of_literal",
+        """
+        def f(token):
+            return token.value in ("as", "by")
+        """,
+        """
+        def f(token):
+            return token.value.lower() in ("as", "by")
+        """,
+        {},
+    ),
+    (
         "missing_method",
         """
         def kinds(text: str):

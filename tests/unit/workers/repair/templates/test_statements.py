@@ -9,6 +9,21 @@ import pytest
 
 CASES = [
     (
+        "missing_statement",
+        """
+        def f(rows, at):
+            while rows:
+                rows.remove(rows[at])
+        """,
+        """
+        def f(rows, at):
+            while rows:
+                rows.remove(rows[at])
+                at -= 1
+        """,
+        {},
+    ),
+    (
         "deleted_statement",
         """
         def f(a, b):
