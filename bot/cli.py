@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from memory.store.errors import StoreError
+from memory.errors import StoreError
 from workers.errors import ApprenticeError
 from workers.logs import configure
 from workers.settings import WebSettings, WorkerSettings, load

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memory.errors import StoreError
 from memory.store import open_store
-from memory.store.errors import StoreError
 from workers.errors import CannotRun
 from workers.git import program
 from workers.sandbox.choice import problems

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
+from memory.errors import StoreError, StoreUnavailable
 from memory.store.engine import Database, connect
-from memory.store.errors import StoreError, StoreUnavailable
 from memory.store.experiences import Experiences
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from memory.store.errors import StoreError
+from memory.errors import StoreError
 
 Noun = TypeVar("Noun")
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select, update
 
+from memory.errors import StoreError
 from memory.store.engine import insert_new
-from memory.store.errors import StoreError
 from memory.store.jobs import Effect, EffectState, EffectStatus
 from memory.store.tables import effects
 

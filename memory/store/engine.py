@@ -35,7 +35,7 @@ from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, Stat
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
-from memory.store.errors import StoreError, StoreUnavailable
+from memory.errors import StoreError, StoreUnavailable
 
 BUSY_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"

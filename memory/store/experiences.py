@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, delete, select
 
+from memory.errors import StoreError
 from memory.model import Experience
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, changed, dialect_insert, in_batches, insert_new
-from memory.store.errors import StoreError
 from memory.store.tables import experiences, vectors
 
 Floats = npt.NDArray[np.float32]

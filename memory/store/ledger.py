@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Select, func, select, text
 
+from memory.errors import StoreError
 from memory.model import Cell, Contribution, Decision, Factor, Level, Outcome, Signal, TaskKind
 from memory.store import cells
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, in_batches, insert_new
-from memory.store.errors import StoreError
 from memory.store.summary import DecisionSummary, summarise
 from memory.store.tables import decisions, outcomes, signals
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, inspect, text
 
+from memory.errors import StoreError
 from memory.store.engine import Database
-from memory.store.errors import StoreError
 
 HEAD = "0001"
 """The newest revision under memory/migrations/versions."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
+from memory.errors import StoreError
 from memory.model import Attempt, Task
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, changed, insert_new
-from memory.store.errors import StoreError
 from memory.store.tables import attempts, tasks
 
 
