@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +22,9 @@ def run(cases: Sequence[Case], results: Results, *, keep: Path | None) -> None:
     left = [case for case in cases if case.id not in results.known()]
     console = Console(stderr=True)
     context = multiprocessing.get_context("spawn")
-    with _bar(console) as bar, ProcessPoolExecutor(results.jobs, mp_context=context) as pool:
+    settling = (context.Value("i", 0), results.jobs)
+    pool = ProcessPoolExecutor(results.jobs, mp_context=context, initializer=_settle, initargs=settling)
+    with _bar(console) as bar, pool:
         shown = bar.add_task("", total=len(cases), completed=len(cases) - len(left))
         waiting: list[Future[Result]] = [pool.submit(attempted, case, results.seed) for case in left]
         for future in as_completed(waiting):
@@ -31,6 +35,18 @@ def run(cases: Sequence[Case], results: Results, *, keep: Path | None) -> None:
             bar.console.print(told(result), highlight=False, markup=False)
             bar.advance(shown)
     results.cases.sort(key=lambda result: result.id)
+
+
+def shared(cores: Sequence[int], number: int, jobs: int) -> list[int]:
+    """The cores of one of so many jobs: none is without, and none has another's while there are enough."""
+    return list(cores[number % jobs :: jobs]) or [cores[number % len(cores)]]
+
+
+def _settle(begun: Synchronized[int], jobs: int) -> None:
+    """Keep a process to its share of the cores: a repair takes as many as it sees."""
+    with begun.get_lock():
+        number, begun.value = begun.value, begun.value + 1
+    os.sched_setaffinity(0, shared(sorted(os.sched_getaffinity(0)), number, jobs))
 
 
 def told(result: Result) -> str:
