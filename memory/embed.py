@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -87,6 +87,10 @@ class MiniLM:
             if self._model is None:
                 self._model = _load()
             return self._model
+
+
+EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"minilm": MiniLM, "words": HashedWords}
+"""What can be chosen, by name."""
 
 
 def _load() -> SentenceTransformer:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 
-from memory.embed import Embedder, MiniLM
+from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.store import Store, open_store
@@ -115,7 +115,7 @@ def build(
         settings=settings,
         store=store,
         learner=Learner(store, rng, clock, control_share=settings.control_share),
-        experiences=Experiences(store, embedder or MiniLM()),
+        experiences=Experiences(store, embedder or EMBEDDERS[settings.embedder]()),
         clock=clock,
         rng=rng,
         connect=connector(settings, clock, seconds_between_writes),

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -72,6 +72,10 @@ class WorkerSettings(Settings):
     private_key_file: Path | None = Field(None, description="The GitHub App's private key, a PEM file.")
     python: Path | None = Field(
         None, description="Interpreter of the projects under repair; default: the project's `.venv`, else our own."
+    )
+    embedder: Literal["minilm", "words"] = Field(
+        "minilm",
+        description="How failures are compared: `minilm` by meaning; `words` by their words, without loading PyTorch.",
     )
     budget_seconds: float = Field(120.0, gt=0, description="Time for one repair.")
     workers: int = Field(2, ge=1, description="Jobs done at the same time by one `apprentice worker`.")

@@ -150,6 +150,7 @@ def house(tmp_path: Path) -> Iterator[House]:
             workers=1,
             lease_seconds=LEASE_SECONDS,
             budget_seconds=60,
+            embedder="words",
         )
         yield House(playground=playground, home=tmp_path, store=store, environment=environment)
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.embed import HashedWords
+from memory.embed import EMBEDDERS, HashedWords
+from workers.settings import WorkerSettings
 
 
 @given(st.lists(st.text(), max_size=5))
@@ -30,3 +33,9 @@ def test_equal_texts_have_equal_vectors_and_shared_words_are_near() -> None:
 def test_ids_tell_dimensions_apart() -> None:
     """Vectors of different sizes never share an id."""
     assert HashedWords(64).id != HashedWords(128).id
+
+
+def test_what_can_be_set_can_be_had() -> None:
+    """Each value of the setting names an embedder; by words needs no model."""
+    assert set(get_args(WorkerSettings.model_fields["embedder"].annotation)) == set(EMBEDDERS)
+    assert isinstance(EMBEDDERS["words"](), HashedWords)
