@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,13 +11,6 @@ from threading import Lock
 
 from workers.repair.judges import Judge, Judged
 from workers.repair.ladder import Step
-
-MOST_JUDGES = 8
-
-
-def cores() -> int:
-    """How many judges this machine has room for."""
-    return min(len(os.sched_getaffinity(0)), MOST_JUDGES)
 
 
 class Panel:

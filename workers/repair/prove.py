@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from memory.model import Proof, SuiteCount
 from workers.ports import Limits, Sandbox
 from workers.repair.guard import forbidden
+from workers.repair.machine import cores
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests
@@ -48,7 +50,7 @@ def prove(
     seed: int = 0,
     limits: Limits | None = None,
 ) -> Proof | Unproven:
-    """Run the failing tests, then `repeats` times the whole suite, with the patch laid over the untouched checkout.
+    """Run the failing tests, then `repeats` times (at least once) the whole suite, with the patch laid over the checkout.
 
     `before` is the whole suite without it. Tests that failed before and still fail do not stand against the patch; they
     are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
@@ -62,12 +64,16 @@ def prove(
     missing = still_failing(claim.failing, alone)
     if missing:
         return Unproven(reason=f"{_named(missing)} still fails when run alone", runs=1)
-    after = alone
-    for number in range(repeats):
-        after = run_tests(sandbox, project, overlay=dict(patch_overlay), limits=limits).report
-        objection = objection_to(claim, after)
-        if objection is not None:
-            return replace(objection, runs=number + 2)
+    with ThreadPoolExecutor(max_workers=min(repeats, cores())) as pool:
+        runs = [
+            pool.submit(run_tests, sandbox, project, overlay=dict(patch_overlay), limits=limits) for _ in range(repeats)
+        ]
+        for number, run in enumerate(runs, start=2):
+            after = run.result().report
+            objection = objection_to(claim, after)
+            if objection is not None:
+                pool.shutdown(cancel_futures=True)
+                return replace(objection, runs=number)
     return _proof(claim, after, repeats, project)
 
 

@@ -17,7 +17,8 @@ from workers.repair.candidates import Candidate, Verdict
 from workers.repair.forkserver import Observe, Observed
 from workers.repair.judges import CRASH, TIMEOUT, Judge, Judged, implausible
 from workers.repair.ladder import Ladder, Step
-from workers.repair.panel import Panel, cores
+from workers.repair.machine import cores
+from workers.repair.panel import Panel
 from workers.sandbox.project import Project
 
 __all__ = ["CRASH", "TIMEOUT", "Screen", "open_screen"]
