@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def run(cases: Sequence[Case], results: Results, *, keep: Path | None) -> None:
     context = multiprocessing.get_context("spawn")
     settling = (context.Value("i", 0), results.jobs)
     pool = ProcessPoolExecutor(results.jobs, mp_context=context, initializer=_settle, initargs=settling)
-    with _bar(console) as bar, pool:
+    with _bar(console) as bar, _ending(pool):
         shown = bar.add_task("", total=len(cases), completed=len(cases) - len(left))
         waiting: list[Future[Result]] = [pool.submit(attempted, case, results.seed) for case in left]
         for future in as_completed(waiting):
@@ -47,6 +48,15 @@ def _settle(begun: Synchronized[int], jobs: int) -> None:
     with begun.get_lock():
         number, begun.value = begun.value, begun.value + 1
     os.sched_setaffinity(0, shared(sorted(os.sched_getaffinity(0)), number, jobs))
+
+
+@contextmanager
+def _ending(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Have nothing more begun once a run is broken off, by Ctrl-C or an error: what is at work ends, and the rest is left."""
+    try:
+        yield
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def told(result: Result) -> str:
