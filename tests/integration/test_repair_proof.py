@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.model import AttemptOutcome, EditShape, Proof
+from memory.model import AttemptOutcome, EditShape, Family, Proof
 from workers.errors import CannotRun
 from workers.patches import apply_unified
 from workers.ports import Limits
@@ -271,6 +271,37 @@ def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
     source = (garden.tree / BEDS).read_text(encoding="utf-8")
     assert apply_unified(source, result.patch) == source.replace("+ len", "- len")
     assert "is proven after" in result.reflection
+
+
+def test_a_module_that_does_not_parse_is_mended(tmp_path: Path) -> None:
+    """A conflict that a merge left keeps every test from being collected; of its sides the one that passes is proven."""
+    conflict = """
+        def area(width, length):
+        <<<<<<< HEAD
+            return width + length
+        =======
+            return width * length
+        >>>>>>> sizes
+    """
+    test = """
+        from garden.units import area
+
+        def test_area():
+            assert area(2, 3) == 6
+    """
+    kept = {name: GARDEN[name] for name in ("pyproject.toml", "garden/__init__.py")}
+    project = project_of(tmp_path, {**kept, "garden/units.py": conflict, "tests/test_units.py": test})
+    seen = reproduce(Bubblewrap(), project, limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    assert failure.family is Family.SYNTAX
+    with Workbench(Bubblewrap(), project, seen, failure, print, limits=LIMITS) as bench:
+        result = bench.attempt(
+            bench.proposed(("statements",)), strategies=("statements",), deadline=time.monotonic() + 120
+        )
+    assert result.outcome is AttemptOutcome.PROVEN
+    source = (project.tree / "garden" / "units.py").read_text(encoding="utf-8")
+    assert "width * length" in apply_unified(source, result.patch)
 
 
 def made(project: Project, new: str, score: float) -> Candidate:

@@ -11,10 +11,11 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 import libcst as cst
 
-from memory.model import EditShape, Failure
+from memory.model import EditShape, Failure, Family
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
 from workers.repair.clues import clues_of
@@ -24,8 +25,12 @@ from workers.repair.region import Extent, Region, SourceModule, Splice, Unit, sp
 from workers.repair.shapes import shape_of
 from workers.repair.site import Edit, Site
 from workers.repair.templates import STRATEGIES, Template, all_templates
+from workers.repair.unparsable import mended
 
 __all__ = ["REPLAY", "STRATEGIES", "propose", "strategies_for"]
+
+MENDING = "statements"
+"""The strategy that edits of texts which do not parse count as."""
 
 REPLAY = "replay"
 """The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
@@ -143,12 +148,13 @@ def propose(
     search = _Search(weighing, Project(sources), agenda)
     by_path: dict[str, dict[int, float]] = {}
     for suspect in suspects:
-        lines = by_path.setdefault(suspect.path, {})
-        lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
+        if suspect.path in sources and not is_test_path(suspect.path):
+            lines = by_path.setdefault(suspect.path, {})
+            lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
     for path, lines in by_path.items():
-        if path in sources and not is_test_path(path):
-            agenda.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
-    return _candidates(agenda.drafts())
+        agenda.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
+    texts = {path: sources[path] for path in by_path} if failure.family is Family.SYNTAX else {}
+    return chain(_mended(texts, weighing), _candidates(agenda.drafts()))
 
 
 class _Search:
@@ -236,6 +242,22 @@ def _candidates(drafts: Iterator[Draft]) -> Iterator[Candidate]:
         if compiled is not None and key not in known:
             known.add(key)
             yield _candidate(draft, edited)
+
+
+def _mended(texts: Mapping[str, str], weighing: Weighing) -> Iterator[Candidate]:
+    """What the texts that do not parse may have been meant to be: no template can be asked, as there is no tree."""
+    for path, text in texts.items() if MENDING in weighing.strategies else ():
+        for made in mended(text):
+            yield Candidate(
+                path=path,
+                source=made.text,
+                line=made.line,
+                function="",
+                template=made.template,
+                strategy=MENDING,
+                shape=EditShape(template=made.template, before="", after=""),
+                score=made.weight * weighing.template_weight.get(made.template, 1.0),
+            )
 
 
 def _candidate(draft: Draft, edited: bytes) -> Candidate:
