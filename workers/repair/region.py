@@ -19,6 +19,7 @@ from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNod
 from workers.repair.examples import Examples
 from workers.repair.kinds import Kinds
 from workers.repair.scope import FunctionNode, ModuleScope, read_module
+from workers.repair.splices import Splice, spliced
 from workers.repair.usage import Usage, read_usage
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -26,15 +27,6 @@ _WRAP = b"class _:\n"
 
 UNITS = (cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase)
 _STOPS = (*UNITS, cst.IndentedBlock)
-
-
-@dataclass(frozen=True, slots=True)
-class Splice:
-    """Bytes `start`..`end` of a region are replaced by `code`."""
-
-    start: int
-    end: int
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +210,15 @@ class Region:
     def units(self) -> tuple[Unit, ...]:
         """Every statement, in source order."""
         found = [node for node in self._spans if isinstance(node, UNITS) and not self._is_wrapper(node)]
-        units = [Unit(node, self.line(self.span(node)[0]), self._last_line(node)) for node in found]
+        units = [Unit(node, self._first_line(node), self._last_line(node)) for node in found]
         return tuple(sorted(units, key=lambda unit: (unit.first_line, -unit.last_line)))
 
     def _is_wrapper(self, node: cst.CSTNode) -> bool:
         return bool(self.prefix) and node is self.tree.body[0]
+
+    def _first_line(self, node: cst.CSTNode) -> int:
+        decorators = (each for each in getattr(node, "decorators", ()) if self.has(each))
+        return self.line(min(self.span(each)[0] for each in (node, *decorators)))
 
     def _last_line(self, node: cst.CSTNode) -> int:
         ends = [self._spans[n] for n in _header(node, top=True) if n in self._spans and n is not node]
@@ -291,10 +287,3 @@ class Region:
             return (old[:offset] + added + old[offset : self.start] + inner + old[end:]).decode()
         offset = max(offset, end)
         return (old[: self.start] + inner + old[end:offset] + added + old[offset:]).decode()
-
-
-def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
-    """`data` with all splices made; they must not overlap."""
-    for splice in sorted(splices, key=lambda s: (s.start, s.end), reverse=True):
-        data = data[: splice.start] + splice.code.encode() + data[splice.end :]
-    return data

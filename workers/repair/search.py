@@ -21,9 +21,10 @@ from workers.repair.classify import is_test_path
 from workers.repair.clues import clues_of
 from workers.repair.meaning import meaning
 from workers.repair.project import Project
-from workers.repair.region import Extent, Region, SourceModule, Splice, Unit, spliced
+from workers.repair.region import Extent, Region, SourceModule, Unit
 from workers.repair.shapes import shape_of
 from workers.repair.site import Edit, Site
+from workers.repair.splices import Splice, spliced
 from workers.repair.templates import STRATEGIES, Template, all_templates
 from workers.repair.unparsable import mended
 

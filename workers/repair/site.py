@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,9 @@ from workers.repair.examples import Examples
 from workers.repair.kinds import Kinds
 from workers.repair.precedence import precedence, wrapped
 from workers.repair.project import Project
-from workers.repair.region import Region, Splice, Unit
+from workers.repair.region import Region, Unit
 from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, Signature, bound_before, parameters
+from workers.repair.splices import Splice
 from workers.repair.usage import Usage
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -137,6 +139,12 @@ class Site:
         """Parameters and locals only."""
         scope = self.function
         return tuple(dict.fromkeys((*scope.parameters, *scope.local_names))) if scope else ()
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Everything that may be named here: values, definitions, modules, builtins."""
+        known = (*self.variables, self.receiver, *self.callables, *self.module.modules, *vars(builtins))
+        return frozenset(known)
 
     @cached_property
     def callables(self) -> tuple[str, ...]:

@@ -15,10 +15,15 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call as it is written: the last part of what is called, and the arguments; keywords are told as `name=`."""
+    """A call as it is written: the last part of what is called, and the arguments; keywords are told as `name=`.
 
+    `names` must be in scope to call so elsewhere.
+    """
+
+    code: str
     name: str
     arguments: tuple[str, ...]
+    names: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,8 @@ def _calls(nodes: Iterable[ast.AST]) -> Iterator[Call]:
     for node in nodes:
         if isinstance(node, ast.Call) and (name := called(node)):
             named = (f"{word.arg or '**'}={ast.unparse(word.value)}" for word in node.keywords)
-            yield Call(name=name, arguments=(*map(ast.unparse, node.args), *named))
+            arguments = (*map(ast.unparse, node.args), *named)
+            yield Call(code=ast.unparse(node), name=name, arguments=arguments, names=_names(node))
 
 
 def _conditions(nodes: Iterable[ast.AST]) -> Iterator[Condition]:
@@ -60,9 +66,13 @@ def _conditions(nodes: Iterable[ast.AST]) -> Iterator[Condition]:
         for test in node.values if isinstance(node, ast.BoolOp) else tests:
             code = ast.unparse(test)
             if code not in asked:
-                names[code] = frozenset(n.id for n in ast.walk(test) if isinstance(n, ast.Name))
+                names[code] = _names(test)
             asked[code] += 1
     return (Condition(code=code, names=names[code]) for code, _ in asked.most_common() if len(code) <= _LONGEST)
+
+
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
 
 
 def _parts(nodes: Iterable[ast.AST]) -> dict[str, tuple[str, ...]]:

@@ -6,7 +6,6 @@ of TBar (Liu et al. 2019); condition synthesis by in-scope atoms after Nopol (Xu
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections.abc import Iterable, Iterator
 
@@ -102,8 +101,7 @@ def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
 
 def _asked_elsewhere(site: Site) -> list[str]:
     """The conditions of the module whose names are all in scope here."""
-    scope = {*site.variables, site.receiver, *site.callables, *site.module.modules, *vars(builtins)}
-    return [asked.code for asked in site.usage.conditions if asked.names <= scope]
+    return [asked.code for asked in site.usage.conditions if asked.names <= site.names]
 
 
 @template(cst.Comparison, strategy="guards", prior=0.35, families=_LOGIC)

@@ -12,9 +12,10 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.site import Edit, Site
 from workers.repair.templates import template
-from workers.repair.weights import fading
+from workers.repair.weights import fading, likeness
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ITERATION, Family.RECURSION)
+_LONGEST_CALL = 80
 
 
 @template(cst.Expr, strategy="returns", prior=0.75, families=_ANY)
@@ -41,7 +42,7 @@ def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         return
     names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
     receiver = (site.receiver,) if site.receiver else ()
-    for code, weight in fading((*names, "True", "False", "None", *receiver), step=0.15):
+    for code, weight in fading((*names, *_made(site), "True", "False", "None", *receiver), step=0.15):
         yield from site.insert_after((f"return {code}",), weight=weight)
 
 
@@ -53,6 +54,18 @@ def _leaves(node: cst.CSTNode) -> bool:
 def _assigned(site: Site) -> list[str]:
     targets = [n.target for n in site.body if isinstance(n, (cst.AugAssign, cst.AssignTarget))]
     return list(dict.fromkeys(t.value for t in reversed(targets) if isinstance(t, cst.Name)))
+
+
+def _made(site: Site) -> list[str]:
+    """What a function may give that assigns nothing: the attribute that it is called like, a call of its parameters."""
+    function = site.function
+    if function is None or _assigned(site):
+        return []
+    name, parameters = function.signature.name, set(function.parameters)
+    members = [m for m in site.module.members(function.owner) if m != name] if function.receiver else []
+    called_like = sorted(members, key=lambda member: -likeness(member, name))[:4]
+    calls = [call.code for call in site.usage.calls if parameters & call.names and call.names <= site.names]
+    return [*(f"{function.receiver}.{m}" for m in called_like), *(c for c in calls[:12] if len(c) < _LONGEST_CALL)]
 
 
 @template(cst.FunctionDef, strategy="returns", prior=0.55, families=_ANY)
@@ -68,7 +81,7 @@ def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
     receiver = (site.receiver,) if site.receiver else ()
     if not indent.strip():
-        for code, weight in fading((*names, *receiver, "True", "False"), step=0.15):
+        for code, weight in fading((*names, *_made(site), *receiver, "True", "False"), step=0.15):
             yield site.splice(at, at, f"{newline}{indent}return {code}\n", weight=weight)
 
 

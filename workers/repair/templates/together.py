@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.region import Splice
 from workers.repair.site import Edit, Site
+from workers.repair.splices import Splice
 from workers.repair.templates import template
 from workers.repair.templates.constants import quoted
 from workers.repair.templates.names import alike, is_read

@@ -22,7 +22,7 @@ _COMPARING = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add
 
 @template(cst.Call, strategy="guards", prior=0.5, families=_ANY)
 def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`isinstance(a, int)` → `isinstance(a, (int, slice))`; of several types one is dropped."""
+    """`isinstance(a, int)` → `isinstance(a, (int, slice))`, `isinstance(a, Key)`; of several types one is dropped."""
     if site.code(node.func) not in ("isinstance", "issubclass") or len(node.args) != 2:
         return
     types = node.args[1].value
@@ -31,7 +31,8 @@ def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
     wider = [(*named, name) for name in known if name not in named]
     narrower = [tuple(name for name in named if name != left_out) for left_out in named if len(named) > 1]
     place, around = site.region.outer_span(types), site.region.span(node)
-    for kept, weight in (*fading(wider, step=0.15), *fading(narrower, first=0.6)):
+    other = [(name,) for name in (*site.module.classes, *site.module.imported) if [name] != named]
+    for kept, weight in (*fading(wider, step=0.15), *fading(narrower, first=0.6), *fading(other, first=0.8)):
         code = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
         yield site.splice(*place, code, weight=weight, around=around)
 

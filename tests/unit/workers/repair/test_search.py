@@ -294,3 +294,21 @@ def test_an_edit_shape_shows_the_smallest_change() -> None:
     """The shape holds the changed expression alone, with its names as holes."""
     shapes = {c.shape for c in everything() if c.template == "comparison_operator"}
     assert EditShape(template="comparison_operator", before="$0 < 0", after="$0 <= 0") in shapes
+
+
+def test_a_decorated_definition_is_found_by_its_decorator() -> None:
+    """That is the line which the interpreter names for a function whose body does nothing."""
+    source = dedent(
+        """\
+        class Room:
+            def __init__(self, size):
+                self._size = size
+
+            @property
+            def size(self):
+                'How much it holds.'
+        """
+    )
+    suspects = [Suspect(path="room.py", line=5, score=0.9)]
+    found = propose({"room.py": source}, suspects, failing(), strategies=("returns",))
+    assert f"{source}        return self._size\n" in [candidate.source for candidate in found]

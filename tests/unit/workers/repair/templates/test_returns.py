@@ -9,6 +9,50 @@ import pytest
 
 CASES = [
     (
+        "missing_final_return",
+        """
+        class Box:
+            def __init__(self, width):
+                self._width = width
+
+            def width(self):
+                "How wide it is."
+        """,
+        """
+        class Box:
+            def __init__(self, width):
+                self._width = width
+
+            def width(self):
+                "How wide it is."
+                return self._width
+        """,
+        {},
+    ),
+    (
+        "missing_return",
+        """
+        from parsing import Parser
+
+        def parsed(text, strict):
+            return Parser(text, strict=strict).run()
+
+        def parser(text, strict):
+            pass
+        """,
+        """
+        from parsing import Parser
+
+        def parsed(text, strict):
+            return Parser(text, strict=strict).run()
+
+        def parser(text, strict):
+            pass
+            return Parser(text, strict=strict)
+        """,
+        {},
+    ),
+    (
         "expression_to_return",
         """
         def f(a, b):

@@ -11,6 +11,24 @@ CASES = [
     (
         "accepted_types",
         """
+        class Key:
+            pass
+
+        def f(a):
+            return isinstance(a, str)
+        """,
+        """
+        class Key:
+            pass
+
+        def f(a):
+            return isinstance(a, Key)
+        """,
+        {},
+    ),
+    (
+        "accepted_types",
+        """
         def f(self, item):
             if isinstance(item, int):
                 return self.fixed[item]
