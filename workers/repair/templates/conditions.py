@@ -80,11 +80,13 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
     if isinstance(node, cst.BooleanOperation):
         tests = [test for test in (node.left, node.right) if not isinstance(test, cst.BooleanOperation)]
+    elif isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)):
+        tests = [node.test]
     else:
-        tests = [node.test] if isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)) else []
+        return
     ruled = {n.value for n in _ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
-    needed = preconditions(_ruled(node, site), site)[:_MOST_NEEDED] if tests else []
-    options = dict.fromkeys((*needed, *_asked_elsewhere(site), *atoms(site))) if tests else {}
+    needed = preconditions(_ruled(node, site), site)[:_MOST_NEEDED]
+    options = dict.fromkeys((*needed, *_asked_elsewhere(site), *atoms(site)))
     about = {code: (code in needed) + bool(ruled & set(re.findall(r"\w+", code))) for code in options}
     for test in tests:
         text = site.code(test)
