@@ -81,8 +81,8 @@ BUGS = [
         kind="off by one",
         package=SQLPARSE,
         module="sqlparse/sql.py",
-        right="indexes = range(start - 2, -1, -1)",
-        wrong="indexes = range(start - 1, -1, -1)",
+        right="if idx <= offset < end:",
+        wrong="if idx < offset < end:",
         tests=460,
     ),
 ]
