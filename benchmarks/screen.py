@@ -20,7 +20,7 @@ from benchmarks.report import show, spread
 from benchmarks.subjects import BUGS, Subject, planted, prepared
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.judges import verdict_from
-from workers.repair.panel import cores
+from workers.repair.machine import cores
 from workers.repair.screen import open_screen
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.testing import run_tests

@@ -11,15 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.repair.cases import write_case
 from tests.conftest import missing
 
 ROOT = Path(__file__).parents[2]
+
+CASES = "a folder of cases"
+"""Stands for a folder with one case whose faulty line is known."""
 
 TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
     "sandbox": ("--runs", "1", "--files", "3"),
     "screen": ("--runs", "1", "--candidates", "2", "--without-mutation"),
     "agreement": ("--packages", "inflection", "--candidates", "2"),
+    "localisation": ("--cases", CASES),
 }
 
 EXPECTED = {
@@ -27,6 +32,7 @@ EXPECTED = {
     "sandbox": r"ratio, with files +\d+\.\d",
     "screen": r"verdicts alike +2 of 2",
     "agreement": r"verdicts alike +2 of 2",
+    "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
 }
 
 
@@ -34,8 +40,20 @@ EXPECTED = {
 @pytest.mark.parametrize("name", TINY)
 def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
     """In its smallest size it ends well, with its main figure and the commit."""
+    write_case(
+        tmp_path / "cases" / "area",
+        name="area",
+        files={
+            "shapes.py": "def area(width, height):\n    return width + height\n\ndef name():\n    return 'shapes'\n",
+            "test_shapes.py": "import shapes\n\ndef test_area():\n    assert shapes.area(2, 3) == 6\n",
+        },
+        test_command="python -m pytest -q",
+        budget_seconds=10.0,
+        labels={"module": "shapes.py", "line": "2"},
+    )
+    arguments = [str(tmp_path / "cases") if word == CASES else word for word in TINY[name]]
     done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", *TINY[name]],
+        [sys.executable, "-m", f"benchmarks.{name}", *arguments],
         cwd=ROOT,
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         capture_output=True,
