@@ -78,6 +78,7 @@ class Workbench:
         self._weights = weights or {}
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
+        self._demanded: set[str] = set()
         self._near = NearMisses(failure)
         self._sources = sources_of(project)
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
@@ -164,8 +165,12 @@ class Workbench:
     def _passing(self, candidates: Sequence[Candidate], tests: Sequence[str]) -> frozenset[Candidate]:
         """Those that pass these tests as well, by which everything is judged from now on: the quickest of them."""
         assert self._screen is not None, "a workbench is used within its context"
-        seconds = {result.id: result.seconds for result in self._reproduction.report.results if result.id in set(tests)}
-        self._screen.demand(dict(sorted(seconds.items(), key=lambda item: item[1])[:MOST_DEMANDED]))
+        new = set(tests) - self._demanded
+        found = sorted((r for r in self._reproduction.report.results if r.id in new), key=lambda result: result.seconds)
+        seconds = {result.id: result.seconds for result in found[:MOST_DEMANDED]}
+        if seconds:  # else a fork passes what fails afresh, and asking it again tells nothing new
+            self._demanded |= seconds.keys()
+            self._screen.demand(seconds)
         verdicts = self._screen.verdicts(candidates, deadline=lambda: False)
         return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
 

@@ -14,7 +14,8 @@ import keyword
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 
 from workers.repair.weights import fading
@@ -22,11 +23,13 @@ from workers.repair.weights import fading
 MOST, STEPS, TRIED = 60, 3, 12
 """So many texts are offered, after so many edits one after the other at most; so many that did not end it are gone on from."""
 
+PATIENCE, LONGEST = 20_000_000, 1000
+"""So many characters are parsed for one text, a few seconds' worth; of a line of more characters no token is edited."""
+
 _HEADER = re.compile(r"\s*(?:if|elif|else|for|while|def|class|try|except|finally|with|async|match|case)\b")
 _TOP_LEVEL = re.compile(r"(?:async )?(?:def|class)\b|@")
-_CONFLICT = re.compile(
-    r"^<<<<<<<[^\n]*\n(.*?)(?:^\|\|\|\|\|\|\|.*?)?^=======\n(.*?)^>>>>>>>[^\n]*\n", re.MULTILINE | re.DOTALL
-)
+_SIDES = {"<<<<<<<": "ours", "|||||||": "base", "=======": "theirs", ">>>>>>>": ""}
+"""The signs between the sides of a merge's conflict, and the side that each begins."""
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _INSERTED = (")", ",", ":", '"', "'", "]", "}", "(", "[", "{", "=", " in ", ".", " = ", " as ", " and ", "*", "+")
 _EXCHANGED = {"=": ("==", ":", ":="), "==": ("=",), ":": ("=", ","), ";": (":", ","), ".": (",",), ",": (".", ":")}
@@ -71,22 +74,41 @@ class Mended:
     weight: float
 
 
-def mended(source: str, broken_parts: int = 3) -> Iterator[Mended]:
-    """What a text that does not parse may have been meant to be, likeliest first; nothing for one that parses.
+@dataclass(slots=True)
+class _Tries:
+    """What was tried for one text, and how many characters may still be parsed: nobody's text is worked on for ever."""
 
-    Only the part around the error is parsed again and again: a definition at the top level, or several where that is no end.
-    """
+    left: int = PATIENCE
+    seen: set[str] = field(default_factory=set)
+
+    def takes(self, text: str) -> bool:
+        """Whether a text is new and there is patience left for it."""
+        if text in self.seen or self.left <= 0:
+            return False
+        self.seen.add(text)
+        self.left -= len(text)
+        return True
+
+
+@lru_cache(maxsize=2)
+def mended(source: str) -> tuple[Mended, ...]:
+    """What a text that does not parse may have been meant to be, likeliest first; nothing for one that parses."""
+    return tuple(_found(source, 3, _Tries()))
+
+
+def _found(source: str, broken_parts: int, tries: _Tries) -> Iterator[Mended]:
+    """Only the part around the error is parsed again and again: a definition, or the whole where that is no end of it."""
     first, last = _part(source, wrong_line(source))
     lines = source.splitlines(keepends=True)
     head, part, tail = ("".join(cut) for cut in (lines[:first], lines[first:last], lines[last:]))
-    best = sorted(islice(_mended(part, 1.0, STEPS, set()), 4 * MOST), key=lambda each: -each.weight)
+    best = sorted(islice(_mended(part, 1.0, STEPS, tries), 4 * MOST), key=lambda each: -each.weight)
     for made in best[:MOST]:
         whole = replace(made, text=head + made.text + tail, line=first + made.line)
         after = wrong_line(whole.text)
         if not after:
             yield whole
         elif broken_parts > 1 and after > first + len(made.text.splitlines()):
-            for further in islice(mended(whole.text, broken_parts - 1), TRIED):
+            for further in islice(_found(whole.text, broken_parts - 1, tries), TRIED):
                 yield replace(whole, text=further.text, weight=whole.weight * further.weight)
 
 
@@ -99,15 +121,16 @@ def _part(source: str, line: int) -> tuple[int, int]:
     return (first, last) if wrong_line("".join(lines[first:last])) else (0, len(lines))
 
 
-def _mended(source: str, worth: float, steps: int, seen: set[str]) -> Iterator[Mended]:
+def _mended(source: str, worth: float, steps: int, tries: _Tries) -> Iterator[Mended]:
     line = wrong_line(source)
     if not line:
         return
     going_on: list[Mended] = []
     for edit in _edits(source, line):
-        if edit.text in seen:
+        if tries.left <= 0:
+            return
+        if not tries.takes(edit.text):
             continue
-        seen.add(edit.text)
         after = wrong_line(edit.text)
         made = Mended(template=edit.template, text=edit.text, line=edit.line, weight=worth * edit.weight)
         if not after:
@@ -115,7 +138,7 @@ def _mended(source: str, worth: float, steps: int, seen: set[str]) -> Iterator[M
         elif after > line and steps > 1:
             going_on.append(made)
     for made in sorted(going_on, key=lambda each: -each.weight)[:TRIED]:
-        for further in _mended(made.text, made.weight * 0.5, steps - 1, seen):
+        for further in _mended(made.text, made.weight * 0.5, steps - 1, tries):
             yield replace(made, text=further.text, weight=further.weight)
 
 
@@ -134,7 +157,7 @@ def wrong_line(source: str) -> int:
 
 def _edits(source: str, line: int) -> Iterator[Mended]:
     lines = source.splitlines(keepends=True)
-    for text, weight in _conflicts(source):
+    for text, weight in _conflicts(lines):
         yield Mended(template="merge_conflict", text=text, line=line, weight=weight)
     if "\t" in source:
         yield Mended(template="indentation", text=source.expandtabs(8), line=line, weight=0.5)
@@ -152,17 +175,29 @@ def _near(lines: list[str], line: int) -> list[int]:
     return [at, *before[:1], *([at + 1] if at < len(lines) else [])]
 
 
-def _conflicts(source: str) -> Iterator[tuple[str, float]]:
-    if _CONFLICT.search(source):
-        yield _CONFLICT.sub(r"\1", source), 1.0
-        yield _CONFLICT.sub(r"\2", source), 0.9
-        yield _CONFLICT.sub(r"\1\2", source), 0.5
+def _conflicts(lines: list[str]) -> Iterator[tuple[str, float]]:
+    """The text with one side of every conflict, or with both."""
+    if not any(line.startswith("<<<<<<<") for line in lines):
+        return
+    sided: list[tuple[str, str]] = []
+    side = ""
+    for line in lines:
+        begun = _SIDES.get(line[:7]) if side or line.startswith("<<<<<<<") else None
+        if begun is None:
+            sided.append((side, line))
+        else:
+            side = begun
+    for kept, weight in ((("ours",), 1.0), (("theirs",), 0.9), (("ours", "theirs"), 0.5)):
+        yield "".join(line for side, line in sided if side in ("", *kept)), weight
 
 
 def _of_line(lines: list[str], at: int) -> Iterator[tuple[str, list[str], float]]:
     """What may stand in a line's place: lines, with the kind of edit and how likely it is."""
     text = lines[at].rstrip("\r\n")
     end = lines[at][len(text) :] or "\n"
+    if len(text) > LONGEST:
+        yield "stray_line", [], 0.2
+        return
     for changed in _headed(text):
         yield "missing_colon", [changed + end], 1.0
     for changed in _foreign(text):

@@ -6,6 +6,7 @@ Name-based argument selection (Rice et al. 2017); "same function swap args" of M
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 
@@ -66,7 +67,7 @@ def _bears(code: str, name: str) -> bool:
 def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`put(b, a, a)` → `put(a, b, c)`: the arguments that another call of it in the module has."""
     name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)
-    others = [call.arguments for call in site.usage.calls if call.name == name and call.arguments != own]
-    alike = sorted(dict.fromkeys(others), key=lambda arguments: (len(arguments) != len(own), -others.count(arguments)))
+    others = Counter(call.arguments for call in site.usage.calls if call.name == name and call.arguments != own)
+    alike = sorted(others, key=lambda arguments: (len(arguments) != len(own), -others[arguments]))
     for arguments, weight in fading(alike[:8]):
         yield site.replace(node, f"{site.code(node.func)}({', '.join(arguments)})", weight=weight)

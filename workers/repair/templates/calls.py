@@ -23,9 +23,8 @@ _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRI
 def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
     """The known ways to make a call; `cls(…)` is one of the class around."""
     name = site.code(node.func).rpartition(".")[2]
-    function = site.function
-    made = function is not None and name in ("cls", "__class__") and bool(function.owner)
-    return site.signatures(function.owner if function and made else name)
+    owner = site.function.owner if site.function else ""
+    return site.signatures(owner if owner and name in ("cls", "__class__") else name)
 
 
 @template(cst.Call, strategy="calls", prior=0.65, families=_ANY)

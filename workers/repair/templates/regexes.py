@@ -50,7 +50,8 @@ _CHANGES = (
 )
 """What is looked for, and what may stand there instead; each place by itself."""
 
-MOST = 60
+MOST, LONGEST = 60, 400
+"""So many edits of an expression, and none of one of more characters."""
 
 
 @template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_MATCHING)
@@ -58,7 +59,7 @@ def regex_detail(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     """`^a.b*$` → `\\Aa.b*\\Z`, `^a\\.b*$`, `^a.b+$`: one anchor, quantifier, class or escape."""
     quote, prefix = node.quote, node.prefix
     text = node.value[len(prefix) + len(quote) : -len(quote)]
-    if not _is_expression(node, text, site):
+    if len(text) > LONGEST or not _is_expression(node, text, site):
         return
     found = (
         text[: m.start()] + m.expand(new) + text[m.end() :] for old, new in _CHANGES for m in re.finditer(old, text)

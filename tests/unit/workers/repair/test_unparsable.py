@@ -11,7 +11,7 @@ import pytest
 from memory.model import Failure, Family
 from workers.repair.candidates import Suspect
 from workers.repair.search import propose
-from workers.repair.unparsable import mended
+from workers.repair.unparsable import _found, _Tries, mended
 
 CASES = {
     "no colon": ("def f(a)\n    return a\n", "def f(a):\n    return a\n"),
@@ -68,7 +68,7 @@ def test_all_that_is_offered_parses_and_is_new(kind: str) -> None:
 
 def test_a_text_that_parses_is_left_alone() -> None:
     """There is nothing to mend."""
-    assert list(mended("x = 1\n")) == []
+    assert mended("x = 1\n") == ()
 
 
 def test_the_rest_of_a_module_stays_as_it_is() -> None:
@@ -78,9 +78,32 @@ def test_the_rest_of_a_module_stays_as_it_is() -> None:
             return "before: %s" % 1
 
         """)
-    first = next(mended(f"{around}def f(a)\n    return a\n\n\n{around.replace('before', 'after')}"))
+    first, *_ = mended(f"{around}def f(a)\n    return a\n\n\n{around.replace('before', 'after')}")
     assert first.text == f"{around}def f(a):\n    return a\n\n\n{around.replace('before', 'after')}"
     assert first.line == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = (" + "a + " * 50_000 + "\n",
+        "a" * 200_000 + " b\n",
+        "<<<<<<< a\n=======\n" * 20_000,
+        "def f(:\n" + "    a b c = (1, [2}\n" * 500,
+    ],
+    ids=["a long line", "a long word", "conflicts without an end", "errors without an end"],
+)
+def test_nobodys_text_is_worked_on_for_ever(text: str) -> None:
+    """However long and however wrong: no more is parsed than there is patience for, but for the last text."""
+    tries = _Tries(left=300_000)
+    list(_found(text, 3, tries))
+    assert sum(map(len, tries.seen)) <= 300_000 + len(text)
+
+
+def test_the_base_of_a_conflict_is_left_out() -> None:
+    """Where a merge shows what both sides came from, that is no side."""
+    conflict = "<<<<<<< a\nx = 1\n||||||| base\nx = 0\n=======\nx = 2\n>>>>>>> b\n"
+    assert [each.text for each in mended(conflict)[:3]] == ["x = 1\n", "x = 2\n", "x = 1\nx = 2\n"]
 
 
 def test_the_search_offers_what_is_mended() -> None:
