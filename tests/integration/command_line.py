@@ -172,9 +172,10 @@ class Ran:
 
 
 def environment(home: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Ours without any setting, with state under `home` and what is given."""
+    """Ours without any setting, with state under `home` and what is given. Memory is by words: PyTorch takes seconds."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("APPRENTICE_")}
-    return inherited | {"APPRENTICE_HOME": str(home), "APPRENTICE_CONTROL_SHARE": "0", **given}
+    chosen = {"APPRENTICE_HOME": str(home), "APPRENTICE_CONTROL_SHARE": "0", "APPRENTICE_EMBEDDER": "words"}
+    return inherited | chosen | given
 
 
 def apprentice(home: Path, *arguments: str | Path, **given: str) -> Ran:

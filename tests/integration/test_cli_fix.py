@@ -164,8 +164,10 @@ def test_a_seed_repeats_a_run(shop: Path, tmp_path: Path) -> None:
 def test_memory_shortens_the_next_repair(home: Path, shop: Path, tmp_path: Path) -> None:
     """A second bug of the same kind, in another project, is fixed by replaying what fixed the first: with fewer candidates."""
     tickets = written(tmp_path / "tickets", TICKETS)
-    first = fixed(apprentice(home, "fix", shop, "--json", "--seed", "3"))
-    second = fixed(apprentice(home, "fix", tickets, "--json", "--seed", "3"))
+    first, second = (
+        fixed(apprentice(home, "fix", project, "--json", "--seed", "3", APPRENTICE_EMBEDDER="minilm"))
+        for project in (shop, tickets)
+    )
     replay = second["attempts"][0]
     assert replay["strategy"] == "replay"
     assert "+    if age >= 65:" in str(second["patch"])

@@ -61,6 +61,8 @@ class Reproduction:
 def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = None) -> Reproduction:
     """Run the whole suite, then the failing tests again with a trace; `limits` are those of one run.
 
+    Tests that never end are traced in a run of their own, so that they use up no other test's time.
+
     Raises CannotRun with one clear line when the suite did not run, or when nothing of it can be collected.
     """
     limits = limits or Limits()
@@ -73,24 +75,21 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
     if not failing:
         return Reproduction(report=report, flaky=(), uncollected=uncollected, lines={}, passing=(), test_runs=runs)
     stuck = [result.id for result in there.failing() if result.error_type == "Timeout"]
-    tests = (*_without(failing, stuck[ENDLESS_TRACED:])[:FAILING_TRACED], *companions(there))
-    traced_for = min(STUCK_SECONDS, limits.wall_seconds) if stuck else limits.wall_seconds
-    traced = run_tests(
-        sandbox,
-        project,
-        tests=tests,
-        limits=replace(limits, wall_seconds=traced_for),
-        trace=True,
-        test_seconds=TRACED_TEST_SECONDS,
-    )
-    again = {result.id for result in traced.report.passing()}
+    tests = (*_without(failing, stuck)[:FAILING_TRACED], *companions(there))
+    brief = replace(limits, wall_seconds=min(STUCK_SECONDS, limits.wall_seconds))
+    traced = [
+        run_tests(sandbox, project, tests=group, limits=bounds, trace=True, test_seconds=TRACED_TEST_SECONDS)
+        for group, bounds in ((stuck[:ENDLESS_TRACED], brief), (tests, limits))
+        if group
+    ]
+    again = {result.id for run in traced for result in run.report.passing()}
     return Reproduction(
         report=report,
         flaky=tuple(test for test in failing if test in again),
         uncollected=uncollected,
-        lines=traced.lines,
+        lines={test: lines for run in traced for test, lines in run.lines.items()},
         passing=tuple(result.id for result in there.passing() if result.id in again),
-        test_runs=runs + 1,
+        test_runs=runs + len(traced),
     )
 
 
