@@ -25,7 +25,7 @@ def run(cases: Sequence[Case], results: Results, *, keep: Path | None) -> None:
     context = multiprocessing.get_context("spawn")
     settling = (context.Value("i", 0), results.jobs)
     pool = ProcessPoolExecutor(results.jobs, mp_context=context, initializer=_settle, initargs=settling)
-    with _bar(console) as bar, _ending(pool):
+    with progress_bar(console) as bar, _ending(pool):
         shown = bar.add_task("", total=len(cases), completed=len(cases) - len(left))
         waiting: list[Future[Result]] = [pool.submit(attempted, case, results.seed) for case in left]
         for future in as_completed(waiting):
@@ -33,7 +33,7 @@ def run(cases: Sequence[Case], results: Results, *, keep: Path | None) -> None:
             results.cases.append(result)
             if keep is not None:
                 write(keep, results)
-            bar.console.print(told(result), highlight=False, markup=False)
+            bar.console.print(told(result), highlight=False, markup=False, soft_wrap=True)
             bar.advance(shown)
     results.cases.sort(key=lambda result: result.id)
 
@@ -68,7 +68,8 @@ def told(result: Result) -> str:
     return f"{result.id}: {outcome} ({result.candidates} candidates, {result.seconds:.1f} s)"
 
 
-def _bar(console: Console) -> Progress:
+def progress_bar(console: Console) -> Progress:
+    """How many are done, and the time taken and left."""
     return Progress(
         BarColumn(),
         MofNCompleteColumn(),

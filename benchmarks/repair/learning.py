@@ -12,14 +12,16 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
 
 from benchmarks.repair.attempt import remembering, repaired_by
 from benchmarks.repair.cases import BadCase, Case, load_cases
+from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
 from memory.embed import Embedder, MiniLM
@@ -57,6 +59,8 @@ class Trials:
     budget_seconds: float
     embedder: Embedder
     sandbox: Remembered
+    done: Callable[[], None] = lambda: None
+    """Called after each case."""
 
     def tried(self, case: Case, home: Path, *, fixed_order: bool = False) -> Tried:
         """What a case takes with the memory under `home`, which learns of it."""
@@ -69,6 +73,7 @@ class Trials:
             return Tried(case=case.id, candidates=0, fixed=False)
         finally:
             context.store.close()
+            self.done()
         first = repaired.first
         return Tried(
             case=case.id, candidates=first.candidates if first else repaired.candidates, fixed=first is not None
@@ -140,9 +145,13 @@ def verdict(found: tuple[Interval, int] | None) -> str:
 def run(cases: Sequence[Case], splits: int, trials: Trials) -> None:
     """Measure and print."""
     found: dict[str, list[Tried]] = {WARM: [], COLD: [], FIXED: []}
-    for number in range(splits):
-        for way, tried in compared(cases, number, trials).items():
-            found[way] += tried
+    learned, tried = split(cases, 0, trials.seed)
+    with progress_bar(Console(stderr=True)) as bar:
+        shown = bar.add_task("", total=splits * (len(learned) + len(found) * len(tried)))
+        trials.done = lambda: bar.advance(shown)
+        for number in range(splits):
+            for way, each in compared(cases, number, trials).items():
+                found[way] += each
     show(
         f"learning: {len(cases)} cases, {splits} splits, {trials.budget_seconds:.0f} s each, seed {trials.seed}",
         [

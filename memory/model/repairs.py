@@ -25,8 +25,9 @@ class SuiteCount:
     collected: int
 
 
-MAJORITY = 0.5
-"""The share of the weight of all plausible changes from which on one of them is proposed."""
+MAJORITY = 0.55
+"""The share of the weight of all plausible changes from which on one of them is proposed: near a half, every
+second one was wrong."""
 
 
 class Confidence(StrEnum):
@@ -99,7 +100,7 @@ class Proof:
 
     @property
     def undecided(self) -> bool:
-        """Whether the change is shown and not proposed: most of the weight is with changes that behave otherwise."""
+        """Whether the change is shown and not proposed: too much of the weight is with changes that behave otherwise."""
         return self.confidence is Confidence.DISPUTED and self.share < MAJORITY
 
 

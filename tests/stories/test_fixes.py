@@ -265,7 +265,8 @@ def test_tests_that_decide_nothing(town: Town) -> None:
 def test_second_bug_of_a_kind(town: Town) -> None:
     """What was proven before is tried first: a second bug of the kind takes fewer candidates."""
     units = FILES["pantry/units.py"].replace("[len(digits):].strip()", "[len(digits):]")
-    town.push("main", {"pantry/units.py": units}, by=town.maya)
+    decided = FILES["tests/test_units.py"].replace("2 cups", "2 k g")
+    town.push("main", {"pantry/units.py": units, "tests/test_units.py": decided}, by=town.maya)
     first = town.issue("2 kg is no unit", "@apprentice fix")
     town.maya.merge(REPOSITORY, town.fixes()[0].number)
     town.push("main", {"pantry/lists.py": LISTS, "tests/test_lists.py": TEST_LISTS}, by=town.maya)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 
 from memory.model import EditShape, Failure
@@ -17,8 +18,13 @@ DEEP = "everything"
 
 DEEP_PRIOR = 0.3
 
+REPLAYED = 20
+"""So many past edits are tried again before anything else where they mended the very same failure: elsewhere, most of them
+fit nothing."""
+
 LIFT = 0.9
-"""How far the likeliest past edit is lifted to the front. Below 1, so that among its places the suspects still rank."""
+"""How far an edit that mended the very same failure is lifted to the front. Below 1, so that among its places the
+suspects still rank."""
 
 
 def priors(failure: Failure, strategies: Collection[str], *, replayable: bool) -> dict[str, float]:
@@ -40,13 +46,18 @@ def open_arms(arms: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
 
 
 def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
-    """Past edits by how far they come forward in the search: weights relative to the nearest memory's.
+    """Past edits by how far they come forward in the search: the less, the less their failures were like this one.
 
     One that fits any name anywhere is no lesson: replayed, it would find whatever happens to pass the tests.
     """
-    telling = {shape: weight for shape, weight in shapes.items() if is_telling(shape)}
-    most = max(telling.values(), default=1.0)
-    return {shape: LIFT * weight / most for shape, weight in telling.items()}
+    return {shape: LIFT * weight for shape, weight in shapes.items() if is_telling(shape)}
+
+
+def replays(shapes: Mapping[EditShape, float]) -> int:
+    """How many past edits to try before anything else: by the square of how near the nearest failure is, as both have to
+    fit, what is recalled and what was done about it.
+    """
+    return math.ceil(REPLAYED * max(shapes.values(), default=0.0) ** 2)
 
 
 def _prior(strategy: str, failure: Failure) -> float:

@@ -30,7 +30,7 @@ from memory.model import (
 from memory.rewards import repair_components
 from memory.store import Store
 from workers.ports import Sandbox
-from workers.repair.arms import DEEP, lifted, open_arms, priors
+from workers.repair.arms import DEEP, lifted, open_arms, priors, replays
 from workers.repair.classify import failure_of, signature
 from workers.repair.engine import AttemptResult, Workbench
 from workers.repair.lineup import Lineup
@@ -40,9 +40,6 @@ from workers.repair.templates import STRATEGIES, all_templates
 from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
-
-REPLAYED = 60
-"""So many edits that worked before are tried again."""
 
 SLICE = 0.25
 """The share of the time left that one strategy may take."""
@@ -199,7 +196,7 @@ class _Episode:
             everything = bench.with_pairs(self._lineup.rest())
             return bench.attempt(everything, strategies=STRATEGIES, deadline=self._deadline, seed=seed)
         if chosen == REPLAY:
-            replayed = islice(bench.proposed((), replay=self._shapes, seed=seed), REPLAYED)
+            replayed = islice(bench.proposed((), replay=self._shapes, seed=seed), replays(self._shapes))
             return bench.attempt(replayed, strategies=(), deadline=slice_end, seed=seed)
         return bench.attempt(self._lineup.of(chosen), strategies=(chosen,), deadline=slice_end, seed=seed)
 

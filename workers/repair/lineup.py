@@ -7,7 +7,7 @@ from itertools import islice
 
 from workers.repair.candidates import Candidate
 
-HEAD = 150
+HEAD = 40
 """So many of the likeliest candidates are tried strategy by strategy. More would give the policy more to say, and a bug
 whose strategy it takes last would wait longer; what is not among them is tried best first, whatever its strategy."""
 

@@ -86,7 +86,24 @@ def kind_of(before: str, after: str) -> Kind:
         return Kind.PLAIN
     statements = any(isinstance(node, ast.stmt) for node in (*change.before, *change.after))
     kind = _of_statements(change) if statements else _of_expression(change)
+    if kind is Kind.PLAIN and _indifferent(new) - _indifferent(old):
+        return Kind.CONSTANT_RESULT
     return Kind.UNREAD if kind is Kind.PLAIN and _unread(new) - _unread(old) else kind
+
+
+def _indifferent(tree: ast.AST) -> set[str]:
+    """Functions of several returns that all give the same constant: an edit that leaves one behind took its answer away."""
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and _has_one_answer(function)
+    }
+
+
+def _has_one_answer(function: ast.AST) -> bool:
+    answers = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
+    first = answers[0] if len(answers) > 1 else None
+    return isinstance(first, ast.Constant) and all(_equal(first, answer) for answer in answers)
 
 
 def _unread(tree: ast.AST) -> set[tuple[str, str]]:

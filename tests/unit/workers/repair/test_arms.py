@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.arms import DEEP, LIFT, lifted, open_arms, priors
+from workers.repair.arms import DEEP, LIFT, REPLAYED, lifted, open_arms, priors, replays
 from workers.repair.search import REPLAY, STRATEGIES
 
 COMPARED = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
@@ -40,7 +40,14 @@ def test_past_edits_come_first_and_the_last_resort_last() -> None:
 
 def test_edits_that_fit_anywhere_are_not_replayed() -> None:
     """A changed operator is a lesson; one name in the place of another is none."""
-    assert lifted({COMPARED: 0.2, SWAPPED_NAME: 0.9}) == {COMPARED: LIFT}
+    assert lifted({COMPARED: 0.2, SWAPPED_NAME: 0.9}) == {COMPARED: LIFT * 0.2}
+
+
+def test_the_less_alike_the_failures_the_fewer_edits_are_replayed() -> None:
+    """All of them for the very same failure, hardly any for a distant one, none without a memory."""
+    assert replays({COMPARED: 1.0, SWAPPED_NAME: 0.1}) == REPLAYED
+    assert replays({COMPARED: 0.5}) == REPLAYED / 4
+    assert (replays({COMPARED: 0.1}), replays({})) == (1, 0)
 
 
 def test_only_what_has_something_to_try_is_an_arm() -> None:

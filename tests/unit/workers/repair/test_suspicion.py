@@ -76,3 +76,14 @@ def test_an_edit_that_leaves_a_variable_unread_is_told() -> None:
     before = "def total(rows):\n    return sum(row.cost for row in rows)\n"
     assert kind_of(before, before.replace("row.cost", "rows.cost")) is Kind.UNREAD
     assert kind_of(before, before.replace("row.cost", "row.price")) is Kind.PLAIN
+
+
+def test_an_edit_that_leaves_one_answer_is_a_constant_result() -> None:
+    """A function that says the same whatever happens tells nothing any more; one that still tells apart is plain."""
+    before = (
+        "def raises(call):\n    try:\n        call()\n        return False\n    except OSError:\n        return True\n"
+    )
+    assert kind_of(before, before.replace("False", "True")) is Kind.CONSTANT_RESULT
+    assert kind_of(before, before.replace("False", "None")) is Kind.PLAIN
+    alone = "def size():\n    return 3\n"
+    assert kind_of(alone, alone.replace("3", "4")) is Kind.PLAIN
