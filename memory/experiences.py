@@ -56,20 +56,21 @@ class Experiences:
         """The `k` most useful experiences for a failure, best first, scores within [0, 1].
 
         Both views are fused by rank; what was proven, of the same repository, error type or family comes first among the
-        near. The score tells how near in absolute terms, so that an unrelated memory weighs little.
+        near, of equals the newest. The score tells how near in absolute terms, so that an unrelated memory weighs little.
         An edit that people rejected comes back without its shape: it is remembered, and not made again.
         """
         texts = self._store.experiences.texts()
         if not texts:
             return ()
         query = f"{error_type} {signature}"
-        near = self._nearness(query)
+        nearness = self._nearness(query)
+        near = {key: nearness[key] for key in texts if key in nearness}
         fused = fuse([(WORDS_WEIGHT, self._by_words(query, texts)), (MEANING_WEIGHT, _by_meaning(near))])
         ranked = []
         for experience, rank_score in self._fetched(texts, fused):
             factor = _usefulness(experience, error_type=error_type, family=family, repository=repository)
             ranked.append((rank_score * factor / _MOST, experience))
-        ranked.sort(key=lambda pair: (-pair[0], pair[1].id))
+        ranked.sort(key=lambda pair: -pair[0])
         return tuple(self._without_rejected_shape(found) for found in _scored(ranked[:k], near))
 
     def latest(self, most: int) -> list[Experience]:
@@ -118,7 +119,7 @@ class Experiences:
             self._store.experiences.put_vectors(self._embedder.id, new)
 
     def _fetched(self, texts: Mapping[str, str], fused: Mapping[str, float]) -> list[tuple[Experience, float]]:
-        found = ((self._store.experiences.get(key), score) for key, score in fused.items() if key in texts)
+        found = ((self._store.experiences.get(key), fused[key]) for key in texts if key in fused)
         return [(experience, score) for experience, score in found if experience is not None]
 
 

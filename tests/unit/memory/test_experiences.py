@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -116,6 +117,16 @@ def test_useful_memories_come_before_equally_near_ones(
     experiences.remember(experience("a-worse", **worse))  # type: ignore[arg-type]
     experiences.remember(experience("b-better", **better))  # type: ignore[arg-type]
     assert recalled_ids(experiences) == ["b-better", "a-worse"]
+
+
+@pytest.mark.parametrize("ids", ["abc", "cba"])
+def test_of_equally_near_memories_the_newest_comes_first(experiences: Experiences, ids: str) -> None:
+    """Whatever their random ids are, the scores are the same: a seed repeats what was recalled."""
+    for hours, id_ in enumerate(ids):
+        experiences.remember(replace(experience(id_), created_at=NOW + timedelta(hours=hours)))
+    found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
+    assert [each.experience.id for each in found] == list(reversed(ids))
+    assert [round(each.score / found[0].score, 4) for each in found] == [1.0, 0.9839, 0.9683]
 
 
 def test_at_most_k_are_recalled(experiences: Experiences) -> None:
