@@ -54,10 +54,10 @@ def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
 
 
 def replays(shapes: Mapping[EditShape, float]) -> int:
-    """How many past edits to try before anything else: by the square of how near the nearest failure is, as both have to
-    fit, what is recalled and what was done about it.
+    """How many past edits, as `lifted` gave them, to try before anything else: by the square of how near the nearest
+    failure is, as both have to fit, what is recalled and what was done about it.
     """
-    return math.ceil(REPLAYED * max(shapes.values(), default=0.0) ** 2)
+    return math.ceil(REPLAYED * (max(shapes.values(), default=0.0) / LIFT) ** 2)
 
 
 def _prior(strategy: str, failure: Failure) -> float:

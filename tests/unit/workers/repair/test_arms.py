@@ -45,9 +45,9 @@ def test_edits_that_fit_anywhere_are_not_replayed() -> None:
 
 def test_the_less_alike_the_failures_the_fewer_edits_are_replayed() -> None:
     """All of them for the very same failure, hardly any for a distant one, none without a memory."""
-    assert replays({COMPARED: 1.0, SWAPPED_NAME: 0.1}) == REPLAYED
-    assert replays({COMPARED: 0.5}) == REPLAYED / 4
-    assert (replays({COMPARED: 0.1}), replays({})) == (1, 0)
+    assert replays(lifted({COMPARED: 1.0, SWAPPED_NAME: 0.1})) == REPLAYED
+    assert replays(lifted({COMPARED: 0.5})) == REPLAYED / 4
+    assert (replays(lifted({COMPARED: 0.1})), replays({})) == (1, 0)
 
 
 def test_only_what_has_something_to_try_is_an_arm() -> None:
