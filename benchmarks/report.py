@@ -65,12 +65,15 @@ def median_of_rows(samples: Numbers) -> Numbers:
     return np.asarray(np.median(samples, axis=1), dtype=np.float64)
 
 
-def bootstrap(values: Sequence[float], statistic: Callable[[Numbers], Numbers], seed: int = 0) -> Interval:
+def bootstrap(
+    values: Sequence[float] | Sequence[tuple[float, ...]], statistic: Callable[[Numbers], Numbers], seed: int = 0
+) -> Interval:
     """A statistic of a sample with its percentile interval (Efron 1979).
 
-    `statistic` takes an array of samples, one a row, and gives one number a row.
+    `statistic` takes an array of samples, one a row, and gives one number a row. Values may be numbers, or tuples of them
+    that are drawn together: the last axis then.
     """
     sample = np.asarray(values, dtype=np.float64)
-    drawn = np.random.default_rng(seed).choice(sample, size=(RESAMPLES, len(sample)))
+    drawn = np.random.default_rng(seed).choice(sample, size=(RESAMPLES, len(sample)), axis=0)
     low, high = np.percentile(statistic(drawn), [2.5, 97.5]).tolist()
     return Interval(estimate=float(statistic(sample[np.newaxis, :])[0]), low=low, high=high)

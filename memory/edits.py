@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from memory.model import AttemptOutcome, Experience, Family
 
-PSEUDO_REPAIRS = 2.0
+PSEUDO_REPAIRS = 8.0
 """How many expected repairs the prior is worth. A template that was tried in vain falls to a half after as many."""
 
 BOUNDS = (0.2, 5.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.repair.cases import Case
@@ -16,7 +18,7 @@ from workers.context import Context, build
 from workers.errors import ApprenticeError
 from workers.patches import apply_unified, parse_diff
 from workers.repair.episode import Repaired, repair
-from workers.sandbox.project import discover
+from workers.sandbox.project import Project, discover
 from workers.sandbox.testing import run_tests
 from workers.settings import WorkerSettings, load
 
@@ -48,6 +50,13 @@ def with_memory(case: Case, context: Context) -> Result:
 
 def repaired_by(case: Case, context: Context) -> Repaired:
     """Repair a copy of the case's repository."""
+    with opened(case, context) as (task, project):
+        return repair(task, project, context.for_task(case.id).toolbox())
+
+
+@contextmanager
+def opened(case: Case, context: Context) -> Iterator[tuple[Task, Project]]:
+    """A copy of the case's repository, with the task to repair it."""
     with snapshot(case.repository) as tree:
         project = discover(tree, python=None, test_command=case.test_command, environment_of=case.repository)
         task = Task(
@@ -59,7 +68,7 @@ def repaired_by(case: Case, context: Context) -> Repaired:
             created_at=context.clock(),
         )
         context.store.tasks.add(task)
-        return repair(task, project, context.for_task(case.id).toolbox())
+        yield task, project
 
 
 def _judged(case: Case, repaired: Repaired, context: Context) -> bool | None:

@@ -1,7 +1,7 @@
-"""What learning is worth in repairs: candidates to the first plausible patch, with a ledger warmed on other cases.
+"""What learning is worth in repairs: candidates to the first plausible patch, with a memory warmed on other cases.
 
 The cases are split at random: the engine repairs one half, one after another with one memory; then each case of the
-other half, with a copy of that memory, with an empty one, and with the strategies in their fixed order.
+other half, with a copy of that memory, with an empty one, and in fixed order: best first, without a policy.
 """
 
 from __future__ import annotations
@@ -12,86 +12,103 @@ import shutil
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
-from benchmarks.repair.attempt import remembering, repaired_by
+from benchmarks.repair.attempt import opened, remembering
 from benchmarks.repair.cases import BadCase, Case, load_cases
+from benchmarks.repair.firstfound import FirstFound
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
 from memory.embed import Embedder, MiniLM
-from memory.learner import Learner
-from memory.model import Arm, Decision, State
+from memory.model import Task
 from workers.context import Context
 from workers.errors import ApprenticeError
+from workers.repair.classify import failure_of
+from workers.repair.episode import repair
+from workers.repair.reproduce import reproduce
+from workers.repair.search import STRATEGIES
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import Project
 
 WARM, COLD, FIXED = "warm", "cold", "fixed order"
 
-
-class InOrder(Learner):
-    """Takes the strategies as they come, and knows nothing."""
-
-    def decide(self, task_id: str, state: State, available: Sequence[str], *, arm: Arm, **_: object) -> Decision:
-        """The first strategy that is left."""
-        return self.settle(task_id, state, {available[0]: 1.0}, arm=arm)
+LONGEST = 3600.0
+"""Seconds that a repair may take. Candidates end it: how many are tried in a time depends on what is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """Candidates to the first plausible patch of one case; all that were tried where there was none."""
+    """Candidates to the first plausible patch of one case; as many as may be tried where there was none."""
 
     case: str
     candidates: int
-    fixed: bool
+    found: bool
 
 
 @dataclass(slots=True)
 class Trials:
     """Runs cases in one sandbox that remembers, so that an order of candidates costs only what no other one tried."""
 
-    seed: int
-    budget_seconds: float
+    most: int
     embedder: Embedder
     sandbox: Remembered
     done: Callable[[], None] = lambda: None
     """Called after each case."""
 
-    def tried(self, case: Case, home: Path, *, fixed_order: bool = False) -> Tried:
+    def learned(self, case: Case, home: Path, seed: int) -> Tried:
         """What a case takes with the memory under `home`, which learns of it."""
-        context = remembering(home, self.budget_seconds, self.seed, self.embedder)
-        context.__dict__["sandbox"] = self.sandbox  # where the cached property keeps it
-        try:
-            repaired = repaired_by(case, _in_order(context) if fixed_order else context)
-        except ApprenticeError as error:
-            print(f"{case.id} did not run: {error}", file=sys.stderr)
-            return Tried(case=case.id, candidates=0, fixed=False)
-        finally:
-            context.store.close()
-            self.done()
-        first = repaired.first
-        return Tried(
-            case=case.id, candidates=first.candidates if first else repaired.candidates, fixed=first is not None
-        )
+        return self._tried(case, home, seed, self._repair)
 
-    def alone(self, case: Case, memory: Path | None, *, fixed_order: bool = False) -> Tried:
+    def alone(self, case: Case, memory: Path | None, seed: int) -> Tried:
         """The same with a copy of a memory, or with none."""
         with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as scratch:
             home = Path(scratch) / "home"
             home.mkdir()
             if memory is not None:
                 shutil.copytree(memory, home, dirs_exist_ok=True)
-            return self.tried(case, home, fixed_order=fixed_order)
+            return self.learned(case, home, seed)
 
+    def in_order(self, case: Case, seed: int) -> Tried:
+        """What it takes best first, whatever was learned."""
+        with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
+            return self._tried(case, Path(home), seed, self._search)
 
-def _in_order(context: Context) -> Context:
-    learner = InOrder(context.store, context.rng, context.clock, control_share=0.0)
-    return replace(context, learner=learner)
+    def _tried(self, case: Case, home: Path, seed: int, way: Callable[[Task, Project, Context], int | None]) -> Tried:
+        context = remembering(home, LONGEST, seed, self.embedder).for_task(case.id)
+        try:
+            with opened(case, context) as (task, project):
+                first = way(task, project, context)
+        except ApprenticeError as error:
+            print(f"{case.id} did not run: {error}", file=sys.stderr)
+            first = None
+        finally:
+            context.store.close()
+            self.done()
+        return Tried(case=case.id, candidates=first or self.most, found=first is not None)
+
+    def _repair(self, task: Task, project: Project, context: Context) -> int | None:
+        context.__dict__["sandbox"] = self.sandbox  # where the cached property keeps it
+        workbench = partial(FirstFound, most=self.most)
+        first = repair(task, project, replace(context.toolbox(), workbench=workbench)).first
+        return first.candidates if first else None
+
+    def _search(self, _task: Task, project: Project, context: Context) -> int | None:
+        reproduction = reproduce(self.sandbox, project)
+        failure = failure_of(reproduction.failing_report)
+        if failure is None:
+            return None
+        with FirstFound(self.sandbox, project, reproduction, failure, context.progress, most=self.most) as bench:
+            candidates = bench.with_pairs(bench.proposed(STRATEGIES, seed=context.rng.getrandbits(32)))
+            first = bench.attempt(candidates, strategies=STRATEGIES, deadline=time.monotonic() + LONGEST).first
+        return first.candidates if first else None
 
 
 def split(cases: Sequence[Case], number: int, seed: int) -> tuple[list[Case], list[Case]]:
@@ -100,66 +117,82 @@ def split(cases: Sequence[Case], number: int, seed: int) -> tuple[list[Case], li
     return shuffled[: len(cases) // 2], shuffled[len(cases) // 2 :]
 
 
-def compared(cases: Sequence[Case], number: int, trials: Trials) -> dict[str, list[Tried]]:
+def compared(cases: Sequence[Case], number: int, seed: int, trials: Trials) -> dict[str, list[Tried]]:
     """One split: what each case of its second half takes, three ways."""
-    learned, tried = split(cases, number, trials.seed)
+    learned, tried = split(cases, number, seed)
     found: dict[str, list[Tried]] = {WARM: [], COLD: [], FIXED: []}
     with tempfile.TemporaryDirectory(prefix="apprentice-warm-") as home:
         for case in learned:
-            trials.tried(case, Path(home))
+            trials.learned(case, Path(home), seed + number)
         for case in tried:
-            found[WARM].append(trials.alone(case, Path(home)))
-            found[COLD].append(trials.alone(case, None))
-            found[FIXED].append(trials.alone(case, None, fixed_order=True))
+            found[WARM].append(trials.alone(case, Path(home), seed + number))
+            found[COLD].append(trials.alone(case, None, seed + number))
+            found[FIXED].append(trials.in_order(case, seed + number))
     told = ", ".join(f"{way} {_median(found[way])}" for way in found)
     print(f"split {number}: median candidates to the first plausible patch: {told}", file=sys.stderr)
     return found
 
 
-def ratio(ours: Sequence[Tried], theirs: Sequence[Tried]) -> tuple[Interval, int] | None:
-    """Ours over theirs, the geometric mean over cases that both fix; a case of several splits is averaged first."""
-    logs: dict[str, list[float]] = {}
+def pairs(ours: Sequence[Tried], theirs: Sequence[Tried]) -> list[tuple[float, float]]:
+    """Candidates of ours and of theirs, a pair for each case that was solved either way.
+
+    Of a case in several splits the geometric means. One that was solved one way only is worth all that may be tried.
+    """
+    logs: dict[str, list[tuple[float, float]]] = {}
     for one, other in zip(ours, theirs, strict=True):
-        if one.fixed and other.fixed:
-            logs.setdefault(one.case, []).append(float(np.log(one.candidates / other.candidates)))
-    if len(logs) < 2:
-        return None
-    return bootstrap([statistics.mean(each) for each in logs.values()], _geometric), len(logs)
+        if one.found or other.found:
+            logs.setdefault(one.case, []).append((np.log(one.candidates), np.log(other.candidates)))
+    means = [np.exp(np.mean(each, axis=0)).tolist() for each in logs.values()]
+    return [(one, other) for one, other in means]
 
 
-def _geometric(samples: Numbers) -> Numbers:
-    return np.asarray(np.exp(samples.mean(axis=1)), dtype=np.float64)
+def by_case(samples: Numbers) -> Numbers:
+    """The geometric mean of the ratios: a case that takes 2 candidates counts like one that takes 200."""
+    return np.asarray(np.exp(np.log(samples[..., 0] / samples[..., 1]).mean(axis=1)), dtype=np.float64)
 
 
-def verdict(found: tuple[Interval, int] | None) -> str:
+def in_total(samples: Numbers) -> Numbers:
+    """The ratio of the sums: what the work takes."""
+    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
+
+
+def verdict(interval: Interval) -> str:
     """What a comparison shows, and that it shows nothing where it does not."""
-    if found is None:
-        return "not known: fewer than two cases were fixed both ways"
-    interval, count = found
-    shown = f"× {interval.shown()} over {count} cases"
+    shown = f"× {interval.shown()}"
     if interval.low <= 1.0 <= interval.high:
         return f"{shown}: no difference shown"
     return f"{shown}: {'fewer' if interval.estimate < 1.0 else 'more'} candidates"
 
 
-def run(cases: Sequence[Case], splits: int, trials: Trials) -> None:
+def compare(ours: Sequence[Tried], theirs: Sequence[Tried], named: str) -> list[tuple[str, str]]:
+    """The rows of one comparison."""
+    paired = pairs(ours, theirs)
+    if len(paired) < 2:
+        return [(named, "not known: fewer than two cases were solved")]
+    return [
+        (f"{named}, by case", f"{verdict(bootstrap(paired, by_case))}, {len(paired)} cases"),
+        (f"{named}, in total", verdict(bootstrap(paired, in_total))),
+    ]
+
+
+def run(cases: Sequence[Case], splits: int, seed: int, trials: Trials) -> None:
     """Measure and print."""
     found: dict[str, list[Tried]] = {WARM: [], COLD: [], FIXED: []}
-    learned, tried = split(cases, 0, trials.seed)
+    learned, tried = split(cases, 0, seed)
     with progress_bar(Console(stderr=True)) as bar:
         shown = bar.add_task("", total=splits * (len(learned) + len(found) * len(tried)))
         trials.done = lambda: bar.advance(shown)
         for number in range(splits):
-            for way, each in compared(cases, number, trials).items():
+            for way, each in compared(cases, number, seed, trials).items():
                 found[way] += each
     show(
-        f"learning: {len(cases)} cases, {splits} splits, {trials.budget_seconds:.0f} s each, seed {trials.seed}",
+        f"learning: {len(cases)} cases, {splits} splits, {trials.most} candidates each at most, seed {seed}",
         [
-            *((f"fixed, {way}", f"{sum(t.fixed for t in found[way])} of {len(found[way])}") for way in found),
-            *((f"median candidates to first, {way}", _median(found[way])) for way in found),
-            ("candidates, warm over cold", verdict(ratio(found[WARM], found[COLD]))),
-            ("candidates, warm over fixed order", verdict(ratio(found[WARM], found[FIXED]))),
-            ("candidates, cold over fixed order", verdict(ratio(found[COLD], found[FIXED]))),
+            *((f"solved, {way}", f"{sum(t.found for t in found[way])} of {len(found[way])}") for way in found),
+            *((f"median candidates, {way}", _median(found[way])) for way in found),
+            *compare(found[WARM], found[COLD], "warm over cold"),
+            *compare(found[WARM], found[FIXED], "warm over fixed order"),
+            *compare(found[COLD], found[FIXED], "cold over fixed order"),
         ],
         [
             f"asked {trials.sandbox.asked} times, run {trials.sandbox.ran} times: verdicts known from another order count"
@@ -168,8 +201,7 @@ def run(cases: Sequence[Case], splits: int, trials: Trials) -> None:
 
 
 def _median(tried: Sequence[Tried]) -> str:
-    fixed = [each.candidates for each in tried if each.fixed]
-    return f"{statistics.median(fixed):.0f}" if fixed else "none fixed"
+    return f"{statistics.median(each.candidates for each in tried):.0f}" if tried else "none"
 
 
 def main() -> None:
@@ -178,7 +210,7 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, required=True, help="a folder of case folders")
     parser.add_argument("--only", default="*", metavar="GLOB", help="the cases whose id fits")
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--budget", type=float, default=30.0, help="seconds for each repair")
+    parser.add_argument("--candidates", type=int, default=600, metavar="N", help="so many for each repair at most")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     try:
@@ -187,7 +219,7 @@ def main() -> None:
         parser.error(str(problem))
     embedder = MiniLM()
     embedder.embed(["loaded before anything is tried"])
-    run(cases, given.splits, Trials(given.seed, given.budget, embedder, Remembered(Bubblewrap())))
+    run(cases, given.splits, given.seed, Trials(given.candidates, embedder, Remembered(Bubblewrap())))
 
 
 if __name__ == "__main__":

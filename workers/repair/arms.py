@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from memory.model import EditShape, Failure
-from workers.repair.search import REPLAY, strategies_for
+from memory.model import EditShape
+from workers.repair.search import REPLAY
 from workers.repair.shapes import is_telling
-from workers.repair.templates import all_templates
 
 REPLAY_PRIOR = 0.8
 """Exact past edits convert far better than similar past fixes do, and cost one test run each."""
+
+TURN_PRIOR = 0.2
+"""How often a turn of the likeliest strategy finds a repair: it is a handful of candidates."""
 
 DEEP = "everything"
 """The last resort: all candidates best first, without a cap, after the likeliest were tried strategy by strategy."""
@@ -27,12 +29,12 @@ LIFT = 0.9
 suspects still rank."""
 
 
-def priors(failure: Failure, strategies: Collection[str], *, replayable: bool) -> dict[str, float]:
-    """The arms of an episode with the proof expected of each, for the strategies that have something to try.
+def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
+    """The arms that are open with the proof expected of each; `near` is how near each strategy comes to the likeliest.
 
     `replay` is one when there is something to replay, the last resort always.
     """
-    known = {name: _prior(name, failure) for name in strategies_for(failure) if name in strategies}
+    known = {strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}
     arms = {REPLAY: REPLAY_PRIOR, **known} if replayable else known
     return {**arms, DEEP: DEEP_PRIOR}
 
@@ -58,8 +60,3 @@ def replays(shapes: Mapping[EditShape, float]) -> int:
     failure is, as both have to fit, what is recalled and what was done about it.
     """
     return math.ceil(REPLAYED * (max(shapes.values(), default=0.0) / LIFT) ** 2)
-
-
-def _prior(strategy: str, failure: Failure) -> float:
-    """That of its likeliest template: a strategy is as good as the best thing it can do."""
-    return max(t.prior_for(failure.family) for t in all_templates() if t.strategy == strategy)

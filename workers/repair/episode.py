@@ -87,7 +87,7 @@ class Repaired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """What an episode works with."""
+    """What an episode works with. `workbench` opens a Workbench from its arguments."""
 
     sandbox: Sandbox
     store: Store
@@ -96,6 +96,7 @@ class Toolbox:
     rng: random.Random
     budget_seconds: float
     progress: Callable[[str], None]
+    workbench: Callable[..., Workbench] = Workbench
 
 
 def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
@@ -110,7 +111,7 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
     tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
     weights = {} if arm is Arm.CONTROL else _learned(failure, tools)
-    with Workbench(tools.sandbox, project, reproduction, failure, tools.progress, weights=weights) as bench:
+    with tools.workbench(tools.sandbox, project, reproduction, failure, tools.progress, weights=weights) as bench:
         episode = _Episode(task, failure, tools, bench, arm, started)
         attempts = episode.run()
         proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
@@ -135,7 +136,6 @@ class _Episode:
         self._shapes = lifted(replay_shapes(self._recalled))
         seed = tools.rng.getrandbits(32)
         self._lineup = Lineup(bench.proposed(STRATEGIES, replay=self._shapes, seed=seed))
-        self._priors = priors(failure, self._lineup.strategies, replayable=bool(self._shapes))
         self._started = started
         self.first: FirstPlausible | None = None
 
@@ -178,12 +178,15 @@ class _Episode:
             self._tools.progress(f"recalled: {len(recalled)} similar failures")
         return recalled
 
+    def _priors(self) -> dict[str, float]:
+        return priors(self._lineup.near(), replayable=replays(self._shapes) > 0)
+
     def _left(self, state: State) -> tuple[str, ...]:
-        return open_arms(self._priors, state.tried)
+        return open_arms(self._priors(), state.tried)
 
     def _choose(self, state: State, left: Sequence[str]) -> Decision:
         decision = self._tools.learner.decide(
-            self._task.id, state, left, arm=self._arm, prior=self._priors, evidence=neighbours(self._recalled)
+            self._task.id, state, left, arm=self._arm, prior=self._priors(), evidence=neighbours(self._recalled)
         )
         self._tools.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._arm} arm)")
         return decision
@@ -212,7 +215,7 @@ class _Episode:
             _components(self._failure, result, attempt),
             next_state=None if proven or not self._left(following) else following,
             next_available=self._left(following),
-            prior=self._priors,
+            prior=self._priors(),
         )
         tools.store.tasks.add_attempt(self._task.id, attempt)
         tools.experiences.remember(self._experience(decision, result, attempt))

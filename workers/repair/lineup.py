@@ -1,4 +1,4 @@
-"""The candidates of one repair in one best-first order. The likeliest are set apart by strategy, for the policy to order."""
+"""The candidates of one repair in one best-first order, and how far the policy may depart from it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from itertools import islice
 from workers.repair.candidates import Candidate
 
 HEAD = 40
-"""So many of the likeliest candidates are tried strategy by strategy. More would give the policy more to say, and a bug
-whose strategy it takes last would wait longer; what is not among them is tried best first, whatever its strategy."""
+"""So many of the likeliest candidates are taken strategy by strategy; what follows them is tried best first."""
+
+NEAR = 0.75
+"""A strategy is open as long as its next candidate scores so much of the best one: what a choice can cost is bounded."""
 
 
 class Lineup:
@@ -21,16 +23,16 @@ class Lineup:
         for candidate in islice(candidates, head):
             self._head.setdefault(candidate.strategy, []).append(candidate)
 
-    @property
-    def strategies(self) -> tuple[str, ...]:
-        """Those that have a candidate among the likeliest, in the order of their best one."""
-        return tuple(self._head)
+    def near(self) -> dict[str, float]:
+        """The strategies whose next candidate is about as likely as the best one, with its score as a share of that."""
+        following = {strategy: waiting[0].score for strategy, waiting in self._head.items() if waiting}
+        best = max(following.values(), default=1.0)
+        return {strategy: score / best for strategy, score in following.items() if score >= NEAR * best}
 
     def of(self, strategy: str) -> Iterator[Candidate]:
-        """The likeliest candidates of one strategy; those that are not taken stay."""
-        waiting = self._head[strategy]
-        while waiting:
-            yield waiting.pop(0)
+        """The next candidates of one strategy, while it is near; those that are not taken stay."""
+        while strategy in self.near():
+            yield self._head[strategy].pop(0)
 
     def rest(self) -> Iterator[Candidate]:
         """All that is left, best first."""

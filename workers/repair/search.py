@@ -28,21 +28,13 @@ from workers.repair.splices import Splice, spliced
 from workers.repair.templates import STRATEGIES, Template, all_templates
 from workers.repair.unparsable import mended
 
-__all__ = ["REPLAY", "STRATEGIES", "propose", "strategies_for"]
+__all__ = ["REPLAY", "STRATEGIES", "propose"]
 
 MENDING = "statements"
 """The strategy that edits of texts which do not parse count as."""
 
 REPLAY = "replay"
 """The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
-
-
-def strategies_for(failure: Failure) -> tuple[str, ...]:
-    """Every strategy, those with the likeliest templates for this family of failure first."""
-    best = dict.fromkeys(STRATEGIES, 0.0)
-    for template in all_templates():
-        best[template.strategy] = max(best[template.strategy], template.prior_for(failure.family))
-    return tuple(sorted(STRATEGIES, key=lambda strategy: -best[strategy]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,22 +7,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.repair.cases import Case
-from benchmarks.repair.learning import Tried, ratio, split, verdict
+from benchmarks.repair.cases import Case, load_cases, write_case
+from benchmarks.repair.learning import Trials, Tried, by_case, compare, in_total, pairs, split, verdict
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval
+from memory.embed import HashedWords
 from workers.errors import SandboxEnded
 from workers.ports import Completed, Ending, SandboxSession, Workload
+from workers.sandbox.bubblewrap import Bubblewrap
 
 
 def case(name: str) -> Case:
     return Case(id=name, repository=Path(), test_command="pytest", budget_seconds=1.0)
 
 
-def tried(name: str, candidates: int, *, fixed: bool = True) -> Tried:
-    return Tried(case=name, candidates=candidates, fixed=fixed)
+def tried(name: str, candidates: int, *, found: bool = True) -> Tried:
+    return Tried(case=name, candidates=candidates, found=found)
 
 
 def test_a_split_is_two_halves_that_its_number_decides() -> None:
@@ -34,14 +37,23 @@ def test_a_split_is_two_halves_that_its_number_decides() -> None:
     assert split(cases, 0, 1) == (one, other) != split(cases, 1, 1)
 
 
-def test_a_ratio_is_over_cases_fixed_both_ways() -> None:
-    """A case that was fixed only one way is none, and one that several splits tried counts once."""
-    ours = [tried("a", 5), tried("a", 5), tried("b", 20), tried("c", 1, fixed=False)]
-    theirs = [tried("a", 10), tried("a", 10), tried("b", 10), tried("c", 9)]
-    found = ratio(ours, theirs)
-    assert found is not None
-    interval, count = found
-    assert (round(interval.estimate, 6), count) == (1.0, 2)
+def test_cases_are_compared_in_pairs() -> None:
+    """A case that several splits tried counts once; one that no way solved says nothing of either."""
+    ours = [tried("a", 4), tried("a", 9), tried("b", 20), tried("c", 600, found=False)]
+    theirs = [tried("a", 10), tried("a", 10), tried("b", 600, found=False), tried("c", 600, found=False)]
+    assert [(round(one, 6), round(other, 6)) for one, other in pairs(ours, theirs)] == [(6.0, 10.0), (20.0, 600.0)]
+
+
+def test_two_ratios_tell_short_searches_from_long_ones() -> None:
+    """By case, one that takes 3 instead of 1 outweighs one that takes 100 instead of 200; in total it does not."""
+    sample = np.array([[[3.0, 1.0], [100.0, 200.0]]])
+    assert by_case(sample)[0] == pytest.approx(1.5**0.5)
+    assert in_total(sample)[0] == pytest.approx(103 / 201)
+
+
+def test_one_case_is_no_comparison() -> None:
+    """It is said, instead of an interval."""
+    assert "not known" in compare([tried("a", 5)], [tried("a", 6)], "warm over cold")[0][1]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +62,31 @@ def test_a_ratio_is_over_cases_fixed_both_ways() -> None:
 )
 def test_a_null_result_is_said(low: float, high: float, said: str) -> None:
     """An interval that holds 1 shows nothing, and says so."""
-    assert said in verdict((Interval(estimate=(low + high) / 2, low=low, high=high), 9))
+    assert said in verdict(Interval(estimate=(low + high) / 2, low=low, high=high))
+
+
+@pytest.mark.sandbox
+def test_a_case_is_tried_to_its_first_plausible_patch(tmp_path: Path) -> None:
+    """With the policy and in fixed order; where all that may be tried is used up, none is found."""
+    write_case(
+        tmp_path / "area",
+        name="area",
+        files={
+            "shapes.py": "def area(width, height):\n    return width + height\n",
+            "test_shapes.py": "import shapes\n\ndef test_area():\n    assert shapes.area(2, 3) == 6\n",
+        },
+        test_command="python -m pytest -q",
+        budget_seconds=10.0,
+    )
+    (one,) = load_cases(tmp_path)
+    sandbox = Remembered(Bubblewrap())
+    trials = Trials(100, HashedWords(), sandbox)
+    learned, in_order = trials.alone(one, None, 1), trials.in_order(one, 1)
+    assert learned.found
+    assert in_order.found
+    none = Trials(1, HashedWords(), sandbox).in_order(one, 1)
+    assert in_order.candidates > 1
+    assert (none.found, none.candidates) == (False, 1)
 
 
 class Counting:

@@ -9,7 +9,7 @@ from workers.repair.candidates import Candidate
 from workers.repair.lineup import Lineup
 
 
-def candidate(number: int, strategy: str) -> Candidate:
+def candidate(number: int, strategy: str, score: float) -> Candidate:
     return Candidate(
         path="a.py",
         source=str(number),
@@ -18,35 +18,49 @@ def candidate(number: int, strategy: str) -> Candidate:
         template="t",
         strategy=strategy,
         shape=EditShape(template="t", before="", after=""),
-        score=1.0 / (1 + number),
+        score=score,
     )
 
 
-def numbered(*strategies: str) -> Iterator[Candidate]:
-    return (candidate(number, strategy) for number, strategy in enumerate(strategies))
+def scored(*given: tuple[str, float]) -> Iterator[Candidate]:
+    return (candidate(number, strategy, score) for number, (strategy, score) in enumerate(given))
 
 
 def sources(candidates: Iterator[Candidate]) -> list[int]:
     return [int(each.source) for each in candidates]
 
 
-def test_the_likeliest_are_found_by_strategy() -> None:
-    """A strategy has its own of them in order, and those without one are not named."""
-    lineup = Lineup(numbered("names", "guards", "names", "calls"), head=3)
-    assert lineup.strategies == ("names", "guards")
-    assert sources(lineup.of("names")) == [0, 2]
+def test_a_strategy_is_near_by_its_next_candidate() -> None:
+    """The best one's has all of the best score; those far below, or not among the likeliest, are not open."""
+    lineup = Lineup(scored(("names", 0.8), ("guards", 0.7), ("names", 0.5), ("calls", 0.2), ("imports", 0.2)), head=4)
+    assert lineup.near() == {"names": 1.0, "guards": 0.7 / 0.8}
+
+
+def test_a_turn_ends_where_another_strategy_is_much_likelier() -> None:
+    """What a choice costs is bounded; what it left comes in its place."""
+    lineup = Lineup(scored(("names", 0.8), ("names", 0.7), ("guards", 0.7), ("names", 0.3), ("calls", 0.1)))
+    assert sources(lineup.of("names")) == [0, 1]
+    assert lineup.near() == {"guards": 1.0}
+    assert sources(lineup.rest()) == [2, 3, 4]
+
+
+def test_a_strategy_alone_goes_on_to_its_last() -> None:
+    """Nothing is likelier than its own next candidate."""
+    lineup = Lineup(scored(("names", 0.8), ("names", 0.1)))
+    assert sources(lineup.of("names")) == [0, 1]
+    assert lineup.near() == {}
 
 
 def test_the_rest_follows_best_first() -> None:
     """What a strategy was kept from trying comes before what was never among the likeliest."""
-    lineup = Lineup(numbered("names", "guards", "names", "guards", "calls", "names"), head=4)
+    lineup = Lineup(scored(("names", 0.8), ("guards", 0.7), ("names", 0.65), ("guards", 0.6), ("calls", 0.5)), head=4)
     names = lineup.of("names")
     assert next(names).source == "0"
-    assert sources(lineup.rest()) == [1, 2, 3, 4, 5]
+    assert sources(lineup.rest()) == [1, 2, 3, 4]
 
 
 def test_candidates_are_read_as_far_as_they_are_asked_for() -> None:
     """There may be a hundred thousand, and the first is often the one."""
-    stream = numbered("names", "guards", "calls")
+    stream = scored(("names", 0.8), ("guards", 0.8), ("calls", 0.8))
     Lineup(stream, head=2)
     assert next(stream).strategy == "calls"

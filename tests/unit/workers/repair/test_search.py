@@ -15,7 +15,7 @@ from memory.model import EditShape, Failure, Family
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.meaning import fingerprint
 from workers.repair.region import SourceModule
-from workers.repair.search import REPLAY, STRATEGIES, propose, strategies_for
+from workers.repair.search import REPLAY, STRATEGIES, propose
 from workers.repair.templates import all_templates, template
 
 STOCK = dedent(
@@ -254,13 +254,6 @@ def test_whatever_the_source_every_candidate_compiles_and_differs(body: list[str
     ):
         compile(candidate.source, "m.py", "exec")
         assert candidate.source != source
-
-
-def test_strategies_are_ordered_by_the_failure() -> None:
-    """Every strategy is available for every failure; a NameError asks for imports first."""
-    for family in Family:
-        assert sorted(strategies_for(failing(family))) == sorted(STRATEGIES)
-    assert strategies_for(failing(Family.NAME))[0] == "imports"
 
 
 def test_templates_are_found_by_themselves() -> None:

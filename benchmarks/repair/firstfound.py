@@ -1,0 +1,67 @@
+"""A workbench for comparing orders of candidates: it stops at the first plausible one, which is all that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+
+from memory.model import AttemptOutcome, Failure
+from workers.ports import Sandbox
+from workers.repair.candidates import Candidate
+from workers.repair.engine import AttemptResult, Stream, Workbench
+from workers.repair.reproduce import Reproduction
+from workers.repair.shortlist import Clock, Tally
+from workers.sandbox.project import Project
+
+
+class FirstFound(Workbench):
+    """What passes the failing tests and those that cover it counts as proven; after `most` candidates nothing is tried."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        project: Project,
+        reproduction: Reproduction,
+        failure: Failure,
+        progress: Callable[[str], None],
+        *,
+        weights: Mapping[str, float] | None = None,
+        most: int,
+    ) -> None:
+        super().__init__(sandbox, project, reproduction, failure, progress, weights=weights)
+        self._left = most
+
+    def attempt(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        strategies: Sequence[str],  # noqa: ARG002  told in reflections, which nobody reads here
+        deadline: float,
+        seed: int = 0,  # noqa: ARG002  for generated inputs: nothing is compared
+    ) -> AttemptResult:
+        """Try candidates up to the first plausible one, as long as any may be tried."""
+        tally = Tally(failure=self._failure)
+        stream = Stream(filter(self._fresh, candidates))
+        found: Candidate | None = None
+        for verdict in islice(self._screened(stream, Clock(deadline)), self._left):
+            tally.add(verdict)
+            self._near.add(verdict)
+            if verdict.plausible:
+                found = verdict.candidate
+                break
+        self._left -= tally.candidates
+        return AttemptResult(
+            outcome=AttemptOutcome.PROVEN if found else AttemptOutcome.NOTHING_PLAUSIBLE,
+            candidates=tally.candidates,
+            rivals=0,
+            test_runs=0,
+            reflection="",
+            fixed=tally.nearest.passed if tally.nearest else 0,
+            path=found.path if found else "",
+            nearest=tally.nearest,
+            first=tally.first,
+            tried=dict(tally.tried),
+            became=None,
+            patch=self._diff(found) if found else "",
+            shape=found.shape if found else None,
+        )
