@@ -26,7 +26,7 @@ class Lineup:
     def near(self) -> dict[str, float]:
         """The strategies whose next candidate is about as likely as the best one, with its score as a share of that."""
         following = {strategy: waiting[0].score for strategy, waiting in self._head.items() if waiting}
-        best = max(following.values(), default=1.0)
+        best = max(following.values(), default=0.0) or 1.0
         return {strategy: score / best for strategy, score in following.items() if score >= NEAR * best}
 
     def of(self, strategy: str) -> Iterator[Candidate]:

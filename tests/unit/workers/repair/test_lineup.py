@@ -51,6 +51,13 @@ def test_a_strategy_alone_goes_on_to_its_last() -> None:
     assert lineup.near() == {}
 
 
+def test_where_no_candidate_is_likely_none_is_near() -> None:
+    """There is nothing to choose by: they follow in their order."""
+    lineup = Lineup(scored(("names", 0.0), ("guards", 0.0)))
+    assert lineup.near() == {}
+    assert sources(lineup.rest()) == [0, 1]
+
+
 def test_the_rest_follows_best_first() -> None:
     """What a strategy was kept from trying comes before what was never among the likeliest."""
     lineup = Lineup(scored(("names", 0.8), ("guards", 0.7), ("names", 0.65), ("guards", 0.6), ("calls", 0.5)), head=4)
