@@ -174,11 +174,14 @@ class Workbench:
         verdicts = self._screen.verdicts(candidates, deadline=lambda: False)
         return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
 
+    def tried(self, candidate: Candidate) -> bool:
+        """Whether the same edit was taken to be tried before."""
+        return (candidate.path, candidate.source) in self._proposed
+
     def _fresh(self, candidate: Candidate) -> bool:
-        """Whether the same edit was not tried yet."""
-        identity = (candidate.path, candidate.source)
-        known = identity in self._proposed
-        self._proposed.add(identity)
+        """Whether it was not; it is from now on."""
+        known = self.tried(candidate)
+        self._proposed.add((candidate.path, candidate.source))
         return not known
 
     def _screened(self, stream: Stream, clock: Clock) -> Iterator[Verdict]:

@@ -135,7 +135,7 @@ class _Episode:
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
         seed = tools.rng.getrandbits(32)
-        self._lineup = Lineup(bench.proposed(STRATEGIES, replay=self._shapes, seed=seed))
+        self._lineup = Lineup(bench.proposed(STRATEGIES, replay=self._shapes, seed=seed), tried=bench.tried)
         self._started = started
         self.first: FirstPlausible | None = None
 

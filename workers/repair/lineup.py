@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from workers.repair.candidates import Candidate
@@ -15,16 +15,25 @@ NEAR = 0.75
 
 
 class Lineup:
-    """Reads `candidates`, which come best first, as far as they are asked for."""
+    """Reads `candidates`, which come best first, as far as they are asked for.
 
-    def __init__(self, candidates: Iterator[Candidate], head: int = HEAD) -> None:
+    Those that were `tried` meanwhile, as replays are, do not count: a turn without anything to try would teach a failure.
+    """
+
+    def __init__(
+        self, candidates: Iterator[Candidate], *, tried: Callable[[Candidate], bool], head: int = HEAD
+    ) -> None:
         self._candidates = candidates
+        self._tried = tried
         self._head: dict[str, list[Candidate]] = {}
         for candidate in islice(candidates, head):
             self._head.setdefault(candidate.strategy, []).append(candidate)
 
     def near(self) -> dict[str, float]:
         """The strategies whose next candidate is about as likely as the best one, with its score as a share of that."""
+        for waiting in self._head.values():
+            while waiting and self._tried(waiting[0]):
+                waiting.pop(0)
         following = {strategy: waiting[0].score for strategy, waiting in self._head.items() if waiting}
         best = max(following.values(), default=0.0) or 1.0
         return {strategy: score / best for strategy, score in following.items() if score >= NEAR * best}

@@ -256,6 +256,22 @@ def test_whatever_the_source_every_candidate_compiles_and_differs(body: list[str
         assert candidate.source != source
 
 
+def test_the_family_of_a_failure_decides_what_is_likely() -> None:
+    """Every strategy can be asked about every failure; a name that is not defined asks for imports first."""
+
+    def likeliest(family: Family) -> dict[str, float]:
+        return {
+            strategy: max(each.prior_for(family) for each in all_templates() if each.strategy == strategy)
+            for strategy in STRATEGIES
+        }
+
+    for family in Family:
+        assert all(0.0 < prior < 1.0 for prior in likeliest(family).values())
+    named = likeliest(Family.NAME)
+    assert max(named, key=lambda strategy: named[strategy]) == "imports"
+    assert named["imports"] > likeliest(Family.ASSERTION)["imports"]
+
+
 def test_templates_are_found_by_themselves() -> None:
     """Discovery finds one template per name, each in a known strategy with a prior that is a probability."""
     found = all_templates()
