@@ -213,6 +213,8 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=600, metavar="N", help="so many for each repair at most")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    if min(given.splits, given.candidates) < 1:
+        parser.error("--splits and --candidates are at least 1")
     try:
         cases = load_cases(given.cases, given.only)
     except BadCase as problem:
