@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
+from bot.learned import commands
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 from workers.logs import configure
@@ -24,28 +21,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, soft_wrap=True)
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
+app.add_typer(commands)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]
 
 NOT_FIXED = 1
-BAD_INPUT = 2
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Our own errors become one line on standard error and exit code 2."""
-    try:
-        yield
-    except (ApprenticeError, StoreError) as error:
-        notes.print(f"apprentice: {error}", markup=False)
-        raise typer.Exit(BAD_INPUT) from error
-
-
-def _note(line: str) -> None:
-    notes.print(line, style="dim", markup=False)
 
 
 @app.command()
@@ -67,11 +47,11 @@ def fix(
         result = local.fix(path, context, test_command=test_command, apply=apply)
     except (ApprenticeError, StoreError) as error:
         if as_json:
-            _print_json(documents.cannot_run(str(error)))
-        notes.print(f"apprentice: {error}", markup=False)
+            print_json(documents.cannot_run(str(error)))
+        complain(str(error))
         raise typer.Exit(BAD_INPUT) from error
     if as_json:
-        _print_json(documents.repaired(result))
+        print_json(documents.repaired(result))
     else:
         rendering.repaired(result, out, applied=apply)
     raise typer.Exit(NOT_FIXED if result.failure is not None and result.proven is None else 0)
@@ -88,50 +68,13 @@ def review(
     from bot import documents, local, rendering
     from workers.context import build
 
-    with _refusing():
+    with refusing():
         context = build(load(WorkerSettings), progress=rendering.Progress(notes))
         result = local.review(path, context, base=base, head=head)
     if as_json:
-        _print_json(documents.reviewed(result))
+        print_json(documents.reviewed(result))
     else:
         rendering.reviewed(result, out)
-
-
-@app.command()
-def why(
-    reference: Annotated[str, typer.Argument(metavar="DECISION_ID|FINGERPRINT", show_default=False)],
-    as_json: AsJson = False,
-) -> None:
-    """Explain a decision: the table's row, the evidence, the odds, what people made of it."""
-    from memory.explain import explain
-    from workers.context import build
-
-    with _refusing():
-        context = build(load(WorkerSettings))
-        explanation = explain(context.store, context.learner, reference)
-    if explanation is None:
-        notes.print(
-            f"apprentice: no decision or finding {reference!r}; `apprentice fix` and `review` print ids", markup=False
-        )
-        raise typer.Exit(BAD_INPUT)
-    if as_json:
-        _print_json(explanation.to_json())
-    else:
-        out.print(explanation.text(), markup=False)
-
-
-@app.command()
-def stats(as_json: AsJson = False) -> None:
-    """What was done, what came of it, and what learning was worth against the control arm."""
-    from memory.explain import stats as statistics
-    from workers.context import build
-
-    with _refusing():
-        found = statistics(build(load(WorkerSettings)).store)
-    if as_json:
-        _print_json(found.to_json())
-    else:
-        out.print(found.text(), markup=False)
 
 
 @app.command()
@@ -139,10 +82,10 @@ def doctor(as_json: AsJson = False) -> None:
     """Check what this machine has, and say what is missing and how to get it."""
     from bot.doctor import examine
 
-    with _refusing():
+    with refusing():
         checks = examine(load(WorkerSettings), load(WebSettings))
     if as_json:
-        _print_json({"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]})
+        print_json({"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]})
     else:
         for check in checks:
             out.print(f"{check.state:8} {check.name}: {check.detail}", markup=False)
@@ -150,22 +93,11 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def rebuild() -> None:
-    """Derive everything learned anew from the ledger; prints the table's digest."""
-    from workers.context import build
-
-    with _refusing():
-        context = build(load(WorkerSettings))
-        context.learner.rebuild()
-    out.print(context.store.ledger.cells_digest())
-
-
-@app.command()
 def serve() -> None:
     """Run the web process: receive webhooks and store what they imply."""
     from bot.app import serve as run
 
-    with _refusing():
+    with refusing():
         settings = load(WebSettings)
         configure(settings)
         run(settings)
@@ -179,10 +111,10 @@ def worker() -> None:
     from workers.flows.telling import tell
     from workers.queue import run_worker
 
-    with _refusing():
+    with refusing():
         settings = load(WorkerSettings)
         configure(settings)
-        code = run_worker(settings, lambda: build(settings, progress=_note, flows=FLOWS, teller=tell))
+        code = run_worker(settings, lambda: build(settings, progress=note, flows=FLOWS, teller=tell))
     raise typer.Exit(code)
 
 
@@ -191,7 +123,7 @@ def sweep() -> None:
     """Run the sweeper: find what got lost, and poll reactions."""
     from workers.sweeper import run_sweeper
 
-    with _refusing():
+    with refusing():
         settings = load(WorkerSettings)
         configure(settings)
         run_sweeper(settings)
@@ -202,10 +134,10 @@ def up() -> None:
     """Run web process, worker and sweeper on this machine, supervised."""
     from bot.supervisor import up as run
 
-    with _refusing():
+    with refusing():
         web = load(WebSettings)
         configure(web)
-        code = run(web, load(WorkerSettings), _note)
+        code = run(web, load(WorkerSettings), note)
     raise typer.Exit(code)
 
 
@@ -216,12 +148,8 @@ def demo(
     """The whole loop on this machine, against a stand-in for GitHub."""
     from bot.playground.demo import run
 
-    with _refusing():
+    with refusing():
         raise typer.Exit(run(out, stay=stay))
-
-
-def _print_json(document: object) -> None:
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
 def main() -> None:
