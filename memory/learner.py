@@ -6,11 +6,27 @@ import hashlib
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
-from memory import policy, rewards, trust
+from memory import forgetting, policy, rewards, trust
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
-from memory.store import Store
+from memory.store import QUORUM, Store
+
+_SEED_BITS = 53
+"""A number that every reader of JSON keeps whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    seed: int
+    chosen: str
+
+
+def draw_again(chances: Mapping[str, float], seed: int) -> str:
+    """What a decision with these probabilities and this seed chooses."""
+    return policy.pick(chances, random.Random(seed))  # noqa: S311  chooses strategies, guards nothing
 
 
 def opaque_id() -> str:
@@ -28,13 +44,16 @@ class Learner:
         clock: Callable[[], datetime],
         *,
         control_share: float,
+        quorum: int = QUORUM,
         policy_version: str = policy.POLICY_VERSION,
         new_id: Callable[[], str] = opaque_id,
     ) -> None:
+        self._store = store
         self._ledger = store.ledger
         self.rng = rng
         self._clock = clock
         self._control_share = control_share
+        self._quorum = quorum
         self._policy_version = policy_version
         self._new_id = new_id
 
@@ -44,8 +63,8 @@ class Learner:
         return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
 
     def cells(self, state: State) -> policy.Cells:
-        """The part of the table that speaks of `state`."""
-        return self._ledger.cells(state.levels())
+        """The part of the table that speaks of `state`, as far as it may reach its repository."""
+        return self._ledger.cells(state.levels(), repository=state.repository, quorum=self._quorum)
 
     def values(
         self,
@@ -67,30 +86,64 @@ class Learner:
         arm: Arm,
         prior: Mapping[str, float],
         evidence: Sequence[policy.Neighbour] = (),
+        features: Mapping[str, float | str] = MappingProxyType({}),
     ) -> Decision:
         """Choose among what was not tried yet, and record the choice; raises ValueError when nothing is left.
 
-        `available` of the decision holds what was left, with a probability above 0 each.
+        `available` of the decision holds what was left, with a probability above 0 each. Its features are those given
+        and, where the table was read, what it expected of the choice.
         """
         cells = {} if arm is Arm.CONTROL else self.cells(state)
         _, chances = policy.choose(state, available, cells, prior, self.rng, arm=arm, evidence=evidence)
-        return self.settle(task_id, state, chances, arm=arm)
+        draw = self._draw(chances)
+        expected: Mapping[str, float] = {}
+        if arm is not Arm.CONTROL:
+            estimate = policy.values(state, (draw.chosen,), cells, prior, evidence)[draw.chosen]
+            expected = rewards.expectation(proof=estimate.proof.mean, value=estimate.q)
+        return self._record(task_id, state, chances, draw, arm=arm, subject="", features={**expected, **features})
 
     def settle(
-        self, task_id: str, state: State, chances: Mapping[str, float], *, arm: Arm, subject: str = ""
+        self,
+        task_id: str,
+        state: State,
+        chances: Mapping[str, float],
+        *,
+        arm: Arm,
+        subject: str = "",
+        features: Mapping[str, float | str] = MappingProxyType({}),
     ) -> Decision:
         """Draw one of `chances` (they sum to 1) and record the decision."""
+        return self._record(task_id, state, chances, self._draw(chances), arm=arm, subject=subject, features=features)
+
+    def _draw(self, chances: Mapping[str, float]) -> _Draw:
+        """A choice with a seed of its own, by which it can be made again."""
+        seed = self.rng.getrandbits(_SEED_BITS)
+        return _Draw(seed=seed, chosen=draw_again(chances, seed))
+
+    def _record(
+        self,
+        task_id: str,
+        state: State,
+        chances: Mapping[str, float],
+        draw: _Draw,
+        *,
+        arm: Arm,
+        subject: str,
+        features: Mapping[str, float | str],
+    ) -> Decision:
         decision = Decision(
             id=self._new_id(),
             task_id=task_id,
             state=state,
             available=tuple(chances),
             probabilities=tuple(chances.values()),
-            chosen=policy.pick(chances, self.rng),
+            chosen=draw.chosen,
             arm=arm,
             policy_version=self._policy_version,
             created_at=self._clock(),
             subject=subject,
+            seed=draw.seed,
+            features=features,
         )
         self._ledger.append_decisions((decision,))
         return decision
@@ -144,8 +197,11 @@ class Learner:
         An event that was taken back stays known: what happens anew needs a `source` of its own.
         Raises LookupError for a decision that is not in the ledger.
         """
+        decision = self._decision(decision_id)
         weight = trust.weight(permission, actor, is_author=is_author)
+        limited = weight > 0 and trust.is_limited(self._taught(actor, decision))
         return self._append(
+            decision,
             Signal(
                 id=self._new_id(),
                 decision_id=decision_id,
@@ -155,47 +211,48 @@ class Learner:
                 source=source,
                 created_at=self._clock(),
                 weights_version=rewards.WEIGHTS_VERSION,
-                weight=weight,
-            )
+                weight=0.0 if limited else weight,
+                limited=limited,
+            ),
         )
+
+    def _taught(self, actor: Actor, decision: Decision) -> trust.Taught:
+        signals, on_label = self._ledger.taught(actor.id, decision.state.label, self._clock() - trust.WINDOW)
+        return trust.Taught(signals=signals, on_label=on_label)
 
     def take_back(
         self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None
     ) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
 
-        `actor` is who took it back, by default who gave it; it has no say over the weight, which is the original's.
+        `actor` is who took it back, by default who gave it; whose evidence it was, and its weight, are the original's.
         """
         given = next(
             (s for s in self._ledger.live_signals([decision_id]) if s.kind is kind and s.source == source), None
         )
         if given is None:
             return None
-        return self._append(
-            Signal(
-                id=self._new_id(),
-                decision_id=decision_id,
-                kind=kind,
-                actor=actor or given.actor,
-                permission=given.permission,
-                source=given.source,
-                created_at=self._clock(),
-                weights_version=given.weights_version,
-                weight=given.weight,
-                retracts=given.id,
-            )
-        )
+        taken = forgetting.retraction(given, self._new_id(), self._clock(), actor)
+        return self._append(self._decision(decision_id), taken)
 
-    def _append(self, signal: Signal) -> Signal | None:
-        decision = self._ledger.decision(signal.decision_id)
+    def _decision(self, decision_id: str) -> Decision:
+        decision = self._ledger.decision(decision_id)
         if decision is None:
-            raise LookupError(f"no decision {signal.decision_id} in the ledger")
+            raise LookupError(f"no decision {decision_id} in the ledger")
+        return decision
+
+    def _append(self, decision: Decision, signal: Signal) -> Signal | None:
         known = not self._ledger.append_signal(signal, rewards.contributions_of_signal(decision, signal))
         return None if known else signal
+
+    def forget_teacher(self, actor_id: int, repository: str = "") -> int:
+        """Undo everything that an account taught, in one repository or in all of them; returns how many signals stood."""
+        lessons = forgetting.taught_by(self._store, actor_id, repository)
+        return forgetting.forget(self._store, lessons, now=self._clock(), new_id=self._new_id)
 
     def rebuild(self) -> int:
         """Derive the whole table anew from the ledger with the weights in force; how many entries were read.
 
         With the same weights the table is the same, bit for bit.
         """
-        return self._ledger.rebuild(rewards.contributions_of_outcome, rewards.contributions_of_signal)
+        return self._ledger.rebuild(rewards.contributions_of_judgement, rewards.contributions_of_verdict)

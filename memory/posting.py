@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memory import policy
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
-from memory.rewards import PATTERN
+from memory.rewards import PATTERN, expectation
 
 if TYPE_CHECKING:
     from memory.learner import Learner
@@ -116,7 +116,9 @@ def decide_posting(
     appraisal = appraise(learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven)
     actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
     chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
-    return learner.settle(task_id, state_of(repository, finding), chances, arm=arm, subject=finding.fingerprint)
+    features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
+    state = state_of(repository, finding)
+    return learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)
 
 
 def reason(decision: Decision, appraisal: Appraisal) -> str:

@@ -9,7 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory.model import Contribution, Decision, Factor, Outcome, Signal, SignalKind, TaskKind
+from memory.model import (
+    Contribution,
+    Decision,
+    Factor,
+    Judgement,
+    Outcome,
+    Signal,
+    SignalKind,
+    State,
+    TaskKind,
+    Verdict,
+)
 
 WEIGHTS_VERSION = "1"
 """Names the two tables below; it changes whenever a figure in them does."""
@@ -30,6 +41,9 @@ MILLIONTHS = 1_000_000
 
 PATTERN = "finding"
 """The strategy under which review keeps acceptance: a pattern's worth does not hang on how loudly it was said."""
+
+EXPECTED, EXPECTED_PROOF = "expected", "expected_proof"
+"""Features of a decision under which the table's expectation of it is kept."""
 
 SMALL_PATCH_LINES = 20
 MANY_CANDIDATES = 500
@@ -104,31 +118,93 @@ def clipped(value: float) -> float:
     return min(max(value, 0.0), 1.0)
 
 
+def expectation(*, proof: float | None = None, value: float) -> dict[str, float]:
+    """What the table expects of a choice, as features of the decision: of its proof, and of proof times acceptance.
+
+    A finding has nothing to prove: its value is acceptance alone.
+    """
+    return {EXPECTED: value} if proof is None else {EXPECTED_PROOF: proof, EXPECTED: value}
+
+
+def advantage(decision: Decision, target: float | None, acceptance: float | None) -> float | None:
+    """By how much a decision did better than the table expected when it was made (Baird 1993); None where nothing is known.
+
+    `target` is the outcome's, `acceptance` the mean of people's verdicts within [0, 1]. Before any verdict a repair is
+    held against the proof expected alone.
+    """
+    expected, proof = (decision.features.get(name) for name in (EXPECTED, EXPECTED_PROOF))
+    if decision.state.kind is TaskKind.REPAIR:
+        if target is None:
+            return None
+        if acceptance is None:
+            return target - proof if isinstance(proof, float) else None
+        acceptance *= target
+    return acceptance - expected if acceptance is not None and isinstance(expected, float) else None
+
+
+def millionths(share: float) -> int:
+    """A number within [0, 1] as the table counts it."""
+    return round(share * MILLIONTHS)
+
+
 def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Contribution, ...]:
     """What a repair's outcome adds to the PROOF cells, one for each level of the decision's state.
 
     A control decision teaches like any other: being uniform, it is the least biased evidence there is.
     """
-    return _spread(decision, Factor.PROOF, weight=MILLIONTHS, value=round(outcome.target * MILLIONTHS))
+    target = millionths(outcome.target)
+    return contributions_of_judgement(Judgement(state=decision.state, chosen=decision.chosen, count=1, target=target))
 
 
 def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
     """What a signal adds to the ACCEPTANCE cells; of a retracting one, the exact negative of what it takes back."""
-    worth = SIGNAL_WORTH[signal.kind]
-    weight = round(signal.weight * worth.weight * MILLIONTHS)
+    return contributions_of_verdict(
+        Verdict(
+            state=decision.state,
+            chosen=decision.chosen,
+            kind=signal.kind,
+            teacher=signal.actor.id,
+            weight=millionths(signal.weight),
+            count=-1 if signal.retracts else 1,
+        )
+    )
+
+
+def contributions_of_judgement(said: Judgement) -> tuple[Contribution, ...]:
+    """What outcomes add together: exactly the sum of what each would add."""
+    return _spread(said.state, said.chosen, Factor.PROOF, weight=said.count * MILLIONTHS, value=said.target)
+
+
+def contributions_of_verdict(said: Verdict) -> tuple[Contribution, ...]:
+    """What signals that are alike add together: exactly the sum of what each would add."""
+    worth = SIGNAL_WORTH[said.kind]
+    weight = round(said.weight * worth.weight)
+    value = round(weight * worth.value)
+    return _spread(
+        said.state,
+        said.chosen,
+        Factor.ACCEPTANCE,
+        weight=said.count * weight,
+        value=said.count * value,
+        teacher=str(said.teacher),
+    )
+
+
+def _spread(
+    state: State, chosen: str, factor: Factor, *, weight: int, value: int, teacher: str = ""
+) -> tuple[Contribution, ...]:
     if weight == 0:
         return ()
-    sign = -1 if signal.retracts else 1
-    return _spread(decision, Factor.ACCEPTANCE, weight=sign * weight, value=sign * round(weight * worth.value))
-
-
-def taught(decision: Decision) -> str:
-    """The strategy whose cells a decision's evidence goes to."""
-    return PATTERN if decision.state.kind is TaskKind.REVIEW else decision.chosen
-
-
-def _spread(decision: Decision, factor: Factor, *, weight: int, value: int) -> tuple[Contribution, ...]:
+    strategy = PATTERN if state.kind is TaskKind.REVIEW else chosen
     return tuple(
-        Contribution(level=level, strategy=taught(decision), factor=factor, weight=weight, value=value)
-        for level in decision.state.levels()
+        Contribution(
+            level=level,
+            strategy=strategy,
+            factor=factor,
+            weight=weight,
+            value=value,
+            repository=state.repository,
+            teacher=teacher,
+        )
+        for level in state.levels()
     )

@@ -191,7 +191,7 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
     patterns = []
     for rule, state in sorted(states.items()):
         level = state.levels()[1]
-        cell = store.ledger.cells([level]).get((level, PATTERN, Factor.ACCEPTANCE))
+        cell = store.ledger.totals([level]).get((level, PATTERN, Factor.ACCEPTANCE))
         if cell is not None:
             patterns.append(Pattern(rule=rule, decisions=decided[rule], verdicts=cell.weight, acceptance=cell.mean))
     return tuple(sorted(patterns, key=lambda pattern: -pattern.verdicts))

@@ -1,8 +1,28 @@
-"""Who may teach how much. Everybody is recorded; not everybody has weight."""
+"""Who may teach how much, and how fast. Everybody is recorded; not everybody has weight."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
+
 from memory.model import Actor, Permission
+
+WINDOW = timedelta(days=1)
+
+SIGNALS_A_DAY = 200
+"""From the next one within a day on, an account's signals are recorded without weight: nobody judges that much by hand."""
+
+SIGNALS_ON_ONE_LABEL = 20
+"""The same for one rule or error type: by then everything is said, and the table convinced as far as one day may do it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taught:
+    """How many signals with weight an account has given within the window, and how many of them on one label."""
+
+    signals: int
+    on_label: int
+
 
 _WEIGHTS = {
     Permission.ADMIN: 1.0,
@@ -25,3 +45,8 @@ def weight(permission: Permission, actor: Actor, *, is_author: bool = False) -> 
     if actor.is_bot or (is_author and permission not in _MAY_WRITE):
         return 0.0
     return _WEIGHTS[permission]
+
+
+def is_limited(taught: Taught) -> bool:
+    """Whether an account has taught so much within the window that the next signal weighs nothing."""
+    return taught.signals >= SIGNALS_A_DAY or taught.on_label >= SIGNALS_ON_ONE_LABEL

@@ -18,6 +18,7 @@ from memory.model.learning import (
     Contribution,
     Decision,
     Factor,
+    Judgement,
     Level,
     Outcome,
     Permission,
@@ -25,6 +26,7 @@ from memory.model.learning import (
     SignalKind,
     State,
     TaskKind,
+    Verdict,
 )
 from memory.model.repairs import (
     MAJORITY,
@@ -71,6 +73,7 @@ __all__ = [
     "Family",
     "Finding",
     "Frame",
+    "Judgement",
     "Level",
     "Outcome",
     "Permission",
@@ -88,4 +91,5 @@ __all__ = [
     "Task",
     "TaskKind",
     "Telling",
+    "Verdict",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -60,6 +60,11 @@ class Level:
     scope: str
     key: str
 
+    @property
+    def shared(self) -> bool:
+        """Whether several repositories read and teach this row. The other kind carries its repository in the key."""
+        return self.scope != "repository"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
@@ -76,7 +81,10 @@ class State:
     tried: tuple[str, ...] = ()
 
     def levels(self) -> tuple[Level, ...]:
-        """The rows that inform a choice here, most specific first; each is the prior of the one before it."""
+        """The rows that inform a choice here, most specific first; each is the prior of the one before it.
+
+        They follow from kind, repository, label and family alone: a rebuild groups the ledger by these.
+        """
         return (
             Level(scope="repository", key=f"{self.kind}|{self.repository}|{self.label}"),
             Level(scope="label", key=f"{self.kind}|{self.label}"),
@@ -90,7 +98,8 @@ class Decision:
     """One randomised choice, with everything needed to explain and to re-weigh it.
 
     `probabilities` stand in the order of `available` and sum to 1; every one is above 0.
-    `subject` is the fingerprint of the finding decided upon, empty for a repair.
+    `subject` is the fingerprint of the finding decided upon, empty for a repair. `chosen` can be drawn again: it is what
+    a generator seeded with `seed` picks. `features` is what else the policy saw or expected, by name.
     """
 
     id: str
@@ -103,6 +112,8 @@ class Decision:
     policy_version: str
     created_at: datetime
     subject: str = ""
+    seed: int = 0
+    features: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def probability(self) -> float:
@@ -140,6 +151,8 @@ class Signal:
 
     `source` names the event behind it ("reaction:81", "comment:9") and is unique together with the decision and kind:
     the same event seen twice is one signal. A signal whose `retracts` holds another's id takes that one back.
+    `actor` is then still who gave it, whose evidence it is, and `by` who took it back.
+    `limited` tells that the weight is 0 because this actor had taught enough that day.
     """
 
     id: str
@@ -152,22 +165,58 @@ class Signal:
     weights_version: str
     weight: float
     retracts: str = ""
+    by: Actor | None = None
+    limited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the tests said of `count` decisions that chose the same in the same state; `target` is their sum in millionths."""
+
+    state: State
+    chosen: str
+    count: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one account did alike about decisions that chose the same in the same state.
+
+    `weight` is that of each signal, in millionths; `count` how many there are, a retraction being -1.
+    """
+
+    state: State
+    chosen: str
+    kind: SignalKind
+    teacher: int
+    weight: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one ledger entry adds to one cell of the table, in millionths, so that sums do not depend on their order."""
+    """What ledger entries add to one cell of the table, in millionths, so that sums do not depend on their order.
+
+    `repository` and `teacher` are the witness: whose evidence it is. Tests have no teacher: theirs is empty.
+    """
 
     level: Level
     strategy: str
     factor: Factor
     weight: int
     value: int
+    repository: str
+    teacher: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of the table: the summed weight of its evidence (about: how many observations) and their mean in [0, 1]."""
+    """One cell of the table: the summed weight of its evidence (about: how many observations) and their mean in [0, 1].
+
+    `witnesses` is how many repositories this evidence comes from.
+    """
 
     weight: float
     mean: float
+    witnesses: int = 0

@@ -16,6 +16,7 @@ from memory.store.experiences import Experiences
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
+from memory.store.pools import QUORUM
 from memory.store.posts import Posts
 from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
@@ -23,6 +24,7 @@ from memory.store.summary import DecisionSummary
 from memory.store.tasks import StoredTask, Tasks
 
 __all__ = [
+    "QUORUM",
     "DecisionSummary",
     "Delivery",
     "Effect",

@@ -1,67 +1,219 @@
-"""The table that learning reads: sums over the ledger, in millionths, so that no order of adding matters."""
+"""The table that learning reads: sums over the ledger by witness, in millionths, so that no order of adding matters."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, delete, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    CompoundSelect,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+    tuple_,
+    union_all,
+)
 
 from memory.model import Cell, Contribution, Factor, Level
-from memory.store.engine import dialect_insert
-from memory.store.tables import cells
+from memory.store.engine import dialect_insert, in_batches
+from memory.store.pools import MILLION, Pool, Sum, Witness, pool, reaching
+from memory.store.tables import cells, pools
 
-MILLION = 1_000_000
+Spot = tuple[str, str, str, str]
+"""Scope, key, strategy, factor: one cell of the table."""
 
-CellKey = tuple[str, str, str, str]
-Sums = dict[CellKey, tuple[int, int]]
-"""Weight and value, in millionths, of each (scope, key, strategy, factor)."""
+Sums = dict[Spot, dict[Witness, Sum]]
+"""For each cell, what each witness adds to it."""
+
+Found = Mapping[tuple[Level, str, Factor], Cell]
+
+Record = dict[str, str | int]
+
+_MANY = 200
+"""Writers of more cells than this lock the whole table: they take it in parts, whose order could deadlock."""
+
+_SPOT = ("scope", "key", "strategy", "factor")
 
 
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
     """Add contributions to `sums`, in place."""
     for part in contributions:
-        key = (part.level.scope, part.level.key, part.strategy, str(part.factor))
-        weight, value = sums.get(key, (0, 0))
-        sums[key] = (weight + part.weight, value + part.value)
+        spot = (part.level.scope, part.level.key, part.strategy, str(part.factor))
+        rows = sums.setdefault(spot, {})
+        weight, value = rows.get((part.repository, part.teacher), (0, 0))
+        rows[part.repository, part.teacher] = (weight + part.weight, value + part.value)
 
 
 def add(connection: Connection, contributions: Iterable[Contribution]) -> None:
-    """Add to the stored cells. Rows are touched in the order of their keys, so that two writers cannot deadlock."""
+    """Add to the stored cells and to their pools. Rows are locked in the order of their keys: two writers cannot deadlock."""
     sums: Sums = {}
     fold(sums, contributions)
-    write(connection, sums)
+    if len(sums) > _MANY:
+        lock(connection)
+    for spots in in_batches(sorted(sums), _MANY):
+        _add(connection, {spot: sums[spot] for spot in spots})
 
 
-def write(connection: Connection, sums: Sums) -> None:
-    """Add `sums` to the stored cells."""
-    if not sums:
+def lock(connection: Connection) -> None:
+    """Let no other writer in until the end of the transaction. Readers go on."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyhow
+        connection.execute(text("LOCK TABLE pools, cells IN EXCLUSIVE MODE"))
+
+
+def _add(connection: Connection, sums: Sums) -> None:
+    spots = [spot for spot in sums if _is_shared(spot)]
+    if connection.dialect.name == "postgresql":
+        _add_to_pools(connection, dict.fromkeys(spots, Pool()))  # locks the pools' rows, those that are not there too
+    before = _rows(connection, spots, {witness for spot in spots for witness in sums[spot]})
+    _add_to_cells(connection, sums)
+    _add_to_pools(connection, {spot: _change(before.get(spot, {}), sums[spot]) for spot in spots})
+
+
+def _change(before: Mapping[Witness, Sum], added: Mapping[Witness, Sum]) -> Pool:
+    """What adding does to a pool. `before` needs only the rows of the same repositories and people: others cancel out."""
+    after = dict(before)
+    for witness, (weight, value) in added.items():
+        known = after.get(witness, (0, 0))
+        after[witness] = (known[0] + weight, known[1] + value)
+    return pool(after).minus(pool(before))
+
+
+def _rows(connection: Connection, spots: Sequence[Spot], witnesses: Iterable[Witness]) -> Sums:
+    """Every row at these cells whose repository or teacher is among the witnesses'."""
+    if not spots:
+        return {}
+    repositories = {repository for repository, _ in witnesses}
+    teachers = {teacher for _, teacher in witnesses if teacher}
+    here = tuple_(*(cells.c[name] for name in _SPOT)).in_(spots)
+    found: Sums = {}
+    for column, wanted in ((cells.c.repository, repositories), (cells.c.teacher, teachers)):
+        for batch in in_batches(sorted(wanted)):
+            for row in connection.execute(select(cells).where(here, column.in_(batch))):
+                spot = (row.scope, row.key, row.strategy, row.factor)
+                found.setdefault(spot, {})[row.repository, row.teacher] = (row.weight, row.value)
+    return found
+
+
+def _add_to_cells(connection: Connection, sums: Sums) -> None:
+    _upsert(connection, cells, list(_cell_rows(sums)), ("weight", "value"))
+
+
+def _add_to_pools(connection: Connection, changes: Mapping[Spot, Pool]) -> None:
+    _upsert(connection, pools, list(_pool_rows(changes)), Pool._fields)
+
+
+def _cell_rows(sums: Sums) -> Iterator[Record]:
+    for spot in sorted(sums):
+        for (repository, teacher), (weight, value) in sorted(sums[spot].items()):
+            witness: Record = {"repository": repository, "teacher": teacher, "weight": weight, "value": value}
+            yield witness | dict(zip(_SPOT, spot, strict=True))
+
+
+def _pool_rows(changes: Mapping[Spot, Pool]) -> Iterator[Record]:
+    for spot in sorted(changes):
+        yield changes[spot]._asdict() | dict(zip(_SPOT, spot, strict=True))
+
+
+def _upsert(connection: Connection, table: Table, rows: Sequence[Record], adding: Sequence[str]) -> None:
+    if not rows:
         return
-    insert = dialect_insert(connection, cells)
-    addition = {name: cells.c[name] + insert.excluded[name] for name in ("weight", "value")}
-    statement = insert.on_conflict_do_update(index_elements=list(cells.primary_key), set_=addition)
-    names = ("scope", "key", "strategy", "factor", "weight", "value")
-    connection.execute(statement, [dict(zip(names, (*key, *sums[key]), strict=True)) for key in sorted(sums)])
+    insert = dialect_insert(connection, table)
+    addition = {name: table.c[name] + insert.excluded[name] for name in adding}
+    connection.execute(insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=addition), rows)
 
 
-def read(connection: Connection, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
-    """The cells at these levels that hold any evidence."""
+def replace(connection: Connection, sums: Sums) -> None:
+    """Make these the whole table. The caller holds the lock."""
+    for table in (cells, pools):
+        connection.execute(delete(table))
+    changes = {spot: pool(rows) for spot, rows in sums.items() if _is_shared(spot)}
+    for table, rows in ((cells, _cell_rows(sums)), (pools, _pool_rows(changes))):
+        for batch in in_batches(rows, 10_000):
+            connection.execute(table.insert(), batch)
+
+
+def _own_and_shared() -> CompoundSelect[tuple[int | str, ...]]:
+    """One statement for a choice: the repository's own rows summed, and the pools, at the levels asked for."""
+    elsewhere = cells.alias("elsewhere")
+    same = (elsewhere.c[name] == cells.c[name] for name in (*_SPOT, "teacher"))
+    taught = exists().where(*same, elsewhere.c.repository != cells.c.repository, elsewhere.c.weight > 0)
+    person = and_(cells.c.teacher != "", cells.c.weight > 0, cells.c.scope != "repository")
+    only_here = func.sum(case((and_(person, ~taught), 1), else_=0))
+    spot = [cells.c[name] for name in _SPOT]
+    sums = (cast(func.sum(cells.c[name]), BigInteger).label(name) for name in ("weight", "value"))
+    levels: BindParameter[Sequence[tuple[str, str]]] = bindparam("levels", expanding=True)
+    ours = (literal(1).label("mine"), *spot, *sums, literal(0).label("repositories"), only_here.label("people"))
+    own = select(*ours).where(
+        cells.c.repository == bindparam("repository"), tuple_(cells.c.scope, cells.c.key).in_(levels)
+    )
+    shared = select(literal(0), *pools.c).where(tuple_(pools.c.scope, pools.c.key).in_(levels))
+    return union_all(own.group_by(*spot), shared)
+
+
+_READ = _own_and_shared()
+
+
+def read(connection: Connection, levels: Sequence[Level], repository: str, quorum: int) -> Found:
+    """The cells at these levels that hold evidence for `repository`: its own in full, and what reaches it from others."""
+    own: dict[Spot, tuple[Sum, int]] = {}
+    shared: dict[Spot, Pool] = {}
+    wanted = {"levels": [(level.scope, level.key) for level in levels], "repository": repository}
+    for row in connection.execute(_READ, wanted):
+        spot = (row.scope, row.key, row.strategy, row.factor)
+        if row.mine:
+            own[spot] = ((row.weight, row.value), row.people)
+        else:
+            shared[spot] = Pool(row.weight, row.value, row.repositories, row.people)
+    found: dict[tuple[Level, str, Factor], Cell] = {}
+    for spot in own.keys() | shared.keys():
+        (weight, value), only_here = own.get(spot, ((0, 0), 0))
+        factor = Factor(spot[3])
+        others = reaching(shared.get(spot, Pool()), (weight, value), only_here, factor, quorum)
+        cell = _cell(weight + others.weight, value + others.value, (weight > 0) + others.repositories)
+        if cell is not None:
+            found[Level(scope=spot[0], key=spot[1]), spot[2], factor] = cell
+    return found
+
+
+def totals(connection: Connection, levels: Sequence[Level]) -> Found:
+    """The cells at these levels with the evidence of everyone in full: for statistics, no choice reads it."""
     wanted = tuple_(cells.c.scope, cells.c.key).in_([(level.scope, level.key) for level in levels])
-    rows = connection.execute(select(cells).where(wanted, cells.c.weight > 0))
-    return {
-        (Level(scope=row.scope, key=row.key), row.strategy, Factor(row.factor)): Cell(
-            weight=row.weight / MILLION, mean=row.value / row.weight
-        )
-        for row in rows
-    }
+    sums: Sums = {}
+    for row in connection.execute(select(cells).where(wanted)):
+        spot = (row.scope, row.key, row.strategy, row.factor)
+        sums.setdefault(spot, {})[row.repository, row.teacher] = (row.weight, row.value)
+    found: dict[tuple[Level, str, Factor], Cell] = {}
+    for (scope, key, strategy, factor), rows in sums.items():
+        weight, value = (sum(each) for each in zip(*rows.values(), strict=True))
+        cell = _cell(weight, value, pool(rows).repositories)
+        if cell is not None:
+            found[Level(scope=scope, key=key), strategy, Factor(factor)] = cell
+    return found
 
 
-def clear(connection: Connection) -> None:
-    connection.execute(delete(cells))
+def _cell(weight: int, value: int, witnesses: int) -> Cell | None:
+    return Cell(weight=weight / MILLION, mean=value / weight, witnesses=witnesses) if weight > 0 else None
 
 
 def digest(connection: Connection) -> str:
-    """SHA-256 over the cells. Cells that hold nothing (any more) do not count; the database's collation neither."""
-    rows = connection.execute(select(cells).where((cells.c.weight != 0) | (cells.c.value != 0)))
-    lines = sorted("\0".join(map(str, row)) for row in rows)
+    """SHA-256 over cells and pools. Rows that hold nothing (any more) do not count; the database's collation neither."""
+    lines: list[str] = []
+    for table in (cells, pools):
+        rows = connection.execute(select(table).where((table.c.weight != 0) | (table.c.value != 0)))
+        lines += sorted("\0".join(map(str, row)) for row in rows)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _is_shared(spot: Spot) -> bool:
+    return Level(scope=spot[0], key=spot[1]).shared

@@ -59,6 +59,14 @@ class Database:
             yield connection
 
     @contextmanager
+    def glancing(self) -> Iterator[Connection]:
+        """For one statement that reads: it sees one state of the database without a transaction around it."""
+        with _translated(), self.engine.connect() as connection:
+            if connection.dialect.name == "postgresql":  # saves two messages each way
+                connection.execution_options(isolation_level="AUTOCOMMIT")
+            yield connection
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that commits at the end, or not at all. On SQLite writers queue up for it at its start."""
         with _translated(), self.engine.connect() as connection:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from datetime import datetime
 
-from sqlalchemy import Connection, Select, func, select, text
+from sqlalchemy import Connection, Select, Table, func, select
 
-from memory.errors import StoreError
-from memory.model import Cell, Contribution, Decision, Factor, Level, Outcome, Signal, TaskKind
-from memory.store import cells
-from memory.store.bodies import dump, load
-from memory.store.engine import Database, in_batches, insert_new
+from memory.model import (
+    Cell,
+    Contribution,
+    Decision,
+    Factor,
+    Judgement,
+    Level,
+    Outcome,
+    Signal,
+    TaskKind,
+    Verdict,
+)
+from memory.store import cells, entries, folding
+from memory.store.bodies import load
+from memory.store.engine import Database, in_batches
+from memory.store.pools import QUORUM
 from memory.store.summary import DecisionSummary, summarise
-from memory.store.tables import decisions, outcomes, signals
+from memory.store.tables import decisions, outcomes, signals, withdrawals
 
-ContributionsOfOutcome = Callable[[Decision, Outcome], Iterable[Contribution]]
-ContributionsOfSignal = Callable[[Decision, Signal], Iterable[Contribution]]
-
-Entry = TypeVar("Entry", Outcome, Signal)
-
-_BATCH = 1000
+Judged = tuple[Outcome, Iterable[Contribution]]
+Heard = tuple[Signal, Iterable[Contribution]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +40,44 @@ class Ledger:
     def append_decisions(self, new: Iterable[Decision]) -> int:
         """Append decisions; one whose id is known is left as it is. Returns how many were new."""
         with self.database.writing() as connection:
-            in_lock_order = sorted(new, key=lambda decision: decision.id)
-            return sum(insert_new(connection, decisions, _decision_row(decision)) for decision in in_lock_order)
+            return len(entries.insert(connection, decisions, [entries.of_decision(each) for each in new]))
 
     def append_outcome(self, outcome: Outcome, contributions: Iterable[Contribution]) -> bool:
         """Append what the tests said; False, and nothing added, when this decision's outcome is known."""
-        row: dict[str, object] = {
-            "decision_id": outcome.decision_id,
-            "target": outcome.target,
-            "created_at": outcome.created_at,
-            "body": dump(outcome),
-        }
+        return self.append_outcomes([(outcome, contributions)]) == 1
+
+    def append_outcomes(self, judged: Iterable[Judged]) -> int:
+        """Append several outcomes, each with what it adds, all or none; returns how many were new."""
+        by_id = {outcome.decision_id: (outcome, parts) for outcome, parts in judged}
         with self.database.writing() as connection:
-            _require_decision(connection, outcome.decision_id)
-            new = insert_new(connection, outcomes, row)
-            if new:
-                cells.add(connection, contributions)
-            return new
+            entries.require_decisions(connection, by_id)
+            rows = [entries.of_outcome(outcome) for outcome, _ in by_id.values()]
+            new = entries.insert(connection, outcomes, rows)
+            cells.add(connection, (part for key in new for part in by_id[key][1]))
+            return len(new)
 
     def append_signal(self, signal: Signal, contributions: Iterable[Contribution]) -> bool:
         """Append what somebody did; False, and nothing added, when the same event about this decision is known."""
+        return self.append_signals([(signal, contributions)]) == 1
+
+    def append_signals(self, heard: Iterable[Heard]) -> int:
+        """Append several signals, each with what it adds, all or none; returns how many were new."""
+        by_id = {signal.id: (signal, parts) for signal, parts in heard}
         with self.database.writing() as connection:
-            _require_decision(connection, signal.decision_id)
-            new = insert_new(connection, signals, _signal_row(signal))
-            if new:
-                cells.add(connection, contributions)
-            return new
+            entries.require_decisions(connection, (signal.decision_id for signal, _ in by_id.values()))
+            rows = [entries.of_signal(signal) for signal, _ in by_id.values()]
+            new = entries.insert(connection, signals, rows)
+            cells.add(connection, (part for key in new for part in by_id[key][1]))
+            return len(new)
+
+    def withdraw(self, judged: Iterable[Judged], now: datetime) -> int:
+        """Append that these outcomes are to count no longer, each with what that adds; returns how many still counted."""
+        by_id = {outcome.decision_id: parts for outcome, parts in judged}
+        with self.database.writing() as connection:
+            rows: list[entries.Row] = [{"decision_id": key, "created_at": now} for key in by_id]
+            new = entries.insert(connection, withdrawals, rows)
+            cells.add(connection, (part for key in new for part in by_id[key]))
+            return len(new)
 
     def decision(self, decision_id: str) -> Decision | None:
         """The decision with this id."""
@@ -96,47 +115,101 @@ class Ledger:
         live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
         return sorted(live, key=lambda signal: (signal.created_at, signal.id))
 
-    def cells(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
-        """The cells at these levels that hold any evidence, by level, strategy and factor."""
+    def taught(self, teacher: int, label: str, since: datetime) -> tuple[int, int]:
+        """How many signals with weight an account has given since, taken back or not; and how many of them on `label`."""
+        on_label = func.count().filter(decisions.c.label == label)
+        query = select(func.count(), on_label).select_from(signals).join(decisions)
+        given = (signals.c.actor == teacher, signals.c.created_at > since)
+        with self.database.glancing() as connection:
+            row = connection.execute(
+                query.where(*given, signals.c.retracts == "", signals.c.weight_millionths > 0)
+            ).one()
+        return row[0], row[1]
+
+    def standing(
+        self, *, teacher: int | None = None, repository: str = "", decision_id: str = ""
+    ) -> tuple[tuple[Decision, Signal], ...]:
+        """Signals with weight that were not taken back, with their decisions, oldest first; narrowed by what is given."""
+        retraction = signals.alias("retraction")
+        taken_back = select(retraction.c.id).where(retraction.c.retracts == signals.c.id).exists()
+        query = select(decisions.c.body, signals.c.body).join_from(signals, decisions)
+        query = query.where(signals.c.retracts == "", signals.c.weight_millionths > 0, ~taken_back)
+        if teacher is not None:
+            query = query.where(signals.c.actor == teacher)
         with self.database.reading() as connection:
-            return cells.read(connection, levels)
+            rows = connection.execute(
+                _about(query, repository, decision_id).order_by(signals.c.created_at, signals.c.id)
+            )
+            return tuple((load(Decision, decision), load(Signal, signal)) for decision, signal in rows)
+
+    def judged(self, *, repository: str = "", decision_id: str = "") -> tuple[tuple[Decision, Outcome], ...]:
+        """Outcomes that were not withdrawn, with their decisions, oldest first; narrowed by what is given."""
+        withdrawn = select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
+        query = select(decisions.c.body, outcomes.c.body).join_from(outcomes, decisions).where(~withdrawn)
+        query = query.order_by(outcomes.c.created_at, outcomes.c.decision_id)
+        with self.database.reading() as connection:
+            rows = connection.execute(_about(query, repository, decision_id))
+            return tuple((load(Decision, decision), load(Outcome, outcome)) for decision, outcome in rows)
+
+    def accounts(self, login: str) -> list[int]:
+        """The ids of accounts that taught under this name, as it was written then."""
+        query = select(signals.c.actor).where(signals.c.login == login).distinct().order_by(signals.c.actor)
+        with self.database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def cells(
+        self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM
+    ) -> Mapping[tuple[Level, str, Factor], Cell]:
+        """What these levels hold for a repository, by level, strategy and factor.
+
+        Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
+        """
+        with self.database.glancing() as connection:
+            return cells.read(connection, levels, repository, quorum)
+
+    def totals(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
+        """What these levels hold of everyone together, without quota or quorum: for statistics, not for choices."""
+        with self.database.glancing() as connection:
+            return cells.totals(connection, levels)
 
     def cells_digest(self) -> str:
         """A SHA-256 that two tables share only if they are the same, bit for bit."""
         with self.database.reading() as connection:
             return cells.digest(connection)
 
-    def rebuild(self, of_outcome: ContributionsOfOutcome, of_signal: ContributionsOfSignal) -> int:
-        """Derive the cells anew from the whole ledger, in one transaction; returns how many entries were read.
+    def rebuild(
+        self,
+        of_judgement: Callable[[Judgement], Iterable[Contribution]],
+        of_verdict: Callable[[Verdict], Iterable[Contribution]],
+    ) -> int:
+        """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 
-        Appends wait meanwhile. Retractions are given to `of_signal` like any signal.
+        Appends wait meanwhile, choices do not.
         """
         with self.database.writing() as connection:
-            if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyhow
-                connection.execute(text("LOCK TABLE cells IN EXCLUSIVE MODE"))
-            cells.clear(connection)
+            cells.lock(connection)
             sums: cells.Sums = {}
-            judged = select(outcomes.c.body, decisions.c.body).join(decisions)
-            heard = select(signals.c.body, decisions.c.body).join(decisions)
-            read = _fold(connection, judged, Outcome, of_outcome, sums)
-            read += _fold(connection, heard, Signal, of_signal, sums)
-            cells.write(connection, sums)
-            return read
+            for judgement in folding.judgements(connection):
+                cells.fold(sums, of_judgement(judgement))
+            for verdict in folding.verdicts(connection):
+                cells.fold(sums, of_verdict(verdict))
+            cells.replace(connection, sums)
+            return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
 
     def decision_count(self) -> int:
         """How many decisions there are."""
         with self.database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(decisions)).scalar_one()
+            return _count(connection, decisions)
 
     def outcome_count(self) -> int:
-        """How many decisions have an outcome."""
+        """How many decisions have an outcome, withdrawn or not."""
         with self.database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(outcomes)).scalar_one()
+            return _count(connection, outcomes)
 
     def signal_count(self) -> int:
         """How many signals there are, retractions included."""
         with self.database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(signals)).scalar_one()
+            return _count(connection, signals)
 
     def summary(self) -> list[DecisionSummary]:
         """What was chosen in which arm, how often, and what came of it, in the order of kind, arm and choice."""
@@ -160,48 +233,13 @@ def _signals_oldest_first() -> Select[str]:
     return select(signals.c.body).order_by(signals.c.created_at, signals.c.id)
 
 
-def _require_decision(connection: Connection, decision_id: str) -> None:
-    if connection.execute(select(decisions.c.id).where(decisions.c.id == decision_id)).first() is None:
-        raise StoreError(f"no decision {decision_id}; append the decision before what came of it")
+def _about(query: Select[str, str], repository: str, decision_id: str) -> Select[str, str]:
+    if repository:
+        query = query.where(decisions.c.repository == repository)
+    if decision_id:
+        query = query.where(decisions.c.id == decision_id)
+    return query
 
 
-def _decision_row(decision: Decision) -> dict[str, object]:
-    return {
-        "id": decision.id,
-        "task_id": decision.task_id,
-        "subject": decision.subject,
-        "kind": decision.state.kind,
-        "repository": decision.state.repository,
-        "arm": decision.arm,
-        "chosen": decision.chosen,
-        "created_at": decision.created_at,
-        "body": dump(decision),
-    }
-
-
-def _signal_row(signal: Signal) -> dict[str, object]:
-    return {
-        "id": signal.id,
-        "decision_id": signal.decision_id,
-        "kind": signal.kind,
-        "source": signal.source,
-        "retracts": signal.retracts,
-        "created_at": signal.created_at,
-        "body": dump(signal),
-    }
-
-
-def _fold(
-    connection: Connection,
-    query: Select[str, str],
-    kind: type[Entry],
-    contributions_of: Callable[[Decision, Entry], Iterable[Contribution]],
-    sums: cells.Sums,
-) -> int:
-    """Add to `sums` what follows from each (entry, decision) that `query` finds; holds one batch of them at a time."""
-    read = 0
-    with connection.execute(query.execution_options(yield_per=_BATCH)) as rows:
-        for entry, decision in rows:
-            cells.fold(sums, contributions_of(load(Decision, decision), load(kind, entry)))
-            read += 1
-    return read
+def _count(connection: Connection, table: Table) -> int:
+    return connection.execute(select(func.count()).select_from(table)).scalar_one()

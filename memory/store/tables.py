@@ -77,6 +77,8 @@ decisions = Table(
     Column("subject", String, nullable=False, index=True),
     Column("kind", String, nullable=False),
     Column("repository", String, nullable=False),
+    Column("label", String, nullable=False),
+    Column("family", String, nullable=False),
     Column("arm", String, nullable=False),
     Column("chosen", String, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
@@ -88,8 +90,16 @@ outcomes = Table(
     metadata,
     Column("decision_id", String, ForeignKey("decisions.id"), primary_key=True),
     Column("target", Double, nullable=False),
+    Column("target_millionths", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
+)
+
+withdrawals = Table(
+    "withdrawals",
+    metadata,
+    Column("decision_id", String, ForeignKey("outcomes.decision_id"), primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
 )
 
 signals = Table(
@@ -100,13 +110,33 @@ signals = Table(
     Column("kind", String, nullable=False),
     Column("source", String, nullable=False),
     Column("retracts", String, nullable=False, index=True),
+    Column("actor", BigInteger, nullable=False),
+    Column("login", String, nullable=False, index=True),
+    Column("weight_millionths", Integer, nullable=False),
+    Column("weights_version", String, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
     UniqueConstraint("decision_id", "kind", "source", "retracts"),
+    Index(None, "actor", "created_at"),
 )
 
 cells = Table(
     "cells",
+    metadata,
+    # A choice reads its own repository's rows, which stand together; who else taught is looked up by the index.
+    Column("repository", String, primary_key=True),
+    Column("scope", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("strategy", String, primary_key=True),
+    Column("factor", String, primary_key=True),
+    Column("teacher", String, primary_key=True),
+    Column("weight", BigInteger, nullable=False),
+    Column("value", BigInteger, nullable=False),
+    Index(None, "scope", "key", "strategy", "factor", "teacher"),
+)
+
+pools = Table(
+    "pools",
     metadata,
     Column("scope", String, primary_key=True),
     Column("key", String, primary_key=True),
@@ -114,6 +144,8 @@ cells = Table(
     Column("factor", String, primary_key=True),
     Column("weight", BigInteger, nullable=False),
     Column("value", BigInteger, nullable=False),
+    Column("repositories", Integer, nullable=False),
+    Column("people", Integer, nullable=False),
 )
 
 tasks = Table(

@@ -10,7 +10,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-LEDGER = ("decisions", "outcomes", "signals")
+LEDGER = ("decisions", "outcomes", "signals", "withdrawals")
 
 
 def upgrade() -> None:
@@ -92,6 +92,8 @@ def _create_ledger() -> None:
         _name("subject"),
         _name("kind"),
         _name("repository"),
+        _name("label"),
+        _name("family"),
         _name("arm"),
         _name("chosen"),
         _time("created_at"),
@@ -104,11 +106,23 @@ def _create_ledger() -> None:
         "outcomes",
         _name("decision_id"),
         sa.Column("target", sa.Double(), nullable=False),
+        _integer("target_millionths"),
         _time("created_at"),
         _text("body"),
         sa.PrimaryKeyConstraint("decision_id", name="pk_outcomes"),
         sa.ForeignKeyConstraint(["decision_id"], ["decisions.id"], name="fk_outcomes_decision_id"),
     )
+    op.create_table(
+        "withdrawals",
+        _name("decision_id"),
+        _time("created_at"),
+        sa.PrimaryKeyConstraint("decision_id", name="pk_withdrawals"),
+        sa.ForeignKeyConstraint(["decision_id"], ["outcomes.decision_id"], name="fk_withdrawals_decision_id"),
+    )
+    _create_signals()
+
+
+def _create_signals() -> None:
     op.create_table(
         "signals",
         _name("id"),
@@ -116,6 +130,10 @@ def _create_ledger() -> None:
         _name("kind"),
         _name("source"),
         _name("retracts"),
+        _big("actor"),
+        _name("login"),
+        _integer("weight_millionths"),
+        _name("weights_version"),
         _time("created_at"),
         _text("body"),
         sa.PrimaryKeyConstraint("id", name="pk_signals"),
@@ -125,18 +143,36 @@ def _create_ledger() -> None:
         ),
     )
     op.create_index("ix_signals_retracts", "signals", ["retracts"])
+    op.create_index("ix_signals_login", "signals", ["login"])
+    op.create_index("ix_signals_actor_created_at", "signals", ["actor", "created_at"])
 
 
 def _create_cells() -> None:
     op.create_table(
         "cells",
+        _name("repository"),
+        _name("scope"),
+        _name("key"),
+        _name("strategy"),
+        _name("factor"),
+        _name("teacher"),
+        _big("weight"),
+        _big("value"),
+        sa.PrimaryKeyConstraint("repository", "scope", "key", "strategy", "factor", "teacher", name="pk_cells"),
+    )
+    by_person = ["scope", "key", "strategy", "factor", "teacher"]
+    op.create_index("ix_cells_scope_key_strategy_factor_teacher", "cells", by_person)
+    op.create_table(
+        "pools",
         _name("scope"),
         _name("key"),
         _name("strategy"),
         _name("factor"),
         _big("weight"),
         _big("value"),
-        sa.PrimaryKeyConstraint("scope", "key", "strategy", "factor", name="pk_cells"),
+        _integer("repositories"),
+        _integer("people"),
+        sa.PrimaryKeyConstraint("scope", "key", "strategy", "factor", name="pk_pools"),
     )
 
 

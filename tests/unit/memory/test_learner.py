@@ -119,7 +119,7 @@ def test_a_retraction_keeps_the_weight_of_what_it_takes_back(learner: Learner, s
     decision = decide(learner)
     learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.TRIAGE, "comment:1")
     learner.take_back(decision.id, SignalKind.REJECTED, "comment:1", actor=Actor(id=9, login="admin"))
-    assert store.ledger.cells(STATE.levels()) == {}
+    assert store.ledger.totals(STATE.levels()) == {}
 
 
 def test_order_of_signals_does_not_matter(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_outsiders_are_recorded_without_weight(learner: Learner, store: Store) -
     assert heard is not None
     assert heard.weight == 0.0
     assert store.ledger.signals(decision.id) == [heard]
-    assert store.ledger.cells(STATE.levels()) == {}
+    assert store.ledger.totals(STATE.levels()) == {}
 
 
 def test_unknown_decision_is_an_error(learner: Learner) -> None:
@@ -170,7 +170,7 @@ def test_proof_and_acceptance_are_kept_apart(learner: Learner, store: Store) -> 
     decision = decide(learner)
     learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
     accept(learner, decision, "pull:1", SignalKind.FIX_CLOSED)
-    cells = store.ledger.cells(STATE.levels())
+    cells = store.ledger.totals(STATE.levels())
     assert len(cells) == 8
     for (_, strategy, factor), cell in cells.items():
         assert strategy == decision.chosen

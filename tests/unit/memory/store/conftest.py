@@ -63,11 +63,12 @@ def decide() -> Callable[..., Decision]:
         subject: str = "",
         arm: Arm = Arm.LEARNED,
         created_at: datetime = NOW,
+        repository: str = "o/r",
     ) -> Decision:
         return Decision(
             id=decision_id,
             task_id=task_id,
-            state=State(kind=TaskKind.REPAIR, repository="o/r", label="TypeError", family="type"),
+            state=State(kind=TaskKind.REPAIR, repository=repository, label="TypeError", family="type"),
             available=("guard", "swap"),
             probabilities=(0.75, 0.25),
             chosen=chosen,
@@ -108,12 +109,13 @@ def react() -> Callable[..., Signal]:
         retracts: str = "",
         weight: float = 1.0,
         kind: SignalKind = SignalKind.REACTION_UP,
+        actor: int = 7,
     ) -> Signal:
         return Signal(
             id=signal_id,
             decision_id=decision_id,
             kind=kind,
-            actor=Actor(id=7, login="ada"),
+            actor=Actor(id=actor, login="ada"),
             permission=Permission.WRITE,
             source=source,
             created_at=NOW,
@@ -130,10 +132,24 @@ def contribute() -> Callable[..., Contribution]:
     """Make a contribution to one cell."""
 
     def make(
-        weight: int, value: int, *, key: str = "repair", strategy: str = "guard", factor: Factor = Factor.PROOF
+        weight: int,
+        value: int,
+        *,
+        key: str = "repair",
+        strategy: str = "guard",
+        factor: Factor = Factor.PROOF,
+        repository: str = "o/r",
+        teacher: str = "",
     ) -> Contribution:
-        level = Level(scope="global", key=key)
-        return Contribution(level=level, strategy=strategy, factor=factor, weight=weight, value=value)
+        return Contribution(
+            level=Level(scope="global", key=key),
+            strategy=strategy,
+            factor=factor,
+            weight=weight,
+            value=value,
+            repository=repository,
+            teacher=teacher,
+        )
 
     return make
 

@@ -32,7 +32,10 @@ keys = ("a", "b", "c") if worker == "0" else ("c", "b", "a")
 with open_store(url) as store:
     for number in range(25):
         parts = [
-            Contribution(level=Level(scope="s", key=key), strategy="x", factor=Factor.PROOF, weight=1, value=1)
+            Contribution(
+                level=Level(scope="s", key=key), strategy="x", factor=Factor.PROOF, weight=1, value=1,
+                repository=f"r{worker}",
+            )
             for key in keys
         ]
         signal = Signal(
@@ -74,7 +77,9 @@ def test_an_outcome_counts_once(store: Store, decide: Decide, judge: Judge, cont
     assert store.ledger.outcome("d1") == judge()
     assert store.ledger.outcome("d2") is None
     assert store.ledger.outcome_count() == 1
-    assert store.ledger.cells([GLOBAL]) == {(GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75)}
+    assert store.ledger.cells([GLOBAL], repository="o/r") == {
+        (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75, witnesses=1)
+    }
 
 
 def test_an_event_is_one_signal(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
@@ -90,7 +95,9 @@ def test_an_event_is_one_signal(store: Store, decide: Decide, react: React, cont
         react("s4", kind=SignalKind.REJECTED),
     ]
     assert store.ledger.signal_count() == 3
-    assert store.ledger.cells([GLOBAL]) == {(GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5)}
+    assert store.ledger.cells([GLOBAL], repository="o/r") == {
+        (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5, witnesses=1)
+    }
 
 
 def test_a_retracted_signal_is_not_live(store: Store, decide: Decide, react: React, contribute: Contribute) -> None:
@@ -106,7 +113,7 @@ def test_a_retracted_signal_is_not_live(store: Store, decide: Decide, react: Rea
     assert store.ledger.live_signals(["d1", "d2"]) == [kept]
     assert store.ledger.live_signals([]) == []
     assert store.ledger.cells_digest() == before
-    assert store.ledger.cells([GLOBAL]) == {}
+    assert store.ledger.cells([GLOBAL], repository="o/r") == {}
 
 
 def test_many_decisions_can_be_asked_about(store: Store, decide: Decide, react: React) -> None:
@@ -157,9 +164,9 @@ def test_threads_lose_no_contribution(store: Store, decide: Decide, react: React
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(80)))
-    cells = store.ledger.cells([Level(scope="global", key=key) for key in keys])
+    cells = store.ledger.totals([Level(scope="global", key=key) for key in keys])
     assert len(cells) == 5
-    assert set(cells.values()) == {Cell(weight=80 / MILLION, mean=sum(range(80)) / 80)}
+    assert set(cells.values()) == {Cell(weight=80 / MILLION, mean=sum(range(80)) / 80, witnesses=1)}
 
 
 def test_processes_lose_no_contribution(
@@ -172,7 +179,7 @@ def test_processes_lose_no_contribution(
     store.ledger.append_decisions([decide()])
     run_together(ADD_MANY, [[database_url, "0"], [database_url, "1"]])
     levels = [Level(scope="s", key=key) for key in "abc"]
-    cells = store.ledger.cells(levels)
+    cells = store.ledger.totals(levels)
     assert {key: cell.weight for key, cell in cells.items()} == {
         (level, "x", Factor.PROOF): 50 / MILLION for level in levels
     }

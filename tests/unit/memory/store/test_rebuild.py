@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory.model import Contribution, Decision, Factor, Level, Outcome, Signal, SignalKind
+from memory.model import Contribution, Decision, Factor, Judgement, Level, Outcome, Signal, SignalKind
+from memory.rewards import (
+    contributions_of_judgement,
+    contributions_of_outcome,
+    contributions_of_signal,
+    contributions_of_verdict,
+)
 from memory.store import Store, open_store
 
 Decide = Callable[..., Decision]
@@ -18,31 +24,6 @@ Contribute = Callable[..., Contribution]
 
 GLOBAL = Level(scope="global", key="repair")
 MILLION = 1_000_000
-
-
-def proof_of_outcome(decision: Decision, outcome: Outcome) -> Iterator[Contribution]:
-    for level in decision.state.levels():
-        yield Contribution(
-            level=level,
-            strategy=decision.chosen,
-            factor=Factor.PROOF,
-            weight=MILLION,
-            value=round(outcome.target * MILLION),
-        )
-
-
-def acceptance_of_signal(decision: Decision, signal: Signal) -> Iterator[Contribution]:
-    sign = -1 if signal.retracts else 1
-    weight = sign * round(signal.weight * MILLION)
-    liked = signal.kind is SignalKind.REACTION_UP
-    for level in decision.state.levels():
-        yield Contribution(
-            level=level,
-            strategy=decision.chosen,
-            factor=Factor.ACCEPTANCE,
-            weight=weight,
-            value=weight if liked else 0,
-        )
 
 
 def history(decide: Decide, judge: Judge, react: React) -> tuple[list[Decision], list[Outcome], list[Signal]]:
@@ -69,16 +50,16 @@ def test_rebuilding_gives_the_same_table(store: Store, decide: Decide, judge: Ju
     for outcome in outcomes:
         decision = store.ledger.decision(outcome.decision_id)
         assert decision is not None
-        store.ledger.append_outcome(outcome, proof_of_outcome(decision, outcome))
+        store.ledger.append_outcome(outcome, contributions_of_outcome(decision, outcome))
     for signal in signals:
         decision = store.ledger.decision(signal.decision_id)
         assert decision is not None
-        store.ledger.append_signal(signal, acceptance_of_signal(decision, signal))
+        store.ledger.append_signal(signal, contributions_of_signal(decision, signal))
     grown = store.ledger.cells_digest()
     assert grown != empty
     assert store.ledger.rebuild(lambda *_: (), lambda *_: ()) == len(outcomes) + len(signals)
     assert store.ledger.cells_digest() == empty
-    assert store.ledger.rebuild(proof_of_outcome, acceptance_of_signal) == len(outcomes) + len(signals)
+    assert store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict) == len(outcomes) + len(signals)
     assert store.ledger.cells_digest() == grown
 
 
@@ -98,9 +79,9 @@ def test_the_order_of_events_does_not_matter(
         for each, seed in ((store, 1), (other, 2)):
             each.ledger.append_decisions(decisions)
             for outcome in random.Random(seed).sample(outcomes, len(outcomes)):
-                each.ledger.append_outcome(outcome, proof_of_outcome(by_id[outcome.decision_id], outcome))
+                each.ledger.append_outcome(outcome, contributions_of_outcome(by_id[outcome.decision_id], outcome))
             for signal in random.Random(seed).sample(signals, len(signals)):
-                each.ledger.append_signal(signal, acceptance_of_signal(by_id[signal.decision_id], signal))
+                each.ledger.append_signal(signal, contributions_of_signal(by_id[signal.decision_id], signal))
             digests.append(each.ledger.cells_digest())
     assert digests[0] == digests[1]
 
@@ -111,11 +92,11 @@ def test_a_failed_rebuild_leaves_the_table(store: Store, decide: Decide, judge: 
     store.ledger.append_outcome(judge(), [contribute(MILLION, MILLION)])
     before = store.ledger.cells_digest()
 
-    def broken(_decision: Decision, _outcome: Outcome) -> list[Contribution]:
+    def broken(_said: Judgement) -> list[Contribution]:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        store.ledger.rebuild(broken, acceptance_of_signal)
+        store.ledger.rebuild(broken, contributions_of_verdict)
     assert store.ledger.cells_digest() == before
 
 
@@ -126,14 +107,16 @@ def test_a_rebuild_beside_appends_loses_nothing(store: Store, decide: Decide, re
 
     def append(number: int) -> None:
         signal = react(f"s{number}", source=f"e:{number}")
-        store.ledger.append_signal(signal, acceptance_of_signal(decision, signal))
+        store.ledger.append_signal(signal, contributions_of_signal(decision, signal))
 
     with ThreadPoolExecutor(4) as pool:
-        rebuilds = [pool.submit(store.ledger.rebuild, proof_of_outcome, acceptance_of_signal) for _ in range(10)]
+        rebuilds = [
+            pool.submit(store.ledger.rebuild, contributions_of_judgement, contributions_of_verdict) for _ in range(10)
+        ]
         list(pool.map(append, range(40)))
         for each in rebuilds:
             each.result()
     grown = store.ledger.cells_digest()
-    assert store.ledger.cells(decision.state.levels())[GLOBAL, "guard", Factor.ACCEPTANCE].weight == 40.0
-    store.ledger.rebuild(proof_of_outcome, acceptance_of_signal)
+    assert store.ledger.totals(decision.state.levels())[GLOBAL, "guard", Factor.ACCEPTANCE].weight == 24.0
+    store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict)
     assert store.ledger.cells_digest() == grown

@@ -1,0 +1,63 @@
+"""Undo what was learned, exactly: nothing is removed from the ledger; what takes it back is appended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memory.model import Actor, Contribution, Decision, Outcome, Signal
+from memory.rewards import contributions_of_outcome, contributions_of_signal
+from memory.store import Store
+
+OPERATOR = Actor(id=0, login="operator")
+"""Who takes back what is forgotten by command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lessons:
+    """What stands of what was taught, each with the decision that it is about."""
+
+    signals: tuple[tuple[Decision, Signal], ...] = ()
+    outcomes: tuple[tuple[Decision, Outcome], ...] = ()
+
+
+def taught_by(store: Store, teacher: int, repository: str = "") -> Lessons:
+    """What an account taught, in one repository or in all of them."""
+    return Lessons(signals=store.ledger.standing(teacher=teacher, repository=repository))
+
+
+def taught_in(store: Store, repository: str) -> Lessons:
+    """What a repository's tests and people taught."""
+    return Lessons(
+        signals=store.ledger.standing(repository=repository), outcomes=store.ledger.judged(repository=repository)
+    )
+
+
+def taught_about(store: Store, decision_id: str) -> Lessons:
+    """What was learned from one decision."""
+    return Lessons(
+        signals=store.ledger.standing(decision_id=decision_id), outcomes=store.ledger.judged(decision_id=decision_id)
+    )
+
+
+def forget(store: Store, lessons: Lessons, *, now: datetime, new_id: Callable[[], str], by: Actor = OPERATOR) -> int:
+    """Undo these: the table is again, bit for bit, what it would be without them. Returns how many still stood.
+
+    Either all signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
+    """
+    retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
+    heard = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)
+    judged = (
+        (outcome, _negative(contributions_of_outcome(decision, outcome))) for decision, outcome in lessons.outcomes
+    )
+    return store.ledger.append_signals(heard) + store.ledger.withdraw(judged, now)
+
+
+def retraction(given: Signal, signal_id: str, now: datetime, by: Actor | None) -> Signal:
+    """The signal that takes `given` back; whose evidence it was and what it weighed stay."""
+    return replace(given, id=signal_id, created_at=now, retracts=given.id, by=by)
+
+
+def _negative(contributions: tuple[Contribution, ...]) -> tuple[Contribution, ...]:
+    return tuple(replace(part, weight=-part.weight, value=-part.value) for part in contributions)

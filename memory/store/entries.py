@@ -1,0 +1,77 @@
+"""The ledger's nouns as rows: the body whole, and beside it the columns that they are found by or summed up by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, Table, select
+
+from memory.errors import StoreError
+from memory.model import Decision, Outcome, Signal
+from memory.store.bodies import dump
+from memory.store.engine import dialect_insert, in_batches
+from memory.store.pools import MILLION
+from memory.store.tables import decisions
+
+Row = dict[str, object]
+
+
+def of_decision(decision: Decision) -> Row:
+    return {
+        "id": decision.id,
+        "task_id": decision.task_id,
+        "subject": decision.subject,
+        "kind": decision.state.kind,
+        "repository": decision.state.repository,
+        "label": decision.state.label,
+        "family": decision.state.family,
+        "arm": decision.arm,
+        "chosen": decision.chosen,
+        "created_at": decision.created_at,
+        "body": dump(decision),
+    }
+
+
+def of_outcome(outcome: Outcome) -> Row:
+    return {
+        "decision_id": outcome.decision_id,
+        "target": outcome.target,
+        "target_millionths": round(outcome.target * MILLION),
+        "created_at": outcome.created_at,
+        "body": dump(outcome),
+    }
+
+
+def of_signal(signal: Signal) -> Row:
+    return {
+        "id": signal.id,
+        "decision_id": signal.decision_id,
+        "kind": signal.kind,
+        "source": signal.source,
+        "retracts": signal.retracts,
+        "actor": signal.actor.id,
+        "login": signal.actor.login,
+        "weight_millionths": round(signal.weight * MILLION),
+        "weights_version": signal.weights_version,
+        "created_at": signal.created_at,
+        "body": dump(signal),
+    }
+
+
+def insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[str]:
+    """Insert the rows of which no unique key is taken, in the order of their ids; gives the ids of those inserted."""
+    if not rows:
+        return []
+    (key,) = table.primary_key
+    statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(key)
+    in_lock_order = sorted(rows, key=lambda row: str(row[key.name]))
+    return list(connection.execute(statement, in_lock_order).scalars())
+
+
+def require_decisions(connection: Connection, ids: Iterable[str]) -> None:
+    """Raise StoreError unless each of these decisions is in the ledger."""
+    for batch in in_batches(sorted(set(ids))):
+        known = set(connection.execute(select(decisions.c.id).where(decisions.c.id.in_(batch))).scalars())
+        for missing in batch:
+            if missing not in known:
+                raise StoreError(f"no decision {missing}; append the decision before what came of it")
