@@ -1,16 +1,16 @@
-"""Why something was decided, in values for machines and in words for people."""
+"""Why something was decided: gather what led to it, what the table holds, and what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 
 from memory import posting
+from memory.explanation import Explanation, Heard, Option, Remembered, Row
 from memory.index import BM25, best, terms
 from memory.learner import Learner
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
 from memory.policy import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
-from memory.rewards import PATTERN
+from memory.rewards import PATTERN, acceptance, advantage
 from memory.stats import Stats, stats
 from memory.store import Store
 
@@ -19,98 +19,14 @@ __all__ = ["Explanation", "Stats", "explain", "stats"]
 NEIGHBOURS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    """One thing that could be chosen: its probability then, and what the table believes of it now.
-
-    `proof` is None for review, where nothing is to be proven; a deviation is a standard deviation.
-    """
-
-    name: str
-    probability: float
-    proof: float | None
-    proof_deviation: float | None
-    acceptance: float
-    acceptance_deviation: float
-    value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One cell of the table as it stands now: `count` is the summed weight of its evidence, `mean` within [0, 1]."""
-
-    scope: str
-    key: str
-    strategy: str
-    factor: str
-    count: float
-    mean: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """One thing that somebody did about the decision."""
-
-    kind: str
-    login: str
-    permission: str
-    weight: float
-    source: str
-    at: str
-    taken_back: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
-    """A similar case in the same repository."""
-
-    id: str
-    error_type: str
-    strategy: str
-    outcome: str
-    reflection: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """A decision with everything that led to it and came of it. Numbers of the table are those of now, odds those of then."""
-
-    decision_id: str
-    task_id: str
-    repository: str
-    kind: str
-    label: str
-    family: str
-    subject: str
-    tried: tuple[str, ...]
-    chosen: str
-    probability: float
-    arm: str
-    policy_version: str
-    decided_at: str
-    reason: str
-    options: tuple[Option, ...]
-    table: tuple[Row, ...]
-    components: Mapping[str, float]
-    target: float | None
-    signals: tuple[Heard, ...]
-    neighbours: tuple[Remembered, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes."""
-        return asdict(self)
-
-    def text(self) -> str:
-        """The explanation in lines for people."""
-        return "\n".join((*_heading(self), *_odds(self), *_evidence(self), *_aftermath(self)))
-
-
 def explain(store: Store, learner: Learner, reference: str) -> Explanation | None:
     """The decision with this id, or the latest about the finding whose fingerprint it is or begins; None for neither."""
     decision = _find(store, reference)
     if decision is None:
         return None
     state, outcome, cells = decision.state, store.ledger.outcome(decision.id), learner.cells(decision.state)
+    target = outcome.target if outcome else None
+    standing = acceptance(store.ledger.live_signals([decision.id]))
     return Explanation(
         decision_id=decision.id,
         task_id=decision.task_id,
@@ -124,12 +40,16 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         probability=decision.probability,
         arm=decision.arm,
         policy_version=decision.policy_version,
+        seed=decision.seed,
+        features=dict(decision.features),
         decided_at=decision.created_at.isoformat(),
         reason=_reason(store, decision, cells),
         options=_options(store, decision, cells),
         table=_rows(decision, cells),
         components=dict(outcome.components) if outcome else {},
-        target=outcome.target if outcome else None,
+        target=target,
+        withdrawn=outcome is not None and not store.ledger.judged(decision_id=decision.id),
+        advantage=advantage(decision, target, standing),
         signals=_heard(store.ledger.signals(decision.id)),
         neighbours=_neighbours(store, decision),
     )
@@ -210,6 +130,7 @@ def _rows(decision: Decision, cells: Cells) -> tuple[Row, ...]:
             factor=factor,
             count=cell.weight,
             mean=cell.mean,
+            witnesses=cell.witnesses,
         )
         for wanted in decision.state.levels()
         for (level, strategy, factor), cell in sorted(cells.items(), key=lambda item: item[0][1:])
@@ -228,6 +149,7 @@ def _heard(signals: Sequence[Signal]) -> tuple[Heard, ...]:
             source=signal.source,
             at=signal.created_at.isoformat(),
             taken_back=signal.id in retracted,
+            limited=signal.limited,
         )
         for signal in signals
         if not signal.retracts
@@ -253,43 +175,3 @@ def _neighbours(store: Store, decision: Decision) -> tuple[Remembered, ...]:
         for each in found
         if each is not None
     )
-
-
-def _heading(why: Explanation) -> list[str]:
-    used = "nothing learned was used" if why.arm == Arm.CONTROL else "what was learned was used"
-    about = f" about finding {why.subject}" if why.subject else ""
-    tried = f", after {', '.join(why.tried)}" if why.tried else ""
-    return [
-        f"Decision {why.decision_id}{about}: {why.kind} in {why.repository}, {why.label} ({why.family}){tried}.",
-        f"Chose {why.chosen} with probability {why.probability:.2f}, {why.arm} arm ({used}), policy {why.policy_version}.",
-        f"In short: {why.reason}.",
-    ]
-
-
-def _odds(why: Explanation) -> list[str]:
-    lines = ["Options, with the odds then and the beliefs now:"]
-    for option in sorted(why.options, key=lambda each: -each.probability):
-        proof = "" if option.proof is None else f"proof {option.proof:.2f} ± {option.proof_deviation:.2f}, "
-        accepted = f"acceptance {option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
-        lines.append(f"  {option.name}: probability {option.probability:.3f}; {proof}{accepted}")
-    return lines
-
-
-def _evidence(why: Explanation) -> list[str]:
-    rows = [f"  {row.scope}: {row.strategy}, {row.factor} {row.mean:.2f} over {row.count:.1f}" for row in why.table]
-    cases = [f"  remembered: {n.error_type}, {n.strategy}: {n.outcome.replace('_', ' ')}" for n in why.neighbours]
-    head = "Evidence in the table now, most specific level first:"
-    return [head, *(rows or ["  none yet: the priors speak"]), *cases]
-
-
-def _aftermath(why: Explanation) -> list[str]:
-    lines = []
-    if why.target is not None:
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in why.components.items())
-        lines.append(f"The tests said: {parts}; target {why.target:.2f}.")
-    for heard in why.signals:
-        undone = ", taken back" if heard.taken_back else ""
-        lines.append(
-            f"{heard.login} ({heard.permission}): {heard.kind.replace('_', ' ')}, weight {heard.weight:.1f}{undone}."
-        )
-    return lines or ["Nobody has said anything about it: silence teaches nothing."]

@@ -143,7 +143,7 @@ class Learner:
             created_at=self._clock(),
             subject=subject,
             seed=draw.seed,
-            features=features,
+            features=dict(features),
         )
         self._ledger.append_decisions((decision,))
         return decision

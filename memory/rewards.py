@@ -5,7 +5,7 @@ Nothing here is stored alone: a reward is recomputed from the ledger whenever it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -140,6 +140,13 @@ def advantage(decision: Decision, target: float | None, acceptance: float | None
             return target - proof if isinstance(proof, float) else None
         acceptance *= target
     return acceptance - expected if acceptance is not None and isinstance(expected, float) else None
+
+
+def acceptance(signals: Iterable[Signal]) -> float | None:
+    """The weighted mean of what people said, within [0, 1]; None where nobody with weight said anything."""
+    said = [(signal.weight * SIGNAL_WORTH[signal.kind].weight, SIGNAL_WORTH[signal.kind].value) for signal in signals]
+    total = sum(weight for weight, _ in said)
+    return sum(weight * value for weight, value in said) / total if total else None
 
 
 def millionths(share: float) -> int:

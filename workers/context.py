@@ -59,8 +59,7 @@ class Context:
     def for_task(self, key: str) -> Context:
         """This context with choices of their own: under a seed, the same task meets the same chances in any order."""
         rng = generator(self.settings, key)
-        learner = Learner(self.store, rng, self.clock, control_share=self.settings.control_share)
-        return replace(self, rng=rng, learner=learner)
+        return replace(self, rng=rng, learner=_learner(self.store, rng, self.clock, self.settings))
 
     def tell(self, job: Job, error: ApprenticeError) -> None:
         """Tell whoever asked that the job failed."""
@@ -114,7 +113,7 @@ def build(
     return Context(
         settings=settings,
         store=store,
-        learner=Learner(store, rng, clock, control_share=settings.control_share),
+        learner=_learner(store, rng, clock, settings),
         experiences=Experiences(store, embedder or EMBEDDERS[settings.embedder]()),
         clock=clock,
         rng=rng,
@@ -124,6 +123,10 @@ def build(
         flows=flows or {},
         teller=teller,
     )
+
+
+def _learner(store: Store, rng: random.Random, clock: Clock, settings: WorkerSettings) -> Learner:
+    return Learner(store, rng, clock, control_share=settings.control_share, quorum=settings.quorum)
 
 
 def generator(settings: WorkerSettings, key: str) -> random.Random:

@@ -83,6 +83,9 @@ class WorkerSettings(Settings):
     sweep_seconds: float = Field(5.0, gt=0, description="How often what got lost is looked for.")
     poll_seconds: float = Field(600.0, gt=0, description="How often reactions are polled.")
     max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
+    quorum: int = Field(
+        2, ge=1, description="Other repositories (and people) that must have taught something before it reaches one."
+    )
     review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
     unsafe_without_sandbox: bool = Field(
         False, description="Run code without a sandbox where none can be had. Only for repositories you trust fully."

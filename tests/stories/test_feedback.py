@@ -56,7 +56,7 @@ def test_reject(town: Town, reviewed: int) -> None:
     assert answer == snapshot(
         [
             """\
-Noted as not wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry, and to a lesser degree elsewhere; nothing is switched off by one verdict.
+Noted as not wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry; other repositories hear of it only once several have judged the like. Nothing is switched off by one verdict.
 <!-- marker -->\
 """
         ]
@@ -73,7 +73,7 @@ def test_accept(town: Town, reviewed: int) -> None:
     assert town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice accept") == snapshot(
         [
             """\
-Noted as wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry, and to a lesser degree elsewhere; nothing is switched off by one verdict.
+Noted as wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry; other repositories hear of it only once several have judged the like. Nothing is switched off by one verdict.
 <!-- marker -->\
 """
         ]
@@ -86,7 +86,7 @@ def test_reject_review(town: Town, reviewed: int) -> None:
     assert town.say(reviewed, "@apprentice reject because this is a sketch") == snapshot(
         [
             """\
-Noted as not wanted: 2 decisions re-weighed. It changes how likely I am to do the like for F401, F541 in kitchen/pantry, and to a lesser degree elsewhere; nothing is switched off by one verdict.
+Noted as not wanted: 2 decisions re-weighed. It changes how likely I am to do the like for F401, F541 in kitchen/pantry; other repositories hear of it only once several have judged the like. Nothing is switched off by one verdict.
 <!-- marker -->\
 """
         ]

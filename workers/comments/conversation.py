@@ -45,12 +45,15 @@ def misunderstood(problem: str, suggestion: str, bot_name: str, *, key: str) -> 
 def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str, key: str) -> str:
     """What a verdict changed, and how far it reaches."""
     heard = sum(1 for s in signals if s.weight)
+    if any(s.limited for s in signals) and not heard:
+        return f"Noted, without effect: one account teaches me only so much in a day.\n{marker(key)}"
     if not heard:
         return f"Noted, without effect: only people with write access teach me.\n{marker(key)}"
     verb = "wanted" if wanted else "not wanted"
     return (
         f"Noted as {verb}: {counted(heard, 'decision')} re-weighed. It changes how likely I am to do the like "
-        f"for {plain(scope)}, and to a lesser degree elsewhere; nothing is switched off by one verdict.\n{marker(key)}"
+        f"for {plain(scope)}; other repositories hear of it only once several have judged the like. "
+        f"Nothing is switched off by one verdict.\n{marker(key)}"
     )
 
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memory import rewards
-from memory.learner import Learner
+from memory.learner import Learner, draw_again
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
 from memory.store import Store, open_store
 
@@ -58,16 +59,47 @@ def test_control_decides_uniformly_though_the_table_knows_better(learner: Learne
     assert decide(learner, arm=Arm.CONTROL).probabilities == pytest.approx((1 / 3,) * 3)
 
 
-def test_success_makes_a_strategy_likelier(learner: Learner) -> None:
-    """After proofs of one strategy, the next decision prefers it, here and in other repositories."""
+def practise(learner: Learner, state: State) -> None:
+    """Thirty repairs in which only one strategy works."""
     won = {"tests_fixed": 1.0, "suite_green": 1.0, "few_candidates": 1.0}
     for _ in range(30):
-        decision = decide(learner)
+        decision = decide(learner, state)
         learner.conclude(decision, won if decision.chosen == "guard" else {}, next_state=None, prior={})
-    elsewhere = State(kind=TaskKind.REPAIR, repository="other/repo", label="KeyError", family="lookup")
-    for state in (STATE, elsewhere):
-        after = decide(learner, state)
-        assert dict(zip(after.available, after.probabilities, strict=True))["guard"] > 0.6
+
+
+def odds(decision: Decision) -> dict[str, float]:
+    return dict(zip(decision.available, decision.probabilities, strict=True))
+
+
+def test_success_makes_a_strategy_likelier(learner: Learner) -> None:
+    """After proofs of one strategy the next decision prefers it."""
+    practise(learner, STATE)
+    assert odds(decide(learner))["guard"] > 0.6
+
+
+def test_a_quorum_of_repositories_teaches_another(learner: Learner) -> None:
+    """What one repository learned is its own; what a second one learned as well helps a third."""
+    elsewhere = replace(STATE, repository="other/repo")
+    practise(learner, STATE)
+    assert learner.cells(elsewhere) == {}
+    practise(learner, replace(STATE, repository="second/repo"))
+    assert odds(decide(learner, elsewhere))["guard"] > 0.6
+
+
+def test_a_decision_can_be_drawn_again(learner: Learner) -> None:
+    """The recorded probabilities and seed give the choice, whatever else was drawn in between; so do those of posting."""
+    made = [decide(learner) for _ in range(20)]
+    made.append(learner.settle("t1", STATE, {"a": 0.5, "b": 0.5}, arm=Arm.LEARNED))
+    assert len({decision.seed for decision in made}) == len(made)
+    assert all(draw_again(odds(decision), decision.seed) == decision.chosen for decision in made)
+
+
+def test_a_decision_keeps_what_was_expected_of_it(learner: Learner, store: Store) -> None:
+    """Beside the features given stands the table's expectation; the control arm read no table and expects nothing."""
+    decision = learner.decide("t1", STATE, NAMES, arm=Arm.LEARNED, prior={"swap": 0.3}, features={"neighbours": 2.0})
+    assert decision.features == {"neighbours": 2.0, "expected": pytest.approx(0.18), "expected_proof": 0.3}
+    assert store.ledger.decision(decision.id) == decision
+    assert decide(learner, arm=Arm.CONTROL).features == {}
 
 
 def test_outcome_records_the_q_target(learner: Learner) -> None:
