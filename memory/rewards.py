@@ -169,10 +169,8 @@ def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contrib
         Verdict(
             state=decision.state,
             chosen=decision.chosen,
-            kind=signal.kind,
             teacher=signal.actor.id,
-            weight=millionths(signal.weight),
-            count=-1 if signal.retracts else 1,
+            said={(signal.kind, millionths(signal.weight)): -1 if signal.retracts else 1},
         )
     )
 
@@ -182,25 +180,22 @@ def contributions_of_judgement(said: Judgement) -> tuple[Contribution, ...]:
     return _spread(said.state, said.chosen, Factor.PROOF, weight=said.count * MILLIONTHS, value=said.target)
 
 
-def contributions_of_verdict(said: Verdict) -> tuple[Contribution, ...]:
-    """What signals that are alike add together: exactly the sum of what each would add."""
-    worth = SIGNAL_WORTH[said.kind]
-    weight = round(said.weight * worth.weight)
-    value = round(weight * worth.value)
+def contributions_of_verdict(verdict: Verdict) -> tuple[Contribution, ...]:
+    """What an account's signals add together: exactly the sum of what each would add."""
+    total = value = 0
+    for (kind, trusted), count in verdict.said.items():
+        weight = round(trusted * SIGNAL_WORTH[kind].weight)
+        total += count * weight
+        value += count * round(weight * SIGNAL_WORTH[kind].value)
     return _spread(
-        said.state,
-        said.chosen,
-        Factor.ACCEPTANCE,
-        weight=said.count * weight,
-        value=said.count * value,
-        teacher=str(said.teacher),
+        verdict.state, verdict.chosen, Factor.ACCEPTANCE, weight=total, value=value, teacher=str(verdict.teacher)
     )
 
 
 def _spread(
     state: State, chosen: str, factor: Factor, *, weight: int, value: int, teacher: str = ""
 ) -> tuple[Contribution, ...]:
-    if weight == 0:
+    if weight == value == 0:
         return ()
     strategy = PATTERN if state.kind is TaskKind.REVIEW else chosen
     return tuple(

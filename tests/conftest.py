@@ -109,7 +109,7 @@ def postgresql_server() -> Iterator[str]:
         shutil.rmtree(home)
 
 
-def serve_postgresql(package: Path, home: Path) -> Iterator[str]:
+def serve_postgresql(package: Path, home: Path, *, durable: bool = False) -> Iterator[str]:
     user = None
     if os.geteuid() == 0:  # PostgreSQL refuses to run as root, and `nobody` may not be able to read where we are
         user = "nobody"
@@ -130,7 +130,8 @@ def serve_postgresql(package: Path, home: Path) -> Iterator[str]:
         "--encoding=utf8",
         "--no-sync",
     ]
-    options = ["-D", str(data), "-k", str(data), "-h", "", "-F", "-c", "full_page_writes=off"]
+    hasty = [] if durable else ["-F", "-c", "full_page_writes=off"]
+    options = ["-D", str(data), "-k", str(data), "-h", "", *hasty]
     with log.open("wb") as output:
         subprocess.run(initdb, check=True, stdout=output, stderr=output, user=user, cwd="/")
     with running([str(programs / "postgres"), *options], log, signal.SIGINT, user) as server:

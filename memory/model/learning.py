@@ -181,17 +181,15 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one account did alike about decisions that chose the same in the same state.
+    """What one account said about decisions that chose the same in the same state.
 
-    `weight` is that of each signal, in millionths; `count` how many there are, a retraction being -1.
+    `said` holds how often each kind of signal came with each weight, in millionths; a retraction counts -1.
     """
 
     state: State
     chosen: str
-    kind: SignalKind
     teacher: int
-    weight: int
-    count: int
+    said: Mapping[tuple[SignalKind, int], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from memory.model import Cell, Contribution, Factor, Level
-from memory.store.engine import dialect_insert, in_batches
+from memory.store.engine import dialect_insert, in_batches, insert_bare
 from memory.store.pools import MILLION, Pool, Sum, Witness, pool, reaching
 from memory.store.tables import cells, pools
 
@@ -137,10 +137,14 @@ def replace(connection: Connection, sums: Sums) -> None:
     """Make these the whole table. The caller holds the lock."""
     for table in (cells, pools):
         connection.execute(delete(table))
-    changes = {spot: pool(rows) for spot, rows in sums.items() if _is_shared(spot)}
-    for table, rows in ((cells, _cell_rows(sums)), (pools, _pool_rows(changes))):
-        for batch in in_batches(rows, 10_000):
-            connection.execute(table.insert(), batch)
+    rows = (
+        (repository, *spot, teacher, weight, value)
+        for spot, witnesses in sums.items()
+        for (repository, teacher), (weight, value) in witnesses.items()
+    )
+    insert_bare(connection, cells, rows)
+    shared = ((*spot, *pool(witnesses)) for spot, witnesses in sums.items() if _is_shared(spot))
+    insert_bare(connection, pools, shared)
 
 
 def _own_and_shared() -> CompoundSelect[tuple[int | str, ...]]:

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+import psycopg
 from sqlalchemy import (
     URL,
     Connection,
@@ -94,6 +95,20 @@ def insert_new(connection: Connection, table: Table, row: dict[str, object]) -> 
 def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """An INSERT that knows ON CONFLICT; both dialects write it alike."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def insert_bare(connection: Connection, table: Table, rows: Iterable[tuple[str | int, ...]]) -> None:
+    """Insert very many rows, given in the order of the table's columns, none of which may be there."""
+    if connection.dialect.name == "postgresql":
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        return
+    places = ", ".join("?" for _ in table.columns)
+    for batch in in_batches(rows, 10_000):
+        connection.exec_driver_sql(f"INSERT INTO {table.name} VALUES ({places})", batch)  # noqa: S608  our own name
 
 
 def changed(connection: Connection, statement: Update | Delete) -> int:

@@ -16,6 +16,7 @@ _CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "f
 """All that decides which cells an entry adds to."""
 
 _AT_ONCE = 1000
+_KINDS = {str(kind): kind for kind in SignalKind}
 
 
 def judgements(connection: Connection) -> Iterator[Judgement]:
@@ -34,20 +35,16 @@ def judgements(connection: Connection) -> Iterator[Judgement]:
 
 
 def verdicts(connection: Connection) -> Iterator[Verdict]:
-    """What people said; retractions, which count negative, are given apart or together with what they take back."""
-    alike = (signals.c.kind.label("said"), signals.c.actor, signals.c.weight_millionths)
-    count = func.sum(case((signals.c.retracts == "", 1), else_=-1)).label("entries")
-    query = select(*_CHOICE, *alike, count).join(signals).where(signals.c.weight_millionths > 0)
-    with connection.execute(query.group_by(*_CHOICE, *alike).execution_options(yield_per=_AT_ONCE)) as rows:
-        for row in rows:
-            yield Verdict(
-                state=_state(row.kind, row.repository, row.label, row.family),
-                chosen=row.chosen,
-                kind=SignalKind(row.said),
-                teacher=row.actor,
-                weight=row.weight_millionths,
-                count=int(row.entries),
-            )
+    """What each account said, less what was taken back."""
+    alike = (*_CHOICE, signals.c.actor, signals.c.kind.label("said"), signals.c.weight_millionths)
+    count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
+    query = select(*alike, count).join(signals).where(signals.c.weight_millionths > 0).group_by(*alike)
+    found: dict[tuple[str, str, str, str, str, int], dict[tuple[SignalKind, int], int]] = {}
+    with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
+        for *about, said, weight, times in rows:
+            found.setdefault(tuple(about), {})[_KINDS[said], weight] = int(times)
+    for (*state, chosen, teacher), said in found.items():
+        yield Verdict(state=_state(*state), chosen=chosen, teacher=teacher, said=said)
 
 
 def _state(kind: str, repository: str, label: str, family: str) -> State:
