@@ -145,7 +145,7 @@ class Learner:
             seed=draw.seed,
             features=dict(features),
         )
-        self._ledger.append_decisions((decision,))
+        self._ledger.append_decision(decision)
         return decision
 
     def conclude(

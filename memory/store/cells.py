@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -43,7 +44,11 @@ Record = dict[str, str | int]
 _MANY = 200
 """Writers of more cells than this lock the whole table: they take it in parts, whose order could deadlock."""
 
-_SPOT = ("scope", "key", "strategy", "factor")
+_NOBODY = Pool()
+_NOTHING: tuple[Sum, int] = ((0, 0), 0)
+_FACTORS = {str(factor): factor for factor in Factor}
+_NAMES = ("scope", "key", "strategy", "factor")
+_SPOT = tuple(cells.c[name] for name in _NAMES)
 
 
 def fold(sums: Sums, contributions: Iterable[Contribution]) -> None:
@@ -95,7 +100,7 @@ def _rows(connection: Connection, spots: Sequence[Spot], witnesses: Iterable[Wit
         return {}
     repositories = {repository for repository, _ in witnesses}
     teachers = {teacher for _, teacher in witnesses if teacher}
-    here = tuple_(*(cells.c[name] for name in _SPOT)).in_(spots)
+    here = tuple_(*_SPOT).in_(spots)
     found: Sums = {}
     for column, wanted in ((cells.c.repository, repositories), (cells.c.teacher, teachers)):
         for batch in in_batches(sorted(wanted)):
@@ -117,12 +122,12 @@ def _cell_rows(sums: Sums) -> Iterator[Record]:
     for spot in sorted(sums):
         for (repository, teacher), (weight, value) in sorted(sums[spot].items()):
             witness: Record = {"repository": repository, "teacher": teacher, "weight": weight, "value": value}
-            yield witness | dict(zip(_SPOT, spot, strict=True))
+            yield witness | dict(zip(_NAMES, spot, strict=True))
 
 
 def _pool_rows(changes: Mapping[Spot, Pool]) -> Iterator[Record]:
     for spot in sorted(changes):
-        yield changes[spot]._asdict() | dict(zip(_SPOT, spot, strict=True))
+        yield changes[spot]._asdict() | dict(zip(_NAMES, spot, strict=True))
 
 
 def _upsert(connection: Connection, table: Table, rows: Sequence[Record], adding: Sequence[str]) -> None:
@@ -147,22 +152,16 @@ def replace(connection: Connection, sums: Sums) -> None:
     insert_bare(connection, pools, shared)
 
 
-def _own_and_shared() -> CompoundSelect[tuple[int | str, ...]]:
+def _own_and_shared() -> CompoundSelect[Any]:
     """One statement for a choice: the repository's own rows summed, and the pools, at the levels asked for."""
-    elsewhere = cells.alias("elsewhere")
-    same = (elsewhere.c[name] == cells.c[name] for name in (*_SPOT, "teacher"))
-    taught = exists().where(*same, elsewhere.c.repository != cells.c.repository, elsewhere.c.weight > 0)
-    person = and_(cells.c.teacher != "", cells.c.weight > 0, cells.c.scope != "repository")
-    only_here = func.sum(case((and_(person, ~taught), 1), else_=0))
-    spot = [cells.c[name] for name in _SPOT]
-    sums = (cast(func.sum(cells.c[name]), BigInteger).label(name) for name in ("weight", "value"))
     levels: BindParameter[Sequence[tuple[str, str]]] = bindparam("levels", expanding=True)
-    ours = (literal(1).label("mine"), *spot, *sums, literal(0).label("repositories"), only_here.label("people"))
-    own = select(*ours).where(
+    sums = (cast(func.sum(cells.c[name]), BigInteger) for name in ("weight", "value"))
+    people = func.sum(case((and_(cells.c.teacher != "", cells.c.weight > 0), 1), else_=0))
+    own = select(literal(1), *_SPOT, *sums, literal(0), people).where(
         cells.c.repository == bindparam("repository"), tuple_(cells.c.scope, cells.c.key).in_(levels)
     )
     shared = select(literal(0), *pools.c).where(tuple_(pools.c.scope, pools.c.key).in_(levels))
-    return union_all(own.group_by(*spot), shared)
+    return union_all(own.group_by(*_SPOT), shared)
 
 
 _READ = _own_and_shared()
@@ -172,22 +171,36 @@ def read(connection: Connection, levels: Sequence[Level], repository: str, quoru
     """The cells at these levels that hold evidence for `repository`: its own in full, and what reaches it from others."""
     own: dict[Spot, tuple[Sum, int]] = {}
     shared: dict[Spot, Pool] = {}
-    wanted = {"levels": [(level.scope, level.key) for level in levels], "repository": repository}
-    for row in connection.execute(_READ, wanted):
-        spot = (row.scope, row.key, row.strategy, row.factor)
-        if row.mine:
-            own[spot] = ((row.weight, row.value), row.people)
+    named = {(level.scope, level.key): level for level in levels}
+    rows: Sequence[tuple[int, str, str, str, str, int, int, int, int]] = connection.execute(
+        _READ, {"levels": list(named), "repository": repository}
+    ).fetchall()
+    for mine, scope, key, strategy, factor, weight, value, repositories, people in rows:
+        if mine:
+            own[scope, key, strategy, factor] = ((weight, value), people)
         else:
-            shared[spot] = Pool(row.weight, row.value, row.repositories, row.people)
+            shared[scope, key, strategy, factor] = Pool(weight, value, repositories, people)
+    close = [spot for spot, (_, mine) in own.items() if spot in shared and 0 <= shared[spot].people - quorum < mine]
+    elsewhere = _teaching_elsewhere(connection, close, repository) if close else {}
     found: dict[tuple[Level, str, Factor], Cell] = {}
     for spot in own.keys() | shared.keys():
-        (weight, value), only_here = own.get(spot, ((0, 0), 0))
-        factor = Factor(spot[3])
-        others = reaching(shared.get(spot, Pool()), (weight, value), only_here, factor, quorum)
-        cell = _cell(weight + others.weight, value + others.value, (weight > 0) + others.repositories)
+        ours, mine = own.get(spot, _NOTHING)
+        factor = _FACTORS[spot[3]]
+        others = reaching(shared.get(spot, _NOBODY), ours, mine - elsewhere.get(spot, 0), factor, quorum)
+        cell = _cell(ours[0] + others.weight, ours[1] + others.value, (ours[0] > 0) + others.repositories)
         if cell is not None:
-            found[Level(scope=spot[0], key=spot[1]), spot[2], factor] = cell
+            found[named[spot[:2]], spot[2], factor] = cell
     return found
+
+
+def _teaching_elsewhere(connection: Connection, spots: Sequence[Spot], repository: str) -> dict[Spot, int]:
+    """How many of a repository's teachers of each cell have evidence in the same cell of another repository too."""
+    other = cells.alias("other")
+    same = (other.c[name] == cells.c[name] for name in (*_NAMES, "teacher"))
+    taught = exists().where(*same, other.c.repository != repository, other.c.weight > 0)
+    mine = (cells.c.repository == repository, cells.c.teacher != "", cells.c.weight > 0)
+    query = select(*_SPOT, func.count().label("both")).where(tuple_(*_SPOT).in_(spots), *mine, taught).group_by(*_SPOT)
+    return {(row.scope, row.key, row.strategy, row.factor): row.both for row in connection.execute(query)}
 
 
 def totals(connection: Connection, levels: Sequence[Level]) -> Found:

@@ -68,6 +68,16 @@ class Database:
             yield connection
 
     @contextmanager
+    def noting(self) -> Iterator[Connection]:
+        """For one statement that writes, without a transaction around it where the database needs none."""
+        if self.engine.dialect.name == "postgresql":
+            with self.glancing() as connection:
+                yield connection
+        else:
+            with self.writing() as connection:
+                yield connection
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that commits at the end, or not at all. On SQLite writers queue up for it at its start."""
         with _translated(), self.engine.connect() as connection:

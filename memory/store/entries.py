@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from memory.errors import StoreError
 from memory.model import Decision, Outcome, Signal
@@ -66,6 +66,20 @@ def insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[st
     statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(key)
     in_lock_order = sorted(rows, key=lambda row: str(row[key.name]))
     return list(connection.execute(statement, in_lock_order).scalars())
+
+
+def insert_soon(connection: Connection, table: Table, row: Row) -> bool:
+    """Insert one row unless its key is taken, in one statement whose commit does not wait for PostgreSQL's disk.
+
+    Its log is written in order, so that any later commit takes this one along: what a decision leads to (an outcome, an
+    effect on GitHub) is never kept without it.
+    """
+    (key,) = table.primary_key
+    statement = dialect_insert(connection, table).on_conflict_do_nothing()
+    kept: list[ColumnElement[str]] = [key]
+    if connection.dialect.name == "postgresql":
+        kept.append(func.set_config("synchronous_commit", "off", True))  # until the end of this very statement
+    return connection.execute(statement.returning(*kept), row).first() is not None
 
 
 def require_decisions(connection: Connection, ids: Iterable[str]) -> None:

@@ -37,6 +37,11 @@ class Ledger:
 
     database: Database
 
+    def append_decision(self, decision: Decision) -> bool:
+        """Append a decision; False when its id is known. As quick as can be: whoever chooses waits for it."""
+        with self.database.noting() as connection:
+            return entries.insert_soon(connection, decisions, entries.of_decision(decision))
+
     def append_decisions(self, new: Iterable[Decision]) -> int:
         """Append decisions; one whose id is known is left as it is. Returns how many were new."""
         with self.database.writing() as connection:

@@ -75,7 +75,7 @@ def reaching(shared: Pool, own: Sum, only_here: int, factor: Factor, quorum: int
     Nothing below the quorum. Repositories as well as people, because whoever owns a repository can let in accounts of
     their own to teach there.
     """
-    others = shared.minus(share(*own))
+    others = shared.minus(share(*own)) if own[0] > 0 else shared
     people = shared.people - only_here
     if others.repositories < quorum or (factor is Factor.ACCEPTANCE and people < quorum):
         return Pool()
