@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bot import forgetting, learned
 from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
-from bot.learned import commands
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 from workers.logs import configure
@@ -21,7 +21,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(commands)
+app.add_typer(learned.commands)
+app.add_typer(forgetting.commands)
 
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,12 @@ from memory import rewards
 from memory.learner import Learner, draw_again
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
 from memory.store import Store, open_store
+from memory.trust import SIGNALS_ON_ONE_LABEL
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
 NAMES = ("swap", "guard", "rename")
 ADA = Actor(id=1, login="ada")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def now() -> datetime:
@@ -217,3 +219,28 @@ def test_a_repeated_seed_does_not_repeat_ids(store: Store) -> None:
     runs = [decide(Learner(store, random.Random(1), now, control_share=0.0)) for _ in range(2)]
     assert runs[0].chosen == runs[1].chosen
     assert store.ledger.decision_count() == 2
+
+
+def test_a_flood_is_recorded_without_weight(store: Store) -> None:
+    """Beyond a day's limit on one label a signal has no weight and says why; another label, account or day counts."""
+    times = iter(NOW + timedelta(seconds=second) for second in range(10_000))
+    learner = Learner(store, random.Random(1), lambda: next(times), control_share=0.0)
+
+    def said(learner: Learner, actor: Actor, label: str = "KeyError") -> float:
+        decision = decide(learner, replace(STATE, label=label))
+        signal = learner.hear(decision.id, SignalKind.REJECTED, actor, Permission.WRITE, "comment:1")
+        assert signal is not None
+        assert signal.limited is (signal.weight == 0.0)
+        return signal.weight
+
+    assert [said(learner, ADA) for _ in range(SIGNALS_ON_ONE_LABEL)] == [1.0] * SIGNALS_ON_ONE_LABEL
+    before = store.ledger.cells_digest()
+    assert said(learner, ADA) == 0.0
+    assert store.ledger.cells_digest() == before
+    assert said(learner, ADA, "TypeError") == 1.0
+    assert said(learner, Actor(id=2, login="bob")) == 1.0
+    later = Learner(store, random.Random(2), lambda: NOW + timedelta(days=2), control_share=0.0)
+    assert said(later, ADA) == 1.0
+    digest = store.ledger.cells_digest()
+    learner.rebuild()
+    assert store.ledger.cells_digest() == digest

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memory.model import Actor, Permission
-from memory.trust import weight
+from memory.trust import SIGNALS_A_DAY, SIGNALS_ON_ONE_LABEL, Taught, is_limited, weight
 
 HUMAN = Actor(id=1, login="ada")
 BOT = Actor(id=2, login="helper[bot]", is_bot=True)
@@ -29,3 +29,17 @@ def test_author_judges_own_work_only_with_write_access(permission: Permission) -
     """A pull request's author counts only where they could have merged it themselves."""
     may_write = permission in (Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE)
     assert weight(permission, HUMAN, is_author=True) == (1.0 if may_write else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("signals", "on_label", "limited"),
+    [
+        (0, 0, False),
+        (SIGNALS_A_DAY - 1, SIGNALS_ON_ONE_LABEL - 1, False),
+        (SIGNALS_A_DAY, 0, True),
+        (SIGNALS_ON_ONE_LABEL, SIGNALS_ON_ONE_LABEL, True),
+    ],
+)
+def test_teaching_has_a_daily_limit(signals: int, on_label: int, *, limited: bool) -> None:
+    """So many signals a day, and so many on one rule, count; the next one does not."""
+    assert is_limited(Taught(signals=signals, on_label=on_label)) is limited

@@ -1,0 +1,116 @@
+"""Undo by teacher, repository and decision: the table is bit for bit what it would be without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+
+from memory.forgetting import OPERATOR, Lessons, forget, taught_about, taught_by, taught_in
+from memory.learner import Learner
+from memory.model import Actor, Arm, Decision, Permission, SignalKind, State, TaskKind
+from memory.store import Store
+
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
+ELSEWHERE = replace(STATE, repository="other/repo")
+ADA, MALLORY = Actor(id=1, login="ada"), Actor(id=666, login="mallory")
+
+
+def decide(learner: Learner, state: State = STATE) -> Decision:
+    return learner.decide("t1", state, ("swap", "guard"), arm=Arm.LEARNED, prior={})
+
+
+def say(learner: Learner, decision: Decision, actor: Actor, kind: SignalKind = SignalKind.REJECTED) -> None:
+    source = f"comment:{actor.id}:{kind}"
+    assert learner.hear(decision.id, kind, actor, Permission.WRITE, source) is not None
+
+
+def undo(store: Store, lessons: Lessons) -> int:
+    numbers = count(store.ledger.signal_count())
+    return forget(store, lessons, now=NOW, new_id=lambda: f"undo-{next(numbers)}")
+
+
+@pytest.fixture
+def taught(learner: Learner) -> list[Decision]:
+    """Decisions in two repositories, with outcomes and Ada's verdicts."""
+    made = [decide(learner, state) for state in (STATE, STATE, ELSEWHERE)]
+    for decision in made:
+        learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+        say(learner, decision, ADA, SignalKind.FIX_MERGED)
+    return made
+
+
+def test_a_teacher_is_forgotten_exactly(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """After a teacher is forgotten the table is the one before they came; doing it again does nothing."""
+    before = store.ledger.cells_digest()
+    for decision in taught:
+        say(learner, decision, MALLORY)
+        say(learner, decision, MALLORY, SignalKind.REACTION_DOWN)
+    assert store.ledger.cells_digest() != before
+    assert learner.forget_teacher(MALLORY.id) == 6
+    assert store.ledger.cells_digest() == before
+    assert learner.forget_teacher(MALLORY.id) == 0
+    assert {signal.actor for signal in store.ledger.live_signals([d.id for d in taught])} == {ADA}
+
+
+def test_a_teacher_is_forgotten_in_one_repository(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """What the teacher taught elsewhere stays."""
+    say(learner, taught[2], MALLORY)
+    before = store.ledger.cells_digest()
+    say(learner, taught[0], MALLORY)
+    assert learner.forget_teacher(MALLORY.id, "o/r") == 1
+    assert store.ledger.cells_digest() == before
+
+
+def test_a_repository_is_forgotten_with_its_tests(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """A repository whose tests accept anything leaves no trace once it is forgotten."""
+    before = store.ledger.cells_digest()
+    bad = [decide(learner, replace(STATE, repository="bad/repo")) for _ in range(5)]
+    for decision in bad:
+        learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, next_state=None, prior={})
+        say(learner, decision, MALLORY, SignalKind.ACCEPTED)
+    assert undo(store, taught_in(store, "bad/repo")) == 10
+    assert store.ledger.cells_digest() == before
+    learner.rebuild()
+    assert store.ledger.cells_digest() == before
+
+
+def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """What was learned from one decision is undone; its outcome stays in the ledger, and cannot be learned again."""
+    before = store.ledger.cells_digest()
+    decision = decide(learner)
+    outcome = learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+    say(learner, decision, ADA)
+    assert undo(store, taught_about(store, decision.id)) == 2
+    assert store.ledger.cells_digest() == before
+    assert learner.conclude(decision, {"suite_green": -1.0}, next_state=None, prior={}) == outcome
+    assert store.ledger.cells_digest() == before
+    assert taught_about(store, decision.id) == Lessons()
+
+
+def test_a_rebuild_remembers_what_was_forgotten(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """Retractions and withdrawals are entries of the ledger: a rebuild gives the same table."""
+    say(learner, taught[0], MALLORY)
+    learner.forget_teacher(MALLORY.id)
+    undo(store, taught_about(store, taught[1].id))
+    digest = store.ledger.cells_digest()
+    assert learner.rebuild() == 3 + 3 + 1 + 1 + 1 + 1
+    assert store.ledger.cells_digest() == digest
+
+
+def test_who_undid_it_is_kept(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """A retraction says whose evidence it takes back and who took it."""
+    say(learner, taught[0], MALLORY)
+    undo(store, taught_by(store, MALLORY.id))
+    (retraction,) = [signal for signal in store.ledger.signals(taught[0].id) if signal.retracts]
+    assert (retraction.actor, retraction.by) == (MALLORY, OPERATOR)
+
+
+def test_an_account_is_found_by_name(learner: Learner, store: Store, taught: list[Decision]) -> None:
+    """A login leads to every account that taught under it: a name can change hands."""
+    say(learner, taught[0], replace(MALLORY, login="ada"))
+    assert store.ledger.accounts("ada") == [1, 666]
+    assert store.ledger.accounts("nobody") == []
