@@ -1,0 +1,72 @@
+"""Many processes that write to one ledger at once, in any order: nothing is lost, and the table is that of a rebuild."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memory.rewards import contributions_of_judgement, contributions_of_verdict
+from memory.store import Store
+
+WORKER = """
+import random, sys
+from datetime import UTC, datetime
+from memory.forgetting import retraction
+from memory.model import *
+from memory.rewards import contributions_of_outcome, contributions_of_signal
+from memory.store import open_store
+
+url, worker = sys.argv[1], int(sys.argv[2])
+now, rng, kinds = datetime(2026, 1, 1, tzinfo=UTC), random.Random(worker), list(SignalKind)
+
+def decision(number):
+    state = State(kind=TaskKind.REPAIR, repository=f"r{number % 3}", label=f"E{number % 2}", family="f")
+    return Decision(
+        id=f"d{number}", task_id="t", state=state, available=("a", "b"), probabilities=(0.5, 0.5),
+        chosen="ab"[number % 2], arm=Arm.LEARNED, policy_version="v", created_at=now,
+    )
+
+def signal(about, number):
+    return Signal(
+        id=f"s{number}", decision_id=about.id, kind=kinds[number % len(kinds)], actor=Actor(id=number % 4, login="x"),
+        permission=Permission.WRITE, source=f"e:{number}", created_at=now, weights_version="1", weight=1 / 3,
+    )
+
+with open_store(url) as store:
+    ledger = store.ledger
+    def judge(number):
+        about = decision(number)
+        ledger.append_decision(about)
+        outcome = Outcome(
+            decision_id=about.id, components={}, target=number / 40, weights_version="1", created_at=now
+        )
+        ledger.append_outcome(outcome, contributions_of_outcome(about, outcome))
+    def hear(number):
+        about = decision(number)
+        ledger.append_decisions([about, decision(number + 1)])
+        given = signal(about, number)
+        ledger.append_signal(given, contributions_of_signal(about, given))
+    def take_back(number):
+        about = decision(number)
+        ledger.append_decision(about)
+        taken = retraction(signal(about, number), f"r{number}", now, None)
+        ledger.append_signal(taken, contributions_of_signal(about, taken))
+    todo = [(judge, n) for n in range(24)] + [(hear, n) for n in range(24)] + [(take_back, n) for n in range(0, 24, 2)]
+    for act, number in rng.sample(todo, len(todo)):
+        act(number)
+    print(store.ledger.cells([Level(scope="global", key="repair")], repository="r0") != {})
+"""
+"""Every process does the same work in an order of its own: each entry counts once, whoever comes first."""
+
+
+def test_processes_in_any_order_make_one_table(
+    store: Store, database_url: str, run_together: Callable[[str, list[list[str]]], list[str]]
+) -> None:
+    """Decisions, outcomes, signals and retractions from four processes at once: each once, and the table is exact."""
+    printed = run_together(WORKER, [[database_url, str(worker)] for worker in range(4)])
+    assert [line.strip() for line in printed] == ["True"] * 4
+    assert store.ledger.decision_count() == 25
+    assert store.ledger.outcome_count() == 24
+    assert store.ledger.signal_count() == 24 + 12
+    grown = store.ledger.cells_digest()
+    assert store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict) == 24 + 24 + 12
+    assert store.ledger.cells_digest() == grown
