@@ -201,8 +201,12 @@ class Load:
 WARM_UP = 50
 
 
-def work(load: Load) -> list[float]:
-    """Choose again and again; the milliseconds of each choice: read the table, draw, append the decision."""
+Took = tuple[float, float]
+"""The milliseconds of one choice, and of the processor for it on our side."""
+
+
+def work(load: Load) -> list[Took]:
+    """Choose again and again; what each choice took: read the table, draw, append the decision."""
     rng = random.Random(load.seed)
     with open_store(load.url) as store:
         chooser = learner(store, load.seed)
@@ -216,21 +220,22 @@ def work(load: Load) -> list[float]:
         for _ in range(load.choices):
             if load.rate:
                 time.sleep(rng.expovariate(load.rate))
-            took.append(1000 * timed(choose))
+            busy = time.process_time()
+            took.append((1000 * timed(choose), 1000 * (time.process_time() - busy)))
     return took
 
 
-def arithmetic(url: str, scale: Scale, choices: int) -> list[float]:
-    """The milliseconds of the policy alone, on what was read before."""
+def arithmetic(url: str, scale: Scale, choices: int) -> list[Took]:
+    """What the policy alone takes, on what was read before."""
     rng = random.Random(0)
     took = []
     with open_store(url) as store:
         for _ in range(choices):
             state = scale.state(rng)
             known = learner(store, 0).cells(state)
-            begun = time.perf_counter()
+            begun, busy = time.perf_counter(), time.process_time()
             policy.choose(state, STRATEGIES, known, {}, rng, arm=Arm.LEARNED)
-            took.append(1000 * (time.perf_counter() - begun))
+            took.append((1000 * (time.perf_counter() - begun), 1000 * (time.process_time() - busy)))
     return took
 
 
@@ -252,17 +257,19 @@ def decide(kind: str, events: int, scale: Scale, workers: int, choices: int) -> 
     )
 
 
-def measure(url: str, scale: Scale, workers: int, choices: int, rate: float) -> list[float]:
-    """The milliseconds of every choice of all workers together."""
+def measure(url: str, scale: Scale, workers: int, choices: int, rate: float) -> list[Took]:
+    """What every choice of all workers together took."""
     loads = [Load(url=url, scale=scale, choices=choices, rate=rate, seed=number) for number in range(workers)]
     with multiprocessing.get_context("spawn").Pool(workers) as processes:
         return [each for took in processes.map(work, loads, chunksize=1) for each in took]
 
 
-def quantiles(took: Sequence[float]) -> str:
-    """Median and 99th percentile."""
-    middle, high = np.percentile(took, [50, 99]).tolist()
-    return f"p50 {middle:.2f}, p99 {high:.2f} ({len(took)} choices)"
+def quantiles(took: Sequence[Took]) -> str:
+    """Median and 99th percentile of the time, and the median of the processor's."""
+    middle, high = np.percentile([each for each, _ in took], [50, 99]).tolist()
+    return (
+        f"p50 {middle:.2f}, p99 {high:.2f}, processor {np.median([busy for _, busy in took]):.2f} ({len(took)} choices)"
+    )
 
 
 def main() -> None:

@@ -32,13 +32,14 @@ from sqlalchemy import (
     make_url,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, StatementError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, InterfaceError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.pool import ConnectionPoolEntry, Pool
+from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolProxiedConnection
 
 from memory.errors import StoreError, StoreUnavailable
 
 BUSY_SECONDS = 30.0
+RESTED_SECONDS = 1.0
 USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
 _WRITE = "apprentice_write"
 
@@ -61,7 +62,7 @@ class Database:
 
     @contextmanager
     def glancing(self) -> Iterator[Connection]:
-        """For one statement that reads: it sees one state of the database without a transaction around it."""
+        """For a statement that reads: it sees one state of the database without a transaction around it."""
         with _translated(), self.engine.connect() as connection:
             if connection.dialect.name == "postgresql":  # saves two messages each way
                 connection.execution_options(isolation_level="AUTOCOMMIT")
@@ -91,7 +92,9 @@ def connect(url: str) -> Database:
     parsed = _parse(url)
     if parsed.get_backend_name() == "sqlite":
         return Database(_sqlite(parsed))
-    engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_use_lifo=True)
+    event.listen(engine, "checkin", _note_rest)
+    event.listen(engine, "checkout", _ping_rested)
     _start_afresh_after_fork(engine)
     return Database(engine)
 
@@ -166,6 +169,24 @@ def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry)
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute("PRAGMA recursive_triggers=ON")  # else REPLACE deletes ledger rows behind the triggers' back
+
+
+def _note_rest(_connection: psycopg.Connection | None, entry: ConnectionPoolEntry) -> None:
+    entry.info["rests_since"] = time.monotonic()
+
+
+def _ping_rested(connection: psycopg.Connection, entry: ConnectionPoolEntry, _proxy: PoolProxiedConnection) -> None:
+    """Ask whether a connection that has rested is alive, as after a restart of the server; if not, it is replaced.
+
+    One that was used a moment ago is not asked: it would double the messages of a choice.
+    """
+    if time.monotonic() - entry.info.get("rests_since", time.monotonic()) < RESTED_SECONDS:
+        return
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except psycopg.OperationalError as error:
+        raise DisconnectionError from error
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
