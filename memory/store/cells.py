@@ -185,8 +185,9 @@ def read(connection: Connection, levels: Sequence[Level], repository: str, quoru
     found: dict[tuple[Level, str, Factor], Cell] = {}
     for spot in own.keys() | shared.keys():
         ours, mine = own.get(spot, _NOTHING)
-        factor = _FACTORS[spot[3]]
-        others = reaching(shared.get(spot, _NOBODY), ours, mine - elsewhere.get(spot, 0), factor, quorum)
+        factor, others = _FACTORS[spot[3]], shared.get(spot, _NOBODY)
+        if others is not _NOBODY:
+            others = reaching(others, ours, mine - elsewhere.get(spot, 0), factor, quorum)
         cell = _cell(ours[0] + others.weight, ours[1] + others.value, (ours[0] > 0) + others.repositories)
         if cell is not None:
             found[named[spot[:2]], spot[2], factor] = cell

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, func, select
+from sqlalchemy import Connection, Table, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
 
 from memory.errors import StoreError
 from memory.model import Decision, Outcome, Signal
@@ -74,12 +78,16 @@ def insert_soon(connection: Connection, table: Table, row: Row) -> bool:
     Its log is written in order, so that any later commit takes this one along: what a decision leads to (an outcome, an
     effect on GitHub) is never kept without it.
     """
+    return connection.execute(_soon(connection.dialect.name, table), row).first() is not None
+
+
+@cache
+def _soon(dialect: str, table: Table) -> ReturningInsert[Any]:
     (key,) = table.primary_key
-    statement = dialect_insert(connection, table).on_conflict_do_nothing()
-    kept: list[ColumnElement[str]] = [key]
-    if connection.dialect.name == "postgresql":
-        kept.append(func.set_config("synchronous_commit", "off", True))  # until the end of this very statement
-    return connection.execute(statement.returning(*kept), row).first() is not None
+    if dialect == "sqlite":
+        return sqlite.insert(table).on_conflict_do_nothing().returning(key)
+    lazily = func.set_config("synchronous_commit", "off", True)  # until the end of this very statement
+    return postgresql.insert(table).on_conflict_do_nothing().returning(key, lazily)
 
 
 def require_decisions(connection: Connection, ids: Iterable[str]) -> None:

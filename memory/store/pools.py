@@ -39,11 +39,16 @@ class Pool(NamedTuple):
 
     def plus(self, other: Pool) -> Pool:
         """Both together."""
-        return Pool(*(one + more for one, more in zip(self, other, strict=True)))
+        return Pool(
+            self.weight + other.weight,
+            self.value + other.value,
+            self.repositories + other.repositories,
+            self.people + other.people,
+        )
 
     def minus(self, other: Pool) -> Pool:
         """What is left without `other`."""
-        return Pool(*(one - less for one, less in zip(self, other, strict=True)))
+        return self.plus(Pool(-other.weight, -other.value, -other.repositories, -other.people))
 
 
 def share(weight: int, value: int) -> Pool:
