@@ -22,7 +22,7 @@ from memory.model import (
     Verdict,
 )
 
-WEIGHTS_VERSION = "1"
+WEIGHTS_VERSION = "2"
 """Names the two tables below; it changes whenever a figure in them does."""
 
 COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -33,9 +33,10 @@ COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "small_patch": 0.08,
         "few_candidates": 0.12,
         "step_cost": 0.05,
+        "wasted": 0.05,
     }
 )
-"""How much each part of a repair's reward counts. All but `step_cost`, which is never positive, sum to 1."""
+"""How much each part of a repair's reward counts. Those that reward sum to 1; the last two only cost."""
 
 MILLIONTHS = 1_000_000
 
@@ -83,11 +84,12 @@ def repair_components(
     proven: bool,
     patch_lines: int,
     candidates: int,
+    wasted: int = 0,
 ) -> dict[str, float]:
     """The named parts of one attempt's reward, each within [-1, 1].
 
     `fixed` of `failing_before` failing tests pass with the best patch, `broken` others no longer do;
-    `moved` tells that the failure became another one. Speed and size count only for a proven patch.
+    `moved` tells that the failure became another one; `wasted` candidates looped without end or broke the run. Speed and size count only for a proven patch.
     An attempt that the environment cut short is no evidence: do not conclude it at all.
     """
     return {
@@ -97,6 +99,7 @@ def repair_components(
         "small_patch": 1.0 - min(patch_lines / SMALL_PATCH_LINES, 2.0) if proven else 0.0,
         "few_candidates": 1.0 - min(candidates / MANY_CANDIDATES, 1.0) if proven else 0.0,
         "step_cost": -min(candidates / MANY_CANDIDATES, 1.0),
+        "wasted": -min(wasted / candidates, 1.0) if candidates else 0.0,
     }
 
 

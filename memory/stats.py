@@ -44,12 +44,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What people made of one kind of finding, over all repositories: summed weight of their verdicts, and the mean."""
+    """What people made of one kind of finding: summed weight of their verdicts, their mean, and in how many repositories."""
 
     rule: str
     decisions: int
     verdicts: float
     acceptance: float
+    repositories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,10 @@ class Stats:
         lines = [_arm_line(arm) for arm in self.arms]
         lines += [f"Fix rate: {self.fix_rate.verdict}", f"Candidates to the first fix: {self.candidates.verdict}"]
         for pattern in self.patterns:
-            lines.append(f"{pattern.rule}: acceptance {pattern.acceptance:.2f} over {pattern.verdicts:.1f} verdicts")
+            lines.append(
+                f"{pattern.rule}: acceptance {pattern.acceptance:.2f} over {pattern.verdicts:.1f} verdicts"
+                f" in {pattern.repositories} {'repository' if pattern.repositories == 1 else 'repositories'}"
+            )
         return "\n".join(lines)
 
 
@@ -193,7 +197,15 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
         level = state.levels()[1]
         cell = store.ledger.totals([level]).get((level, PATTERN, Factor.ACCEPTANCE))
         if cell is not None:
-            patterns.append(Pattern(rule=rule, decisions=decided[rule], verdicts=cell.weight, acceptance=cell.mean))
+            patterns.append(
+                Pattern(
+                    rule=rule,
+                    decisions=decided[rule],
+                    verdicts=cell.weight,
+                    acceptance=cell.mean,
+                    repositories=cell.witnesses,
+                )
+            )
     return tuple(sorted(patterns, key=lambda pattern: -pattern.verdicts))
 
 

@@ -25,6 +25,8 @@ TINY = {
     "screen": ("--runs", "1", "--candidates", "2", "--without-mutation"),
     "agreement": ("--packages", "inflection", "--candidates", "2"),
     "localisation": ("--cases", CASES),
+    "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
+    "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
 }
 
 EXPECTED = {
@@ -33,6 +35,8 @@ EXPECTED = {
     "screen": r"verdicts alike +2 of 2",
     "agreement": r"verdicts alike +2 of 2",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
+    "ledger": r"the same table, bit for bit +yes",
+    "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
 }
 
 

@@ -38,7 +38,7 @@ class AttemptResult:
 
     `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
     nearest candidate (None if it stayed), `first` the first plausible candidate, `tried` the candidates up to it by
-    template, `path` the file of the candidate that is proven, or nearest.
+    template, `wasted` those whose tests never ended or took the process with them, `path` the file of the candidate that is proven, or nearest.
     """
 
     outcome: AttemptOutcome
@@ -52,6 +52,7 @@ class AttemptResult:
     first: First | None
     tried: Mapping[str, int]
     became: Failure | None
+    wasted: int = 0
     patch: str = ""
     shape: EditShape | None = None
     proof: Proof | None = None
@@ -239,6 +240,7 @@ class Workbench:
             first=tally.first,
             tried=dict(tally.tried),
             became=tally.became() if best is None else None,
+            wasted=tally.wasted,
             patch=self._diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,
             proof=best.proof if best else None,

@@ -274,6 +274,7 @@ def _components(failure: Failure, result: AttemptResult, attempt: Attempt) -> di
         proven=proven,
         patch_lines=sum(line.startswith(("+", "-")) for line in attempt.patch.splitlines()[2:]),
         candidates=attempt.candidates,
+        wasted=result.wasted,
     )
 
 

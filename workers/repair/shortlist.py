@@ -53,13 +53,15 @@ class First:
 class Tally:
     """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
 
-    `tried` counts those up to the first plausible one, by template. `rivals`, screened to tell whether a plausible one
+    `tried` counts those up to the first plausible one, by template, `wasted` those whose tests never ended or took the
+    process with them. `rivals`, screened to tell whether a plausible one
     is the only one, are not among the `candidates`.
     """
 
     failure: Failure
     candidates: int = 0
     rivals: int = 0
+    wasted: int = 0
     plausible: int = 0
     first: First | None = None
     nearest: Verdict | None = None
@@ -68,6 +70,7 @@ class Tally:
     def add(self, verdict: Verdict) -> None:
         """Take a verdict into account; of equals the first one, which was the likeliest, stays nearest."""
         self.candidates += 1
+        self.wasted += verdict.error_type in {TIMEOUT, CRASH}
         self.tried[verdict.candidate.template] += self.first is None
         self._judge(verdict)
         if verdict.plausible and self.first is None:

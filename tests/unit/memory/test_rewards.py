@@ -20,6 +20,7 @@ from memory.model import (
     SignalKind,
     State,
     TaskKind,
+    Verdict,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,12 +65,13 @@ def test_weights_leave_room_for_a_perfect_repair() -> None:
         ({"candidates": 5}, {"candidates": 300}),
         ({"patch_lines": 2}, {"patch_lines": 35}),
         ({}, {"proven": False}),
+        ({"wasted": 1}, {"wasted": 7}),
         ({"proven": False, "fixed": 1}, {"proven": False, "fixed": 0}),
         ({"proven": False, "fixed": 0, "moved": True}, {"proven": False, "fixed": 0, "moved": False}),
     ],
 )
 def test_every_part_pays(better: dict[str, int], worse: dict[str, int]) -> None:
-    """Speed, size, proof, tests fixed and progress each raise the reward, other things equal."""
+    """Speed, size, proof, tests fixed, progress and edits that end each raise the reward, other things equal."""
     base = {
         "failing_before": 2, "fixed": 2, "broken": 0, "moved": False, "proven": True, "patch_lines": 4, "candidates": 9,
     }  # fmt: skip
@@ -129,6 +131,42 @@ def test_retraction_is_the_exact_negative(kind: SignalKind, weight: float) -> No
     for one, other in zip(given_, taken, strict=True):
         assert replace(one, weight=0, value=0) == replace(other, weight=0, value=0)
         assert (one.weight + other.weight, one.value + other.value) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict", "expected"),
+    [(None, None, None), (None, 1.0, None), (0.9, None, 0.4), (0.9, 1.0, 0.6), (0.9, 0.0, -0.3)],
+)
+def test_advantage_is_held_against_what_was_expected(
+    target: float | None, verdict: float | None, expected: float | None
+) -> None:
+    """Before a verdict a repair's proof is compared with the proof expected, after it the product with the value."""
+    made = replace(decision(), features=rewards.expectation(proof=0.5, value=0.3))
+    found = rewards.advantage(made, target, verdict)
+    assert found == (None if expected is None else pytest.approx(expected))
+    assert rewards.advantage(decision(), target, verdict) is None
+
+
+def test_a_finding_has_the_advantage_of_its_acceptance() -> None:
+    """Where nothing is to be proven, verdicts alone are compared with the acceptance expected."""
+    made = replace(decision(TaskKind.REVIEW, "inline"), features=rewards.expectation(value=0.25))
+    said = rewards.acceptance([signal(SignalKind.ACCEPTED), signal(SignalKind.REJECTED), signal(weight=0.0)])
+    assert rewards.advantage(made, None, said) == pytest.approx(0.25)
+    assert rewards.acceptance([signal(weight=0.0)]) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(SignalKind)), st.integers(0, 10**6), st.sampled_from([1, -1]))))
+def test_signals_together_add_what_each_adds(said: list[tuple[SignalKind, int, int]]) -> None:
+    """A verdict over many signals contributes, to the millionth, the sum of what each contributes alone."""
+    counts: dict[tuple[SignalKind, int], int] = {}
+    total = [0, 0]
+    for kind, weight, count in said:
+        counts[kind, weight] = counts.get((kind, weight), 0) + count
+        for part in rewards.contributions_of_signal(decision(), signal(kind, weight / 10**6, "s0" * (count < 0)))[:1]:
+            total = [total[0] + part.weight, total[1] + part.value]
+    verdict = Verdict(state=decision().state, chosen="swap", teacher=1, said=counts)
+    parts = [(part.weight, part.value) for part in rewards.contributions_of_verdict(verdict)[:1]]
+    assert parts == ([tuple(total)] if any(total) else [])
 
 
 def test_order_of_contributions_does_not_matter() -> None:
