@@ -1,6 +1,6 @@
 """The ledger at size: how long a rebuild takes beside reading the same rows bare, and what a choice costs among workers.
 
-Both on a database of the benchmark's own: an SQLite file, or an empty PostgreSQL database whose URL is given.
+Both on a database of the benchmark's own: an SQLite file, or a PostgreSQL server that writes to disk as in production.
 """
 
 from __future__ import annotations
@@ -14,103 +14,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from itertools import islice
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import func, select
 
+from benchmarks.bulk import STRATEGIES, Scale, fill, history
 from benchmarks.report import show, spread
 from memory import policy, rewards
 from memory.learner import Learner
-from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, TaskKind
-from memory.store import Store, open_store
-from memory.store.tables import cells, decisions, outcomes, pools, signals
+from memory.model import Arm
+from memory.store import Store, cells, open_store
+from memory.store.tables import cells as cell_rows
+from memory.store.tables import decisions, outcomes, pools, signals
 from tests.conftest import serve_postgresql
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-STRATEGIES = tuple(f"strategy-{number}" for number in range(12))
-FAMILIES = 6
-BATCH = 20_000
-KINDS = tuple(SignalKind)
-
-Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """A world of repositories with maintainers, and error types in families."""
-
-    repositories: int
-    labels: int = 25
-    teachers: int = 3
-
-    def state(self, rng: random.Random) -> State:
-        """A state of a random repository; some error types are much more frequent than others."""
-        label = min(int(rng.expovariate(1.0) * self.labels / 4), self.labels - 1)
-        return State(
-            kind=TaskKind.REPAIR,
-            repository=f"owner-{rng.randrange(self.repositories)}/repository",
-            label=f"ErrorType{label}",
-            family=f"family-{label % FAMILIES}",
-        )
-
-
-def history(events: int, scale: Scale, seed: int) -> Iterator[tuple[Decision, Outcome, Signal | None]]:
-    """Decisions with what the tests and, for two of three, people said; every fifth of those was taken back.
-
-    `events` is how many outcomes and signals there are together; the decisions come on top.
-    """
-    rng = random.Random(seed)
-    for number in range(events * 3 // 5):
-        state, chosen = scale.state(rng), rng.choice(STRATEGIES)
-        at = START + timedelta(seconds=number)
-        decision = Decision(
-            id=f"{number:016x}", task_id=f"t{number // 3}", state=state, available=STRATEGIES,
-            probabilities=(1 / len(STRATEGIES),) * len(STRATEGIES), chosen=chosen, arm=Arm.LEARNED,
-            policy_version=policy.POLICY_VERSION, created_at=at, seed=rng.getrandbits(53),
-        )  # fmt: skip
-        outcome = Outcome(
-            decision_id=decision.id, components={"suite_green": 1.0}, target=rng.random(),
-            weights_version=rewards.WEIGHTS_VERSION, created_at=at,
-        )  # fmt: skip
-        yield decision, outcome, _signal(decision, scale, rng) if number % 3 else None
-
-
-def _signal(decision: Decision, scale: Scale, rng: random.Random) -> Signal:
-    teacher = hash_of(decision.state.repository) * scale.teachers + rng.randrange(scale.teachers)
-    return Signal(
-        id=f"s{decision.id}", decision_id=decision.id, kind=rng.choice(KINDS),
-        actor=Actor(id=teacher, login=f"teacher-{teacher}"), permission=Permission.WRITE, source="comment:1",
-        created_at=decision.created_at, weights_version=rewards.WEIGHTS_VERSION, weight=rng.choice((1.0, 1.0, 0.5)),
-    )  # fmt: skip
-
-
-def hash_of(repository: str) -> int:
-    """The number in a repository's name."""
-    return int(repository.removeprefix("owner-").partition("/")[0])
-
-
-def batches(items: Iterator[Item]) -> Iterator[list[Item]]:
-    """Lists of `BATCH` items, the last one shorter."""
-    while batch := list(islice(items, BATCH)):
-        yield batch
-
-
-def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
-    """Append a whole history in large batches: decisions and outcomes in order, each batch's signals shuffled."""
-    rng = random.Random(seed)
-    for batch in batches(history(events, scale, seed)):
-        store.ledger.append_decisions(decision for decision, _, _ in batch)
-        store.ledger.append_outcomes((o, rewards.contributions_of_outcome(d, o)) for d, o, _ in batch)
-        heard = [(d, s) for d, _, s in batch if s is not None]
-        taken = [
-            (d, replace(s, id=f"r{s.id}", retracts=s.id)) for number, (d, s) in enumerate(heard) if number % 5 == 0
-        ]
-        both = rng.sample(heard + taken, len(heard) + len(taken))
-        store.ledger.append_signals((s, rewards.contributions_of_signal(d, s)) for d, s in both)
 
 
 def learner(store: Store, seed: int) -> Learner:
@@ -136,18 +54,37 @@ def database(kind: str) -> Iterator[str]:
 # ── Rebuild ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def one_by_one(events: int, scale: Scale, seed: int) -> str:
+    """The digest of a table to which every entry was added by itself, in another order, retractions first among them."""
+    sums: cells.Sums = {}
+    told = list(history(events, scale, seed))
+    random.Random(seed + 1).shuffle(told)
+    for event in told:
+        if event.verdict is not None and event.retracted:
+            taken = replace(event.verdict, said=dict.fromkeys(event.verdict.said, -1))
+            cells.fold(sums, rewards.contributions_of_verdict(taken))
+    for event in told:
+        cells.fold(sums, rewards.contributions_of_judgement(event.judgement))
+        if event.verdict is not None:
+            cells.fold(sums, rewards.contributions_of_verdict(event.verdict))
+    with database("sqlite") as url, open_store(url) as store:
+        with store.database.writing() as connection:
+            cells.replace(connection, sums)
+        return store.ledger.cells_digest()
+
+
 def rebuild(kind: str, events: int, scale: Scale, runs: int) -> None:
-    """Fill a ledger, rebuild its table, and compare it with the one that grew and with that of another order."""
+    """Fill a ledger, rebuild its table, and compare it with the sum of its entries one by one in another order."""
     found, bare = [], []
     with database(kind) as url, open_store(url) as store:
         fill(store, events, scale, seed=1)
-        grown, rows = store.ledger.cells_digest(), size(store)
         for _ in range(runs):
             bare.append(timed(lambda: read_bare(store)))
             found.append(timed(learner(store, 0).rebuild))
-        alike = store.ledger.cells_digest() == grown
+        digest, rows = store.ledger.cells_digest(), size(store)
+    alike = digest == one_by_one(events, scale, seed=1)
     show(
-        f"rebuild: {events} outcomes and signals on {kind}, {rows} rows in the table, {runs} runs",
+        f"rebuild: {events} outcomes, signals and retractions on {kind}, {rows} rows in the table, {runs} runs",
         [
             ("rebuild, seconds", spread(found)),
             ("events per second", spread([events / seconds for seconds in found], 0)),
@@ -181,7 +118,9 @@ def read_bare(store: Store) -> None:
 def size(store: Store) -> int:
     """How many rows the table has."""
     with store.database.reading() as connection:
-        return sum(connection.execute(select(func.count()).select_from(each)).scalar_one() for each in (cells, pools))
+        return sum(
+            connection.execute(select(func.count()).select_from(each)).scalar_one() for each in (cell_rows, pools)
+        )
 
 
 # ── Decide ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,6 +183,7 @@ def decide(kind: str, events: int, scale: Scale, workers: int, choices: int) -> 
     with database(kind) as url:
         with open_store(url) as store:
             fill(store, events, scale, seed=1)
+            learner(store, 0).rebuild()
             rows = size(store)
         found = {
             "one worker": measure(url, scale, 1, choices, 0.0),

@@ -110,7 +110,7 @@ def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | 
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def insert_bare(connection: Connection, table: Table, rows: Iterable[tuple[str | int, ...]]) -> None:
+def insert_bare(connection: Connection, table: Table, rows: Iterable[tuple[str | int | float, ...]]) -> None:
     """Insert very many rows, given in the order of the table's columns, none of which may be there."""
     if connection.dialect.name == "postgresql":
         driver = connection.connection.driver_connection

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +10,7 @@ from memory import posting
 from memory.embed import HashedWords
 from memory.experiences import Experiences
 from memory.explain import Explanation, explain
+from memory.forgetting import forget, taught_about
 from memory.learner import Learner
 from memory.model import (
     Action,
@@ -27,6 +29,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.store import Store
+from memory.trust import SIGNALS_ON_ONE_LABEL
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
@@ -89,6 +92,33 @@ def test_a_retracted_signal_is_shown_as_taken_back(store: Store, learner: Learne
     why = explained(store, learner, decision.id)
     assert [signal.taken_back for signal in why.signals] == [True]
     assert why.table == ()
+    assert "taken back" in why.text()
+
+
+def test_what_was_expected_is_held_against_what_came(store: Store, learner: Learner) -> None:
+    """An explanation says by how much the choice did better than the table expected, and from how many repositories it knows."""
+    states = [replace(STATE, repository=f"other/{number}") for number in range(2)]
+    for state in (*states, STATE):
+        decision = learner.decide("t1", state, ("swap",), arm=Arm.LEARNED, prior={"swap": 0.5})
+        learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, next_state=None, prior={})
+    why = explained(store, learner, decision.id)
+    assert why.features["expected_proof"] == pytest.approx(0.5, abs=0.2)
+    assert why.advantage == pytest.approx(0.75 - float(why.features["expected_proof"]))
+    assert {row.scope: row.witnesses for row in why.table}["label"] == 3
+    assert "It did better than expected by" in why.text()
+    assert "from 3 repositories" in why.text()
+
+
+def test_a_limit_is_told(store: Store, learner: Learner) -> None:
+    """A signal beyond the day's limit is shown with its reason, and a withdrawn outcome as taken back."""
+    made = [repair(learner) for _ in range(SIGNALS_ON_ONE_LABEL + 1)]
+    for decision in made:
+        learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
+    assert "weight 0.0, having taught enough that day" in explained(store, learner, made[-1].id).text()
+    learner.conclude(made[0], {"suite_green": 1.0}, next_state=None, prior={})
+    forget(store, taught_about(store, made[0].id), now=NOW, new_id=lambda: "undo")
+    why = explained(store, learner, made[0].id)
+    assert why.withdrawn
     assert "taken back" in why.text()
 
 
