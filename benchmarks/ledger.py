@@ -75,18 +75,21 @@ def one_by_one(events: int, scale: Scale, seed: int) -> str:
 
 def rebuild(kind: str, events: int, scale: Scale, runs: int) -> None:
     """Fill a ledger, rebuild its table, and compare it with the sum of its entries one by one in another order."""
-    found, bare = [], []
+    found, bare, busy = [], [], []
     with database(kind) as url, open_store(url) as store:
         fill(store, events, scale, seed=1)
         for _ in range(runs):
             bare.append(timed(lambda: read_bare(store)))
+            before = time.process_time()
             found.append(timed(learner(store, 0).rebuild))
+            busy.append(time.process_time() - before)
         digest, rows = store.ledger.cells_digest(), size(store)
     alike = digest == one_by_one(events, scale, seed=1)
     show(
         f"rebuild: {events} outcomes, signals and retractions on {kind}, {rows} rows in the table, {runs} runs",
         [
             ("rebuild, seconds", spread(found)),
+            ("processor seconds of our own process", spread(busy)),
             ("events per second", spread([events / seconds for seconds in found], 0)),
             ("reading the same rows bare, seconds", spread(bare)),
             ("ratio within a run", spread([one / other for one, other in zip(found, bare, strict=True)])),
