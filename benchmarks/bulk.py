@@ -123,7 +123,7 @@ def _samples() -> tuple[Decision, Outcome, Signal]:
     decision = Decision(
         id="0" * 16, task_id="t" * 16, state=state, available=STRATEGIES,
         probabilities=(1 / len(STRATEGIES),) * len(STRATEGIES), chosen=STRATEGIES[0], arm=Arm.LEARNED,
-        policy_version=policy.POLICY_VERSION, created_at=now, seed=2**52, features={"expected": 1 / 3},
+        policy_version=policy.PRESENT.version, created_at=now, seed=2**52, features={"expected": 1 / 3},
     )  # fmt: skip
     outcome = Outcome(
         decision_id=decision.id, components=dict.fromkeys(rewards.COMPONENT_WEIGHTS, 1 / 3), target=1 / 3,

@@ -62,14 +62,14 @@ class Town:
     def teach(self, repository: str, chosen: str, actor: Actor, *, proven: bool, accepted: bool) -> None:
         """One repair, with what the tests and a maintainer say of it."""
         decision = self.decide(repository, chosen)
-        self.learner.conclude(decision, PROVEN if proven else {}, next_state=None, prior={})
+        self.learner.conclude(decision, PROVEN if proven else {})
         kind = SignalKind.ACCEPTED if accepted else SignalKind.REJECTED
         self.learner.hear(decision.id, kind, actor, Permission.WRITE, "comment:1")
 
     def odds(self, repository: str = VICTIM) -> Odds:
         """With which probability each strategy would be chosen now; the same table gives the same numbers."""
         here = state(repository)
-        return policy.choose(here, STRATEGIES, self.learner.cells(here), {}, random.Random(0), arm=Arm.LEARNED)[1]
+        return policy.choose(here, STRATEGIES, self.learner.cells(here), {}, random.Random(0), arm=Arm.LEARNED)[0]
 
     def without_quota(self) -> float:
         """The acceptance and proof that plain sums over everyone would give the good strategy, as a product."""
@@ -143,7 +143,7 @@ def flood(here: Town, signals: int) -> int:
 def accept_anything(here: Town, outcomes: int) -> None:
     """A repository whose tests pass whatever is done."""
     for _ in range(outcomes):
-        here.learner.conclude(here.decide(EVIL, BAD), PROVEN, next_state=None, prior={})
+        here.learner.conclude(here.decide(EVIL, BAD), PROVEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

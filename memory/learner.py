@@ -18,6 +18,10 @@ _SEED_BITS = 53
 """A number that every reader of JSON keeps whole."""
 
 
+USUAL = "usual"
+"""Feature of a decision: the proof that the table alone expected of it, which remembered cases are held against."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Draw:
     seed: int
@@ -45,7 +49,7 @@ class Learner:
         *,
         control_share: float,
         quorum: int = QUORUM,
-        policy_version: str = policy.POLICY_VERSION,
+        parameters: policy.Parameters = policy.PRESENT,
         new_id: Callable[[], str] = opaque_id,
     ) -> None:
         self._store = store
@@ -54,7 +58,7 @@ class Learner:
         self._clock = clock
         self._control_share = control_share
         self._quorum = quorum
-        self._policy_version = policy_version
+        self._parameters = parameters
         self._new_id = new_id
 
     def arm(self, task_key: str) -> Arm:
@@ -75,7 +79,7 @@ class Learner:
         evidence: Sequence[policy.Neighbour] = (),
     ) -> dict[str, policy.Estimate]:
         """What is believed of each strategy now."""
-        return policy.values(state, strategies, self.cells(state), prior, evidence)
+        return policy.values(state, strategies, self.cells(state), prior, evidence, parameters=self._parameters)
 
     def decide(
         self,
@@ -86,21 +90,33 @@ class Learner:
         arm: Arm,
         prior: Mapping[str, float],
         evidence: Sequence[policy.Neighbour] = (),
+        attempts: int | None = None,
         features: Mapping[str, float | str] = MappingProxyType({}),
     ) -> Decision:
         """Choose among what was not tried yet, and record the choice; raises ValueError when nothing is left.
 
-        `available` of the decision holds what was left, with a probability above 0 each. Its features are those given
-        and, where the table was read, what it expected of the choice.
+        `attempts` is how many more the episode may make, None: as many as there are strategies. `available` of the decision
+        holds what was left, with a probability above 0 each. Its features are those given and, where the table was read,
+        what was expected of the choice.
         """
         cells = {} if arm is Arm.CONTROL else self.cells(state)
-        _, chances = policy.choose(state, available, cells, prior, self.rng, arm=arm, evidence=evidence)
+        chances, estimates = policy.choose(
+            state,
+            available,
+            cells,
+            prior,
+            self.rng,
+            arm=arm,
+            evidence=evidence,
+            attempts=attempts,
+            parameters=self._parameters,
+        )
         draw = self._draw(chances)
-        expected: Mapping[str, float] = {}
-        if arm is not Arm.CONTROL:
-            estimate = policy.values(state, (draw.chosen,), cells, prior, evidence)[draw.chosen]
-            expected = rewards.expectation(proof=estimate.proof.mean, value=estimate.q)
-        return self._record(task_id, state, chances, draw, arm=arm, subject="", features={**expected, **features})
+        estimate = estimates.get(draw.chosen)
+        expected = rewards.expectation(proof=estimate.proof.mean, value=estimate.q) if estimate else {}
+        usual = {USUAL: estimate.usual} if estimate else {}
+        features = {**expected, **usual, **features}
+        return self._record(task_id, state, chances, draw, arm=arm, subject="", features=features)
 
     def settle(
         self,
@@ -139,7 +155,7 @@ class Learner:
             probabilities=tuple(chances.values()),
             chosen=draw.chosen,
             arm=arm,
-            policy_version=self._policy_version,
+            policy_version=self._parameters.version,
             created_at=self._clock(),
             subject=subject,
             seed=draw.seed,
@@ -152,12 +168,8 @@ class Learner:
         self,
         decision: Decision,
         components: Mapping[str, float],
-        *,
-        next_state: State | None,
-        next_available: Sequence[str] = (),
-        prior: Mapping[str, float],
     ) -> Outcome:
-        """Record what the tests said of a decision; `next_state` is None at the end of the episode.
+        """Record what the tests said of a decision.
 
         A decision is concluded once: of a second time, as after a restart, nothing is learned, and the first is returned.
         Do not conclude a decision that the environment kept from being tried: that is no evidence.
@@ -165,9 +177,7 @@ class Learner:
         outcome = Outcome(
             decision_id=decision.id,
             components=dict(components),
-            target=policy.q_target(
-                components, terminal=next_state is None, next_values=self._next(next_state, next_available, prior)
-            ),
+            target=rewards.shaped(components),
             weights_version=rewards.WEIGHTS_VERSION,
             created_at=self._clock(),
         )
@@ -175,12 +185,6 @@ class Learner:
         if self._ledger.append_outcome(outcome, contributions):
             return outcome
         return self._ledger.outcome(decision.id) or outcome
-
-    def _next(self, state: State | None, available: Sequence[str], prior: Mapping[str, float]) -> list[float]:
-        if state is None:
-            return []
-        estimates = self.values(state, policy.remaining(state, available), prior=prior)
-        return [estimate.proof.mean for estimate in estimates.values()]
 
     def hear(
         self,

@@ -1,14 +1,15 @@
 """The Q-table: what a strategy is worth in a state, and with which probability to choose it. Pure; the generator is passed in.
 
 A cell holds a sum and a count, so the running average's step size is 1/n: evidence commutes, can be taken back exactly,
-and the table can be rebuilt from the ledger bit for bit. That is why the learning target is computed when an outcome is
-recorded, and recorded with it, instead of being bootstrapped again at every rebuild.
+and the table can be rebuilt from the ledger bit for bit. The table holds the two factors that a value is made of. Values
+themselves are not stored and not bootstrapped: an episode is short and what a failed attempt leads to is known (the same
+failure with one strategy fewer), so the Bellman equation is solved exactly at every choice.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -16,33 +17,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.model import Arm, Cell, Factor, Level, State
-from memory.rewards import clipped, shaped
+from memory.rewards import clipped
 
 Cells = Mapping[tuple[Level, str, Factor], Cell]
 """The part of the table that a choice reads; a missing cell has no evidence."""
 
-POLICY_VERSION = "levelled-thompson-1"
-
-GAMMA = 0.3
-"""Discount of the next step. Low: a strategy that fails is worth little, however good those are that remain after it."""
-
-PULL: Mapping[str, float] = MappingProxyType({"repository": 8.0, "label": 8.0, "family": 8.0, "global": 4.0})
-"""Pseudo-counts by level: how many observations the next level's mean is worth there.
-
-The best of those tried in the simulated world of the tests, where the repository alone learned nothing in 300 episodes.
-"""
-
 PROOF_PRIOR = 0.3
 ACCEPTANCE_PRIOR = 0.6
 
-FLOOR = 0.1
-"""Share of the probability that is spread evenly; it keeps off-policy estimates possible and costs little."""
+DRAWS = 200
 
-DRAWS = 400
-NEIGHBOUR_WEIGHT = 1.0
+_EMPTY = Cell(weight=0.0, mean=0.0)
 
-_FLOOR_KEPT = 0.2
-_FLOOR_HALVES_AT = 50.0
+_LEAST = 0.005
+"""Nothing is certain: what remembered cases say moves no mean nearer to 0 or 1."""
+
+FLOOR_KEPT = 0.2
+FLOOR_HALVES_AT = 50.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What makes one version of the policy.
+
+    `pulls` are pseudo-counts by level: how many observations the next level's mean is worth there.
+    `sharpness` multiplies the strength of the beliefs that are drawn from: the greater, the less is tried out.
+    `lookahead` is how many attempts ahead it plans at most, `attempt_cost` what an attempt costs as a share of an accepted
+    fix. `floor` is the share of the probability that is spread evenly where there is no evidence; it keeps off-policy
+    estimates possible. `caution` is how many observations the expectation for a very similar case is worth against what
+    the remembered cases say.
+    """
+
+    version: str
+    pulls: Mapping[str, float]
+    sharpness: float
+    lookahead: int
+    attempt_cost: float
+    floor: float
+    caution: float
+
+
+FORMER = Parameters(
+    version="levelled-thompson-1",
+    pulls=MappingProxyType({"repository": 8.0, "label": 8.0, "family": 8.0, "global": 4.0}),
+    sharpness=1.0,
+    lookahead=1,
+    attempt_cost=0.0,
+    floor=0.1,
+    caution=8.0,
+)
+PRESENT = Parameters(
+    version="levelled-planning-2",
+    pulls=MappingProxyType({"repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0}),
+    sharpness=8.0,
+    lookahead=4,
+    attempt_cost=0.05,
+    floor=0.05,
+    caution=4.0,
+)
+"""Chosen in the simulated world "tuning" of the learner's benchmark, which reports on others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +94,22 @@ class Belief:
         """Beta's two parameters, kept above 0: a certain belief has no distribution."""
         return max(self.mean * self.strength, 1e-3), max((1.0 - self.mean) * self.strength, 1e-3)
 
-    def with_evidence(self, *, weight: float, value: float) -> Belief:
-        """The belief after `weight` more observations whose mean is `value`."""
-        strength = self.strength + weight
-        return Belief(mean=(self.mean * self.strength + weight * value) / strength, strength=strength)
+    def sharpened(self, factor: float) -> Belief:
+        """The same mean, `factor` times as strong."""
+        return Belief(mean=self.mean, strength=self.strength * factor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What is believed of one strategy in one state; `n` is the evidence for its proof at the most specific level."""
+    """What is believed of one strategy in one state.
+
+    `usual` is the mean of proof by the table alone, without remembered cases; `n` the evidence for its proof at the label,
+    over repositories.
+    """
 
     proof: Belief
     acceptance: Belief
+    usual: float
     n: float
 
     @property
@@ -83,26 +120,43 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A remembered case: what was tried, whether it was proven, and how near it is, within [0, 1]."""
+    """A remembered case: what was tried, whether it was proven, how near it is, within [0, 1], and what was expected of it.
+
+    `expected` is what was usual when it was tried (`Estimate.usual`), None where nobody wrote that down.
+    """
 
     strategy: str
     success: bool
     similarity: float
+    expected: float | None = None
 
 
 def believe(
-    state: State, strategy: str, factor: Factor, cells: Cells, *, prior: float, pull: Mapping[str, float] = PULL
+    state: State,
+    strategy: str,
+    factor: Factor,
+    cells: Cells,
+    *,
+    prior: float,
+    pull: Mapping[str, float] = PRESENT.pulls,
 ) -> Belief:
     """Empirical-Bayes back-off over the state's levels: each level's mean is pulled to the mean of the next one.
 
     mean = (sum + m * mean of the next level) / (n + m), with m from `pull` and `prior` below the last level
     (Efron and Morris 1975). What is uncertain is the most specific level, so its count and m make the strength.
     """
+    return _believe(state.levels(), strategy, factor, cells, prior, pull)
+
+
+def _believe(
+    levels: Sequence[Level], strategy: str, factor: Factor, cells: Cells, prior: float, pull: Mapping[str, float]
+) -> Belief:
     mean, strength = prior, 0.0
-    for level in reversed(state.levels()):
-        cell = cells.get((level, strategy, factor), Cell(weight=0.0, mean=0.0))
-        strength = max(cell.weight, 0.0) + pull[level.scope]
-        mean = clipped((max(cell.weight, 0.0) * cell.mean + pull[level.scope] * mean) / strength)
+    for level in reversed(levels):
+        cell = cells.get((level, strategy, factor), _EMPTY)
+        evidence = max(cell.weight, 0.0)
+        strength = evidence + pull[level.scope]
+        mean = clipped((evidence * cell.mean + pull[level.scope] * mean) / strength)
     return Belief(mean=mean, strength=strength)
 
 
@@ -112,26 +166,39 @@ def values(
     cells: Cells,
     prior: Mapping[str, float],
     evidence: Sequence[Neighbour] = (),
+    *,
+    parameters: Parameters = PRESENT,
 ) -> dict[str, Estimate]:
-    """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known.
+    """An estimate for each strategy. `prior` holds the mean of proof expected before any evidence, where one is known."""
+    found, levels, pulls = {}, state.levels(), parameters.pulls
+    for name in strategies:
+        proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR), pulls)
+        liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
+        everywhere = cells.get((levels[1], name, Factor.PROOF))
+        found[name] = Estimate(
+            proof=recalled(proof, [near for near in evidence if near.strategy == name], parameters.caution),
+            acceptance=liked,
+            usual=proof.mean,
+            n=everywhere.weight if everywhere else 0.0,
+        )
+    return found
 
-    `evidence` from the nearest remembered cases counts as fractions of an observation of proof.
+
+def recalled(belief: Belief, near: Sequence[Neighbour], caution: float) -> Belief:
+    """A belief moved by how much better or worse than expected the most similar cases went.
+
+    What a case says beyond its error type and repository is in that difference; its bare success would count these twice.
+    The mean difference is shrunk by `caution` observations, which also bound how certain one case can be.
     """
-    return {name: _estimate(state, name, cells, prior.get(name, PROOF_PRIOR), evidence) for name in strategies}
-
-
-def _estimate(state: State, strategy: str, cells: Cells, prior: float, evidence: Sequence[Neighbour]) -> Estimate:
-    proof = believe(state, strategy, Factor.PROOF, cells, prior=prior)
-    for neighbour in evidence:
-        if neighbour.strategy == strategy:
-            weight = NEIGHBOUR_WEIGHT * clipped(neighbour.similarity)
-            proof = proof.with_evidence(weight=weight, value=float(neighbour.success))
-    here = cells.get((state.levels()[0], strategy, Factor.PROOF))
-    return Estimate(
-        proof=proof,
-        acceptance=believe(state, strategy, Factor.ACCEPTANCE, cells, prior=ACCEPTANCE_PRIOR),
-        n=here.weight if here else 0.0,
+    weight = sum(clipped(each.similarity) for each in near)
+    if not weight:
+        return belief
+    surprise = sum(
+        clipped(each.similarity) * (float(each.success) - (belief.mean if each.expected is None else each.expected))
+        for each in near
     )
+    strength = 1.0 / (1.0 / belief.strength + 1.0 / (caution + weight))
+    return Belief(mean=min(max(belief.mean + surprise / (caution + weight), _LEAST), 1.0 - _LEAST), strength=strength)
 
 
 def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -> NDArray[np.float64]:
@@ -141,22 +208,50 @@ def draw(beliefs: Sequence[Belief], rng: random.Random, *, draws: int = DRAWS) -
     return generator.beta(first, second, size=(draws, len(beliefs)))
 
 
-def probabilities(estimates: Mapping[str, Estimate], rng: random.Random, *, floor: float = FLOOR) -> dict[str, float]:
-    """Thompson sampling (1933) with known probabilities: the share of draws that each strategy wins, over a floor.
+def first_of_best_order(
+    proof: NDArray[np.float64], acceptance: NDArray[np.float64], attempts: int, cost: float
+) -> NDArray[np.intp]:
+    """What the best order of at most `attempts` strategies begins with; arrays (rows, strategies), one answer a row. Exact.
 
-    They sum to 1 and every one is above 0. What is sampled is the product of both factors.
+    It maximises Q(s, a) = p a - cost + (1 - p) max Q(s', .), where s' has one strategy and one attempt fewer (Bellman
+    1957): the first proof ends an episode, accepted or not, so what is likely to be proven and unlikely to be accepted
+    had better wait. Of two neighbours in an order the one with the greater acceptance - cost / proof goes first, as
+    exchanging them shows; which ones to take is a knapsack over that order. Where nothing is worth its cost, it is the one
+    with the greatest product.
     """
-    proof = draw([estimate.proof for estimate in estimates.values()], rng)
-    acceptance = draw([estimate.acceptance for estimate in estimates.values()], rng)
-    wins = np.bincount(np.argmax(proof * acceptance, axis=1), minlength=len(estimates)) / DRAWS
+    rows = np.arange(len(proof))
+    worth = np.zeros((len(proof), attempts + 1))
+    first = np.repeat(np.argmax(proof * acceptance, axis=1)[:, np.newaxis], attempts + 1, axis=1)
+    for strategy in np.argsort(acceptance - cost / np.maximum(proof, 1e-9), axis=1).T:
+        chance = proof[rows, strategy]
+        now = chance * acceptance[rows, strategy] - cost
+        taken = now[:, np.newaxis] + (1.0 - chance)[:, np.newaxis] * worth[:, :-1]
+        better = taken > worth[:, 1:]
+        worth[:, 1:] = np.where(better, taken, worth[:, 1:])
+        first[:, 1:] = np.where(better, strategy[:, np.newaxis], first[:, 1:])
+    return first[:, attempts]
+
+
+def probabilities(
+    estimates: Mapping[str, Estimate], rng: random.Random, *, attempts: int, parameters: Parameters = PRESENT
+) -> dict[str, float]:
+    """Thompson sampling (1933) with known probabilities: the share of draws whose best order a strategy begins, over a floor.
+
+    They sum to 1 and every one is above 0. `attempts` is how many more the episode may make.
+    """
+    proof = draw([each.proof.sharpened(parameters.sharpness) for each in estimates.values()], rng)
+    acceptance = draw([each.acceptance.sharpened(parameters.sharpness) for each in estimates.values()], rng)
+    ahead = min(attempts, parameters.lookahead, len(estimates))
+    first = first_of_best_order(proof, acceptance, ahead, parameters.attempt_cost)
+    wins = np.bincount(first, minlength=len(estimates)) / DRAWS
     evidence = sum(estimate.n for estimate in estimates.values())
-    return dict(zip(estimates, with_floor(wins.tolist(), evidence, floor=floor), strict=True))
+    return dict(zip(estimates, with_floor(wins.tolist(), evidence, floor=parameters.floor), strict=True))
 
 
-def with_floor(shares: Sequence[float], evidence: float, *, floor: float = FLOOR) -> list[float]:
+def with_floor(shares: Sequence[float], evidence: float, *, floor: float) -> list[float]:
     """`shares` mixed with an even spread of `floor`, which shrinks with the evidence to a fifth and never to 0."""
-    halving = _FLOOR_HALVES_AT / (_FLOOR_HALVES_AT + max(evidence, 0.0))
-    spread = floor * (_FLOOR_KEPT + (1.0 - _FLOOR_KEPT) * halving)
+    halving = FLOOR_HALVES_AT / (FLOOR_HALVES_AT + max(evidence, 0.0))
+    spread = floor * (FLOOR_KEPT + (1.0 - FLOOR_KEPT) * halving)
     return [(1.0 - spread) * share + spread / len(shares) for share in shares]
 
 
@@ -179,35 +274,24 @@ def choose(
     *,
     arm: Arm,
     evidence: Sequence[Neighbour] = (),
-    floor: float = FLOOR,
-) -> tuple[str, dict[str, float]]:
-    """A strategy that this episode has not tried, and the probabilities it was drawn with, in the order of `available`.
+    attempts: int | None = None,
+    parameters: Parameters = PRESENT,
+) -> tuple[dict[str, float], dict[str, Estimate]]:
+    """The probabilities of what this episode has not tried, in the order of `available`, and the estimates behind them.
 
-    The control arm chooses uniformly and reads nothing. Raises ValueError when every strategy was tried.
+    `attempts` is how many more the episode may make; None: as many as there are strategies. The control arm chooses
+    uniformly, reads nothing and has no estimates. Raises ValueError when every strategy was tried.
     """
     names = remaining(state, available)
     if not names:
         raise ValueError("no strategy is left to choose: end the episode")
     if arm is Arm.CONTROL:
-        chances = uniform(names)
-    else:
-        chances = probabilities(values(state, names, cells, prior, evidence), rng, floor=floor)
-    return pick(chances, rng), chances
+        return uniform(names), {}
+    estimates = values(state, names, cells, prior, evidence, parameters=parameters)
+    most = len(names) if attempts is None else attempts
+    return probabilities(estimates, rng, attempts=most, parameters=parameters), estimates
 
 
 def remaining(state: State, available: Sequence[str]) -> tuple[str, ...]:
     """What this episode has not tried yet, in the order given, each once."""
     return tuple(name for name in dict.fromkeys(available) if name not in state.tried)
-
-
-def q_target(
-    components: Mapping[str, float], *, terminal: bool, next_values: Iterable[float], gamma: float = GAMMA
-) -> float:
-    """r + gamma * max over the next state's values (Watkins 1989), clipped to [0, 1]; r alone at the end of an episode.
-
-    The target teaches the PROOF factor, so `next_values` are means of proof: acceptance is multiplied in once, at choice.
-    """
-    reward = shaped(components)
-    if terminal:
-        return reward
-    return clipped(reward + gamma * max(next_values, default=0.0))

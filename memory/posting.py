@@ -40,6 +40,9 @@ HOLD_BELOW = 0.02
 PULL = MappingProxyType({"repository": 2.0, "label": 24.0, "family": 48.0, "global": 96.0})
 """Pseudo-counts by level. What one team rejects must not mute other rules, nor other teams: broad levels hardly move."""
 
+FLOOR = 0.1
+"""Share of the probability that is spread evenly over the actions without evidence: the audited sample."""
+
 SHARPNESS = 5.0
 """Draws come from a posterior of this many times the strength: a wrong comment costs more than learning a little slower."""
 
@@ -95,7 +98,9 @@ def action_chances(
     shares = {Action.INLINE_SUGGESTION: inline, Action.INLINE: inline, Action.HOLD: hold}
     open_shares = [0.0 if action is Action.SUMMARY else shares[action] for action in actions]
     open_shares[actions.index(Action.SUMMARY)] = 1.0 - sum(open_shares)
-    return dict(zip((str(a) for a in actions), policy.with_floor(open_shares, belief.strength), strict=True))
+    return dict(
+        zip((str(a) for a in actions), policy.with_floor(open_shares, belief.strength, floor=FLOOR), strict=True)
+    )
 
 
 def decide_posting(

@@ -23,7 +23,7 @@ from memory.model import (
 )
 
 WEIGHTS_VERSION = "2"
-"""Names the two tables below; it changes whenever a figure in them does."""
+"""Names the two tables below and what outcomes aim at; it changes whenever one of them does."""
 
 COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {

@@ -125,8 +125,8 @@ class Decision:
 class Outcome:
     """What the tests said of a decision.
 
-    `components` are the named parts of the reward, each within [-1, 1]; `target` is the Q-learning target within [0, 1]
-    that they led to at the time (Watkins 1989), kept so that the table is a sum over the ledger.
+    `components` are the named parts of the reward, each within [-1, 1]; `target` is the shaped reward within [0, 1] that
+    they led to at the time, kept so that the table is a sum over the ledger.
     """
 
     decision_id: str

@@ -209,14 +209,7 @@ class _Episode:
         tools.progress(attempt.reflection)
         # What a discarded edit turned the failure into is told in the reflection; the failure to repair is still the same.
         following = replace(state, tried=(*state.tried, decision.chosen))
-        proven = attempt.outcome is AttemptOutcome.PROVEN
-        tools.learner.conclude(
-            decision,
-            _components(self._failure, result, attempt),
-            next_state=None if proven or not self._left(following) else following,
-            next_available=self._left(following),
-            prior=self._priors(),
-        )
+        tools.learner.conclude(decision, _components(self._failure, result, attempt))
         tools.store.tasks.add_attempt(self._task.id, attempt)
         tools.experiences.remember(self._experience(decision, result, attempt))
         return following

@@ -67,7 +67,7 @@ def test_unknown_reference_explains_nothing(store: Store, learner: Learner) -> N
 def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
     """The explanation holds the odds, the rows of all levels, what the tests said, and who said what with which weight."""
     decision = repair(learner)
-    learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, next_state=None, prior={})
+    learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0})
     learner.hear(decision.id, SignalKind.FIX_MERGED, ADA, Permission.MAINTAIN, "pull:1")
     learner.hear(decision.id, SignalKind.REACTION_DOWN, Actor(id=2, login="eve"), Permission.NONE, "reaction:1")
     why = explained(store, learner, decision.id)

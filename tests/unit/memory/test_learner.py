@@ -57,7 +57,7 @@ def test_control_share_is_kept(learner: Learner) -> None:
 def test_control_decides_uniformly_though_the_table_knows_better(learner: Learner) -> None:
     """A control decision carries equal probabilities after any amount of learning."""
     for _ in range(5):
-        learner.conclude(decide(learner), {"suite_green": 1.0}, next_state=None, prior={})
+        learner.conclude(decide(learner), {"suite_green": 1.0})
     assert decide(learner, arm=Arm.CONTROL).probabilities == pytest.approx((1 / 3,) * 3)
 
 
@@ -66,7 +66,7 @@ def practise(learner: Learner, state: State) -> None:
     won = {"tests_fixed": 1.0, "suite_green": 1.0, "few_candidates": 1.0}
     for _ in range(30):
         decision = decide(learner, state)
-        learner.conclude(decision, won if decision.chosen == "guard" else {}, next_state=None, prior={})
+        learner.conclude(decision, won if decision.chosen == "guard" else {})
 
 
 def odds(decision: Decision) -> dict[str, float]:
@@ -104,22 +104,18 @@ def test_a_decision_keeps_what_was_expected_of_it(learner: Learner, store: Store
     assert decide(learner, arm=Arm.CONTROL).features == {}
 
 
-def test_outcome_records_the_q_target(learner: Learner) -> None:
-    """A failed step is worth what the best remaining strategy is expected to give, discounted; an end looks no further."""
-    after = State(kind=STATE.kind, repository="o/r", label="TypeError", family="type", tried=("swap",))
-    prior = {"guard": 0.9, "rename": 0.1}
-    step = learner.conclude(decide(learner), {}, next_state=after, next_available=NAMES, prior=prior)
-    end = learner.conclude(decide(learner), {}, next_state=None, prior=prior)
-    assert step.target == pytest.approx(0.3 * 0.9)
-    assert end.target == 0.0
+def test_outcome_records_the_shaped_reward(learner: Learner) -> None:
+    """What an outcome teaches is its own reward: what may follow is looked up when it is chosen."""
+    assert learner.conclude(decide(learner), {"tests_fixed": 0.5}).target == pytest.approx(0.15)
+    assert learner.conclude(decide(learner), {}).target == 0.0
 
 
 def test_a_decision_is_concluded_once(learner: Learner, store: Store) -> None:
     """A job that runs again after a crash learns nothing twice, and gets the outcome that counts."""
     decision = decide(learner)
-    first = learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+    first = learner.conclude(decision, {"suite_green": 1.0})
     digest = store.ledger.cells_digest()
-    again = learner.conclude(decision, {"suite_green": -1.0}, next_state=None, prior={})
+    again = learner.conclude(decision, {"suite_green": -1.0})
     assert again == first
     assert store.ledger.cells_digest() == digest
 
@@ -191,7 +187,7 @@ def test_rebuild_gives_the_same_table_bit_for_bit(learner: Learner, store: Store
     """Everything learned is derived from the ledger."""
     for i in range(8):
         decision = decide(learner)
-        learner.conclude(decision, {"tests_fixed": i / 8}, next_state=None, prior={})
+        learner.conclude(decision, {"tests_fixed": i / 8})
         accept(learner, decision, f"reaction:{i}", list(SignalKind)[i])
     learner.take_back(decision.id, list(SignalKind)[7], "reaction:7")
     digest = store.ledger.cells_digest()
@@ -202,7 +198,7 @@ def test_rebuild_gives_the_same_table_bit_for_bit(learner: Learner, store: Store
 def test_proof_and_acceptance_are_kept_apart(learner: Learner, store: Store) -> None:
     """Outcomes fill the proof cells, signals the acceptance cells, at all four levels."""
     decision = decide(learner)
-    learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+    learner.conclude(decision, {"suite_green": 1.0})
     accept(learner, decision, "pull:1", SignalKind.FIX_CLOSED)
     cells = store.ledger.totals(STATE.levels())
     assert len(cells) == 8

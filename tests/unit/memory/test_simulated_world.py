@@ -79,7 +79,8 @@ def run_episode(world: World, table: Table, rng: random.Random, state: State, ar
     """One repair of up to three attempts; 1 when a fix was proven and accepted, less for every attempt before it."""
     for step in range(ATTEMPTS):
         cells = table.cells()
-        chosen, chances = policy.choose(state, STRATEGIES, cells, {}, rng, arm=arm)
+        chances, _ = policy.choose(state, STRATEGIES, cells, {}, rng, arm=arm, attempts=ATTEMPTS - step)
+        chosen = policy.pick(chances, rng)
         decision = Decision(
             id="d", task_id="t", state=state, available=tuple(chances), probabilities=tuple(chances.values()),
             chosen=chosen, arm=arm, policy_version="v", created_at=NOW,
@@ -92,13 +93,13 @@ def run_episode(world: World, table: Table, rng: random.Random, state: State, ar
         components = rewards.repair_components(
             failing_before=1, fixed=int(proven), broken=0, moved=False, proven=proven, patch_lines=2, candidates=20
         )
-        left = policy.remaining(after, STRATEGIES)
-        target = policy.q_target(
-            components,
-            terminal=proven,
-            next_values=[e.proof.mean for e in policy.values(after, left, cells, {}).values()],
+        outcome = Outcome(
+            decision_id="d",
+            components=components,
+            target=rewards.shaped(components),
+            weights_version="1",
+            created_at=NOW,
         )
-        outcome = Outcome(decision_id="d", components=components, target=target, weights_version="1", created_at=NOW)
         table.add(rewards.contributions_of_outcome(decision, outcome))
         if proven:
             accepted = rng.random() < world.acceptance(state, chosen)
