@@ -1,7 +1,8 @@
 """What learning is worth in repairs: candidates to the first plausible patch, with a memory warmed on other cases.
 
 The cases are split at random: the engine repairs one half, one after another with one memory; then each case of the
-other half, with a copy of that memory, with an empty one, and in fixed order: best first, without a policy.
+other half, with a copy of that memory, with an empty one, in the control arm, whose strategies are drawn uniformly, and in
+fixed order: best first, without a policy.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from workers.repair.search import STRATEGIES
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project
 
-WARM, COLD, FIXED = "warm", "cold", "fixed order"
+WARM, COLD, CONTROL, FIXED = "warm", "cold", "control arm", "fixed order"
+WAYS = (WARM, COLD, CONTROL, FIXED)
 
 LONGEST = 3600.0
 """Seconds that a repair may take. Candidates end it: how many are tried in a time depends on what is remembered."""
@@ -67,6 +69,11 @@ class Trials:
         """What a case takes with the memory under `home`, which learns of it."""
         return self._tried(case, home, seed, self._repair)
 
+    def at_random(self, case: Case, seed: int) -> Tried:
+        """What it takes in the control arm, which uses nothing learned."""
+        with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
+            return self._tried(case, Path(home), seed, self._repair, control_share=1.0)
+
     def alone(self, case: Case, memory: Path | None, seed: int) -> Tried:
         """The same with a copy of a memory, or with none."""
         with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as scratch:
@@ -81,8 +88,16 @@ class Trials:
         with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
             return self._tried(case, Path(home), seed, self._search)
 
-    def _tried(self, case: Case, home: Path, seed: int, way: Callable[[Task, Project, Context], int | None]) -> Tried:
-        context = remembering(home, LONGEST, seed, self.embedder).for_task(case.id)
+    def _tried(
+        self,
+        case: Case,
+        home: Path,
+        seed: int,
+        way: Callable[[Task, Project, Context], int | None],
+        *,
+        control_share: float = 0.0,
+    ) -> Tried:
+        context = remembering(home, LONGEST, seed, self.embedder, control_share=control_share).for_task(case.id)
         try:
             with opened(case, context) as (task, project):
                 first = way(task, project, context)
@@ -118,15 +133,16 @@ def split(cases: Sequence[Case], number: int, seed: int) -> tuple[list[Case], li
 
 
 def compared(cases: Sequence[Case], number: int, seed: int, trials: Trials) -> dict[str, list[Tried]]:
-    """One split: what each case of its second half takes, three ways."""
+    """One split: what each case of its second half takes, each way."""
     learned, tried = split(cases, number, seed)
-    found: dict[str, list[Tried]] = {WARM: [], COLD: [], FIXED: []}
+    found: dict[str, list[Tried]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory(prefix="apprentice-warm-") as home:
         for case in learned:
             trials.learned(case, Path(home), seed + number)
         for case in tried:
             found[WARM].append(trials.alone(case, Path(home), seed + number))
             found[COLD].append(trials.alone(case, None, seed + number))
+            found[CONTROL].append(trials.at_random(case, seed + number))
             found[FIXED].append(trials.in_order(case, seed + number))
     told = ", ".join(f"{way} {_median(found[way])}" for way in found)
     print(f"split {number}: median candidates to the first plausible patch: {told}", file=sys.stderr)
@@ -177,7 +193,7 @@ def compare(ours: Sequence[Tried], theirs: Sequence[Tried], named: str) -> list[
 
 def run(cases: Sequence[Case], splits: int, seed: int, trials: Trials) -> None:
     """Measure and print."""
-    found: dict[str, list[Tried]] = {WARM: [], COLD: [], FIXED: []}
+    found: dict[str, list[Tried]] = {way: [] for way in WAYS}
     learned, tried = split(cases, 0, seed)
     with progress_bar(Console(stderr=True)) as bar:
         shown = bar.add_task("", total=splits * (len(learned) + len(found) * len(tried)))
@@ -192,6 +208,7 @@ def run(cases: Sequence[Case], splits: int, seed: int, trials: Trials) -> None:
             *((f"median candidates, {way}", _median(found[way])) for way in found),
             *compare(found[WARM], found[COLD], "warm over cold"),
             *compare(found[WARM], found[FIXED], "warm over fixed order"),
+            *compare(found[WARM], found[CONTROL], "warm over control arm"),
             *compare(found[COLD], found[FIXED], "cold over fixed order"),
         ],
         [
