@@ -1,0 +1,1 @@
+"""The learner in a simulated world."""

@@ -1,0 +1,120 @@
+"""The learner against the agents of the textbooks, in simulated worlds of repairs: `python -m benchmarks.learner`."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
+from benchmarks.learner.play import Life, live
+from benchmarks.learner.structures import STRUCTURES
+from benchmarks.learner.vowpal import Tuning, Vowpal
+from benchmarks.learner.world import World
+from benchmarks.repair.harness import progress_bar
+from benchmarks.report import Numbers, bootstrap, show
+from memory.classical import AGENTS
+from memory.policy import FORMER
+
+TEXTBOOK = "q-learning"
+"""What all others are given as a share of."""
+
+NEIGHBOURS = 200
+"""So many remembered cases are evidence for a choice."""
+
+TUNED = {
+    "squarecb": Tuning(explore="--squarecb --gamma_scale 100"),
+    "regcb": Tuning(explore="--regcbopt --mellowness 0.01"),
+    "softmax": Tuning(explore="--softmax --lambda 20"),
+    "bag": Tuning(explore="--bag 10"),
+    "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 100", embeddings=True),
+}
+"""Vowpal Wabbit's algorithms, tuned by `benchmarks.learner.tune` in the world "tuning"."""
+
+PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
+    {
+        "oracle": Oracle,
+        "chance": Chance,
+        **{name: partial(Classical, name=name) for name in AGENTS},
+        **{f"vowpal {name}": partial(Vowpal, tuning=tuning) for name, tuning in TUNED.items()},
+        "apprentice": Ours,
+        "apprentice, with memory": partial(Ours, neighbours=NEIGHBOURS),
+        "apprentice, former": partial(Ours, parameters=FORMER),
+    }
+)
+
+
+def played(structure: str, player: str, seed: int) -> Life:
+    """One player's life in one world."""
+    world = World(STRUCTURES[structure], seed)
+    return live(PLAYERS[player](world, seed), world, seed)
+
+
+def play(
+    structures: Sequence[str], players: Sequence[str], seeds: Sequence[int], jobs: int
+) -> dict[tuple[str, str], list[Life]]:
+    """Every life, by structure and player, in the order of the seeds."""
+    lives: defaultdict[tuple[str, str], dict[int, Life]] = defaultdict(dict)
+    with progress_bar(Console(stderr=True)) as bar, ProcessPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(played, s, p, seed): (s, p, seed) for s in structures for p in players for seed in seeds}
+        shown = bar.add_task("", total=len(waiting))
+        for future in as_completed(waiting):
+            structure, player, seed = waiting[future]
+            lives[structure, player][seed] = future.result()
+            bar.advance(shown)
+    return {key: [by_seed[seed] for seed in seeds] for key, by_seed in lives.items()}
+
+
+def ratio(ours: Sequence[Life], theirs: Sequence[Life]) -> str:
+    """Our regret as a share of theirs, of sums over the seeds."""
+    pairs = [(one.regret, other.regret) for one, other in zip(ours, theirs, strict=True)]
+    return bootstrap(pairs, _of_sums).shown()
+
+
+def _of_sums(samples: Numbers) -> Numbers:
+    return np.asarray(samples[..., 0].sum(axis=1) / samples[..., 1].sum(axis=1), dtype=np.float64)
+
+
+def told(lives: Sequence[Life]) -> str:
+    """One player's line."""
+    mean = {name: statistics.mean(getattr(life, name) for life in lives) for name in Life.__slots__}
+    return (
+        f"{mean['regret']:6.0f}   solved {mean['solved']:.3f}, of rare types {mean['rare_solved']:.3f}, "
+        f"in {mean['attempts']:.2f} attempts"
+    )
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.learner", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=1000, help="those below were used to choose constants")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--structures", nargs="+", choices=[*STRUCTURES], default=[*STRUCTURES][1:])
+    parser.add_argument("--players", nargs="+", choices=[*PLAYERS], default=[*PLAYERS])
+    given = parser.parse_args()
+    players = list(dict.fromkeys([TEXTBOOK, *given.players]))
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    lives = play(given.structures, players, seeds, given.jobs)
+    for structure in given.structures:
+        rows = [(player, told(lives[structure, player])) for player in players]
+        rows += [
+            (f"regret of {player} over {TEXTBOOK}", ratio(lives[structure, player], lives[structure, TEXTBOOK]))
+            for player in players
+            if player.startswith("apprentice")
+        ]
+        show(
+            f"learner in the world {structure!r}: regret over {STRUCTURES[structure].episodes} episodes, {len(seeds)} seeds",
+            rows,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""One player in one world: what it lost against the best that could be done, and how it went about it."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.learner.agents import Player
+from benchmarks.learner.world import Case, World, best_value
+
+RARE = 0.02
+"""An error type that comes up less often is rare."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """`regret` is the sum over episodes of the best plan's expected value less that of what was done; in fixes accepted.
+
+    `attempts` is the mean over the solved episodes, `solved` the share of episodes, `rare_solved` that among rare error
+    types.
+    """
+
+    regret: float
+    solved: float
+    rare_solved: float
+    attempts: float
+
+
+def live(player: Player, world: World, seed: int) -> Life:
+    """Every episode of a world. The same seed gives every player the same cases and the same luck."""
+    s = world.structure
+    luck = np.random.default_rng([seed, 3])
+    late: list[tuple[float, int, Case, int, bool]] = []
+    regret, clock, solved, rare, rare_solved = 0.0, 0, [], 0, 0
+    for episode in range(s.episodes):
+        if episode == s.episodes // 2:
+            world.drift()
+        case = world.case()
+        proof, acceptance = world.proof(case), world.acceptance(case)
+        regret += best_value(proof, acceptance, s.attempts, s.attempt_cost)
+        passes, likes, (speaks, errs, delay) = luck.random(s.strategies), luck.random(s.strategies), luck.random(3)
+        is_rare = world.share[case.error_type] < RARE
+        rare += is_rare
+        tried: list[int] = []
+        while len(tried) < s.attempts:
+            while late and late[0][0] <= clock:
+                _, _, about, judged, accepted = heapq.heappop(late)
+                player.judged(about, judged, accepted=accepted)
+            chosen = player.choose(case, tried)
+            clock += 1
+            again = chosen in tried  # it fails again: the same code, the same tests
+            regret -= (0.0 if again else proof[chosen] * acceptance[chosen]) - s.attempt_cost
+            proven = bool(passes[chosen] < proof[chosen])
+            player.proved(case, chosen, tried, proven=proven)
+            tried.append(chosen)
+            if proven:
+                solved.append(len(tried))
+                rare_solved += is_rare
+                if speaks < s.labelled:
+                    right = bool(likes[chosen] < acceptance[chosen])
+                    due = clock + delay * s.longest_delay
+                    heapq.heappush(late, (due, clock, case, chosen, right != (errs < s.wrong_labels)))
+                break
+    return Life(
+        regret=regret,
+        solved=len(solved) / s.episodes,
+        rare_solved=rare_solved / max(rare, 1),
+        attempts=float(np.mean(solved)) if solved else float("nan"),
+    )
