@@ -37,16 +37,16 @@ from memory.model import (
     TaskKind,
 )
 from memory.rewards import contributions_of_outcome, contributions_of_signal
-from memory.versions import PRESENT, Levelled
+from memory.versions import FORMER, PRESENT, Levelled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-STRATEGIES = tuple(f"s{n}" for n in range(8))
+STRATEGIES = tuple(f"s{n}" for n in range(6))
 LABELS = {f"E{n}": f"F{n % 4}" for n in range(12)}
 REPOSITORIES = ("r0", "r1", "r2")
 ATTEMPTS = 3
 JUDGED = 0.4
 CONTROL_SHARE = 0.1
-FLOORS = (0.02, 0.1, 0.3)
+FLOORS = (0.02, 0.1)
 MAINTAINER = Actor(id=1, login="m")
 Numbers = NDArray[np.float64]
 
@@ -200,9 +200,7 @@ def _chance(world: World, target: Target, state: State) -> float:
     if len(state.tried) == ATTEMPTS:
         return 0.0
     names = policy.remaining(state, STRATEGIES)
-    situation = Situation(
-        state=state, available=names, cells={}, version="", recorded=None, rng=random.Random(0)
-    )
+    situation = Situation(state=state, available=names, cells={}, version="", recorded=None, rng=random.Random(0))
     total = 0.0
     for name, odds in zip(names, target.chances(situation), strict=True):
         proof = world.proof(state, name)
@@ -273,7 +271,7 @@ def estimates(runs: int, tasks: int, floor: float) -> dict[str, Judged]:
         made = simulate(seed, tasks, floor)
         policies: dict[str, Target] = {"fixed": Fixed()}
         for name, make in targets(PRESENT.version).items():
-            if name in ("present", "control", "greedy", "prior-only", "levelled-thompson-0"):
+            if name in ("present", "control", "greedy", FORMER.version):
                 policies[name] = make()
         walked = replay(made.log, policies)
         for name, target in policies.items():
@@ -287,7 +285,9 @@ def estimates(runs: int, tasks: int, floor: float) -> dict[str, Judged]:
 
 
 def _rows(found: Mapping[str, Judged]) -> list[tuple[str, str]]:
-    rows = [("policy", f"{'truth':>6} {'ESS':>5} {'cut':>5} {'refused':>8}  " + "".join(f"{n:<24}" for n in ESTIMATORS))]
+    rows = [
+        ("policy", f"{'truth':>6} {'ESS':>5} {'cut':>5} {'refused':>8}  " + "".join(f"{n:<24}" for n in ESTIMATORS))
+    ]
     for name, judged in found.items():
         heads = (
             f"{np.mean(judged.truths):6.2f} {np.median(judged.shares):5.0%} {np.mean(judged.clipped):5.1%} "

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
-from bot.learned import commands
+from bot.judging import commands as judging
+from bot.learned import commands as learned
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 from workers.logs import configure
@@ -21,7 +22,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(commands)
+app.add_typer(learned)
+app.add_typer(judging)
 
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]
 

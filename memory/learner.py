@@ -11,6 +11,7 @@ from datetime import datetime
 from memory import policy, rewards, trust
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.store import Store
+from memory.versions import CONTROL, PRESENT, VERSIONS
 
 
 def opaque_id() -> str:
@@ -28,7 +29,7 @@ class Learner:
         clock: Callable[[], datetime],
         *,
         control_share: float,
-        policy_version: str = policy.POLICY_VERSION,
+        policy_version: str = PRESENT.version,
         new_id: Callable[[], str] = opaque_id,
     ) -> None:
         self._ledger = store.ledger
@@ -39,7 +40,12 @@ class Learner:
         self._new_id = new_id
 
     def arm(self, task_key: str) -> Arm:
-        """The arm of a task, by the hash of what names it: the same however often and wherever it is asked."""
+        """The arm of a task, by the hash of what names it: the same however often and wherever it is asked.
+
+        While the control version is in use, every task is of the control arm.
+        """
+        if self._policy_version == CONTROL:
+            return Arm.CONTROL
         digest = hashlib.sha256(b"arm\0" + task_key.encode()).digest()
         return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
 
@@ -72,8 +78,13 @@ class Learner:
 
         `available` of the decision holds what was left, with a probability above 0 each.
         """
-        cells = {} if arm is Arm.CONTROL else self.cells(state)
-        _, chances = policy.choose(state, available, cells, prior, self.rng, arm=arm, evidence=evidence)
+        names = policy.remaining(state, available)
+        if not names:
+            raise ValueError("no strategy is left to choose: end the episode")
+        if arm is Arm.CONTROL:
+            return self.settle(task_id, state, policy.uniform(names), arm=arm)
+        version = VERSIONS.get(self._policy_version, PRESENT)
+        chances = version.chances(state, names, self.cells(state), prior, evidence, self.rng)
         return self.settle(task_id, state, chances, arm=arm)
 
     def settle(

@@ -55,20 +55,29 @@ class Levelled:
         rng: random.Random,
     ) -> dict[str, float]:
         """The share of draws that each strategy wins, over a floor."""
-        estimates = {}
-        for name, known in policy.values(state, names, cells, prior, evidence).items():
-            near = [n for n in evidence if n.strategy == name]
-            proof = policy.believe(
-                state, name, Factor.PROOF, cells, prior=prior.get(name, policy.PROOF_PRIOR), pull=self.pulls
-            )
-            for neighbour in near:
-                weight = policy.NEIGHBOUR_WEIGHT * neighbour.similarity
-                proof = proof.with_evidence(weight=weight, value=float(neighbour.success))
-            acceptance = policy.believe(
-                state, name, Factor.ACCEPTANCE, cells, prior=policy.ACCEPTANCE_PRIOR, pull=self.pulls
-            )
-            estimates[name] = policy.Estimate(proof=proof, acceptance=acceptance, n=known.n)
+        estimates = {name: self._estimate(state, name, cells, prior, evidence) for name in names}
         return policy.probabilities(estimates, rng, floor=self.floor)
+
+    def _estimate(
+        self,
+        state: State,
+        name: str,
+        cells: policy.Cells,
+        prior: Mapping[str, float],
+        evidence: Sequence[policy.Neighbour],
+    ) -> policy.Estimate:
+        expected = prior.get(name, policy.PROOF_PRIOR)
+        proof = policy.believe(state, name, Factor.PROOF, cells, prior=expected, pull=self.pulls)
+        for near in evidence:
+            if near.strategy == name:
+                weight = policy.NEIGHBOUR_WEIGHT * near.similarity
+                proof = proof.with_evidence(weight=weight, value=float(near.success))
+        liked, here = policy.ACCEPTANCE_PRIOR, cells.get((state.levels()[0], name, Factor.PROOF))
+        return policy.Estimate(
+            proof=proof,
+            acceptance=policy.believe(state, name, Factor.ACCEPTANCE, cells, prior=liked, pull=self.pulls),
+            n=here.weight if here else 0.0,
+        )
 
 
 FORMER = Levelled(

@@ -12,6 +12,7 @@ from pathlib import Path
 from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
 from memory.learner import Learner
+from memory.rollback import current
 from memory.store import Store, open_store
 from workers.effects import Effects
 from workers.errors import ApprenticeError
@@ -59,8 +60,7 @@ class Context:
     def for_task(self, key: str) -> Context:
         """This context with choices of their own: under a seed, the same task meets the same chances in any order."""
         rng = generator(self.settings, key)
-        learner = Learner(self.store, rng, self.clock, control_share=self.settings.control_share)
-        return replace(self, rng=rng, learner=learner)
+        return replace(self, rng=rng, learner=_learner(self.settings, self.store, rng, self.clock))
 
     def tell(self, job: Job, error: ApprenticeError) -> None:
         """Tell whoever asked that the job failed."""
@@ -114,7 +114,7 @@ def build(
     return Context(
         settings=settings,
         store=store,
-        learner=Learner(store, rng, clock, control_share=settings.control_share),
+        learner=_learner(settings, store, rng, clock),
         experiences=Experiences(store, embedder or EMBEDDERS[settings.embedder]()),
         clock=clock,
         rng=rng,
@@ -124,6 +124,12 @@ def build(
         flows=flows or {},
         teller=teller,
     )
+
+
+def _learner(settings: WorkerSettings, store: Store, rng: random.Random, clock: Clock) -> Learner:
+    """A learner with the version of the policy that is in use now."""
+    version = current(store).version
+    return Learner(store, rng, clock, control_share=settings.control_share, policy_version=version)
 
 
 def generator(settings: WorkerSettings, key: str) -> random.Random:

@@ -34,6 +34,7 @@ class Step:
     judged: that is censored, not zero.
     """
 
+    id: str
     task: str
     chosen: int
     logged: float
@@ -57,7 +58,9 @@ class Table:
     """The table as it stands after what was added so far."""
 
     cells: dict[tuple[Level, str, Factor], Cell] = field(default_factory=dict)
-    _sums: defaultdict[tuple[Level, str, Factor], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    _sums: defaultdict[tuple[Level, str, Factor], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0, 0])
+    )
 
     def add(self, contributions: Iterable[Contribution]) -> None:
         """Add to the sums."""
@@ -134,6 +137,7 @@ class _Walk:
             self.chances[name].append(np.asarray(target.chances(_situation(decision, self._table)), dtype=np.float64))
         self.steps.append(
             Step(
+                id=decision.id,
                 task=decision.task_id,
                 chosen=decision.available.index(decision.chosen),
                 logged=decision.probability,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -28,15 +27,15 @@ class PolicyEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyEvent:
-    """From `created_at` on `version` is in use instead of `instead_of`.
+    """From `created_at` on `version` is in use instead of `instead_of`; `newest` was the newest that there was then.
 
-    `reason` is for people; `evidence` holds the figures that it stands on.
+    `reason` is for people, with the figures that it stands on.
     """
 
     id: str
     kind: PolicyEventKind
     version: str
     instead_of: str
+    newest: str
     reason: str
     created_at: datetime
-    evidence: Mapping[str, float] = field(default_factory=dict)

@@ -44,7 +44,9 @@ class Record:
         query = select(attempts.c.task_id, attempts.c.body).join(tasks).where(tasks.c.kind == TaskKind.REPAIR)
         made: dict[str, list[Attempt]] = {}
         with self.database.reading() as connection:
-            for task_id, body in connection.execute(query.order_by(tasks.c.created_at, tasks.c.id, attempts.c.position)):
+            for task_id, body in connection.execute(
+                query.order_by(tasks.c.created_at, tasks.c.id, attempts.c.position)
+            ):
                 made.setdefault(task_id, []).append(load(Attempt, body))
         return made
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory import posting
+from memory.intervals import wilson
 from memory.learner import Learner
 from memory.model import (
     Actor,
@@ -23,7 +24,7 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.stats import mean_difference, rate_difference, stats, wilson
+from memory.stats import mean_difference, rate_difference, stats
 from memory.store import Store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,0 +1,204 @@
+"""Which version of the policy is in use, and when to go back to another one.
+
+The rule is pure. It compares the version in use with two others since it came into use: with the control arm, by the
+share of repairs that are fixed and accepted, and with its former, on the very decisions that it made itself, by what the
+former would have been worth there. Both are concurrent, so that harder times do not look like a worse policy. Intervals
+are always valid, so the rule may be asked after every task: of all versions that are no worse, about `FALSE_ALARMS` are
+ever gone back from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.evaluation import OfVersion, Step, effective, replay
+from memory.evaluation.estimators import CLIP, LEAST_EFFECTIVE
+from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, TaskKind
+from memory.sequences import LEAST, Band, arm_difference, band
+from memory.store import Store
+from memory.uplift import accepted, results
+from memory.versions import CONTROL, VERSIONS, Version, former_of
+
+FALSE_ALARMS = 0.05
+"""The chance that a version which is no worse is ever gone back from, over all looks and both comparisons."""
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InUse:
+    """The version that decides now, and since when; None: since it was first used."""
+
+    version: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The version in use minus another one; no band where too little is known, and `unknown` says why."""
+
+    against: str
+    measure: str
+    band: Band | None
+    unknown: str = ""
+
+    @property
+    def worse(self) -> bool:
+        """Whether the version in use was shown to do worse."""
+        return self.band is not None and self.band.high < 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the ledger says of the version in use, and which one to use from now on."""
+
+    version: str
+    comparisons: tuple[Comparison, ...]
+    use: str
+
+    @property
+    def reason(self) -> str:
+        """One line for people."""
+        worse = [each for each in self.comparisons if each.worse]
+        return "; ".join(_worse(each) for each in worse) or "not shown to be worse than what it replaced"
+
+
+def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, Version] = VERSIONS) -> InUse:
+    """The last event decides, until there is a newer version than it knew of: that one is used when it comes."""
+    newest = list(versions)[-1]
+    last = events[-1] if events else None
+    if last is None or last.newest != newest:
+        return InUse(version=newest)
+    return InUse(version=last.version, since=last.created_at)
+
+
+def judge(
+    log: Sequence[Logged],
+    used: InUse,
+    versions: Mapping[str, Version] = VERSIONS,
+    *,
+    left: Collection[str] = (),
+    alpha: float = FALSE_ALARMS,
+) -> Judgement:
+    """Compare the version in use with the control arm and with its former, by the decisions of repairs.
+
+    A version that is worse gives way to the nearest one before it that is not in `left` (those gone back from before), or
+    to control. Control is not judged: it is the yardstick.
+    """
+    if used.version == CONTROL:
+        return Judgement(version=CONTROL, comparisons=(), use=CONTROL)
+    former = former_of(used.version, versions)
+    found = [_with_control(log, used, alpha / 2)]
+    if former != CONTROL:
+        found.append(_with_former(log, used, versions[used.version], versions[former], alpha / 2))
+    worse = any(each.worse for each in found)
+    use = _before(used.version, versions, {*left, used.version}) if worse else used.version
+    return Judgement(version=used.version, comparisons=tuple(found), use=use)
+
+
+def _before(version: str, versions: Mapping[str, Version], left: Collection[str]) -> str:
+    while version in left and version != CONTROL:
+        version = former_of(version, versions)
+    return version
+
+
+def _ours(entry: Logged, used: InUse) -> bool:
+    """Whether the version in use made this decision since it came into use."""
+    decision = entry.decision
+    return decision.policy_version == used.version and (used.since is None or decision.created_at >= used.since)
+
+
+def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> Comparison:
+    """The two arms of the tasks since then. Control tasks carry the version in use at their time."""
+    tasks = results([entry for entry in log if _ours(entry, used)])
+    learned = np.array([each.arm is Arm.LEARNED for each in tasks], dtype=np.bool_)
+    found = band(arm_difference(learned, accepted(tasks)), alpha=alpha)
+    counts = f"{learned.sum()} learned and {(~learned).sum()} control tasks, at least {LEAST} of each are needed"
+    unknown = counts if found is None else ""
+    return Comparison(against=CONTROL, measure="fixed and accepted", band=found, unknown=unknown)
+
+
+def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: Version, alpha: float) -> Comparison:
+    """What each was worth at the decisions of the one in use, doubly robust, task by task."""
+    walked = replay(log, {"ours": OfVersion(version), "theirs": OfVersion(former)})
+    made = {entry.decision.id for entry in log if _ours(entry, used) and entry.decision.arm is Arm.LEARNED}
+    gains: dict[str, list[float]] = {}
+    weights = []
+    for step, ours, theirs in zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True):
+        if step.id in made:
+            weight = min(theirs[step.chosen] / step.logged, CLIP)
+            weights.append(weight)
+            gains.setdefault(step.task, []).append(_gain(step, ours, theirs, weight))
+    size = effective(np.array(weights))
+    found = band(np.array([np.mean(each) for each in gains.values()]), alpha=alpha) if size >= LEAST_EFFECTIVE else None
+    unknown = (
+        f"the log is worth {size:.1f} decisions, at least {LEAST_EFFECTIVE:.0f} are needed" if found is None else ""
+    )
+    return Comparison(against=former.version, measure="proof target", band=found, unknown=unknown)
+
+
+def _gain(step: Step, ours: Numbers, theirs: Numbers, weight: float) -> float:
+    """Doubly robust, ours minus theirs: where both would choose alike nothing is left but the small difference in odds."""
+    surprise = step.target - step.value[step.chosen]
+    return float((ours - theirs) @ step.value + (1.0 - weight) * surprise)
+
+
+def _worse(comparison: Comparison) -> str:
+    assert comparison.band is not None, "without a band nothing is worse"
+    found = comparison.band
+    return (
+        f"{comparison.measure}: {found.mean:+.3f} against {comparison.against} "
+        f"(always-valid interval {found.low:+.3f} to {found.high:+.3f}, {found.n} tasks)"
+    )
+
+
+def current(store: Store, versions: Mapping[str, Version] = VERSIONS) -> InUse:
+    """The version in use, from what stands in the store."""
+    return in_use(store.policy_events.all(), versions)
+
+
+def check(store: Store, now: datetime, event_id: str, versions: Mapping[str, Version] = VERSIONS) -> PolicyEvent | None:
+    """Judge the version in use, and go back where it is worse; the event, or None where nothing changes."""
+    events = store.policy_events.all()
+    used = in_use(events, versions)
+    left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}
+    judged = judge(store.record.logged(TaskKind.REPAIR), used, versions, left=left)
+    if judged.use == used.version:
+        return None
+    event = PolicyEvent(
+        id=event_id,
+        kind=PolicyEventKind.ROLLED_BACK,
+        version=judged.use,
+        instead_of=used.version,
+        newest=list(versions)[-1],
+        reason=judged.reason,
+        created_at=now,
+    )
+    return event if store.policy_events.append(event) else None
+
+
+def reinstate(
+    store: Store, version: str, now: datetime, event_id: str, versions: Mapping[str, Version] = VERSIONS
+) -> PolicyEvent:
+    """The operator's word: use this version from now on. What it did before no longer counts for or against it.
+
+    Raises KeyError for a version that does not exist.
+    """
+    if version != CONTROL and version not in versions:
+        raise KeyError(version)
+    event = PolicyEvent(
+        id=event_id,
+        kind=PolicyEventKind.REINSTATED,
+        version=version,
+        instead_of=current(store, versions).version,
+        newest=list(versions)[-1],
+        reason="reinstated by the operator",
+        created_at=now,
+    )
+    store.policy_events.append(event)
+    return event
