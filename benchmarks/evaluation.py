@@ -2,7 +2,8 @@
 
 A world of error types in families and strategies is repaired in episodes by the levelled table with a given floor of
 exploration, and a share of control tasks. What each policy would have been worth at the logged choices is computed from
-the world, and compared with what the ledger's estimates say of it, their intervals and their refusals.
+the world, and compared with what the ledger's estimates say of it, their intervals and their refusals. The rule that goes
+back to a former version is asked after every so many tasks, where nothing is worse and where something is.
 """
 
 from __future__ import annotations
@@ -12,162 +13,39 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.report import show
-from memory import policy
-from memory.evaluation import Target, estimate, per_decision, per_episode, targets
-from memory.evaluation.estimators import Estimates, Figure
-from memory.evaluation.replay import Replay, Table, replay
-from memory.evaluation.targets import Situation
-from memory.model import (
-    Actor,
-    Arm,
-    Decision,
-    Logged,
-    Outcome,
-    Permission,
-    Signal,
-    SignalKind,
-    State,
-    TaskKind,
+from benchmarks.simulated import (
+    ATTEMPTS,
+    CONTROL_SHARE,
+    JUDGED,
+    START,
+    STRATEGIES,
+    Fixed,
+    Flat,
+    Simulated,
+    Tilted,
+    World,
+    simulate,
+    states,
 )
-from memory.rewards import contributions_of_outcome, contributions_of_signal
-from memory.versions import FORMER, PRESENT, Levelled
+from memory import policy
+from memory.evaluation import OfVersion, Target, estimate, per_decision, per_episode, targets
+from memory.evaluation.estimators import LEAST_EFFECTIVE, Estimates, Figure
+from memory.evaluation.replay import Replay, replay
+from memory.evaluation.targets import Situation
+from memory.intervals import wilson
+from memory.model import Arm, State
+from memory.rollback import FALSE_ALARMS, gains
+from memory.sequences import arm_difference, band
+from memory.uplift import TaskResult, accepted
+from memory.versions import FORMER, PRESENT
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-STRATEGIES = tuple(f"s{n}" for n in range(6))
-LABELS = {f"E{n}": f"F{n % 4}" for n in range(12)}
-REPOSITORIES = ("r0", "r1", "r2")
-ATTEMPTS = 3
-JUDGED = 0.4
-CONTROL_SHARE = 0.1
 FLOORS = (0.02, 0.1)
-MAINTAINER = Actor(id=1, login="m")
-Numbers = NDArray[np.float64]
-
-
-class World:
-    """True chances of proof and acceptance: mostly the family's, a little the error type's and the repository's."""
-
-    def __init__(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        shape = (len(STRATEGIES),)
-        self._family: defaultdict[str, Numbers] = defaultdict(lambda: rng.random(shape) ** 2)
-        self._label: defaultdict[str, Numbers] = defaultdict(lambda: rng.random(shape))
-        self._local: defaultdict[str, Numbers] = defaultdict(lambda: rng.random(shape))
-        self._liked = 0.2 + 0.7 * rng.random(shape)
-
-    def proof(self, state: State, name: str) -> float:
-        """How likely a strategy is to be proven."""
-        local = self._local[state.repository + state.label]
-        mixed = 0.6 * self._family[state.family] + 0.25 * self._label[state.label] + 0.15 * local
-        return float(mixed[STRATEGIES.index(name)])
-
-    def acceptance(self, name: str) -> float:
-        """How likely a proven one is to be accepted."""
-        return float(self._liked[STRATEGIES.index(name)])
-
-
-class Fixed:
-    """A policy that never learns: it prefers strategies in a fixed order, so that its episodes' worth can be computed."""
-
-    def chances(self, situation: Situation) -> Sequence[float]:
-        """Less for each place in the order."""
-        weights = [0.7 ** STRATEGIES.index(name) for name in situation.available]
-        return [weight / sum(weights) for weight in weights]
-
-    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
-        """Nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
-    """A log, and the world it came from."""
-
-    world: World
-    log: tuple[Logged, ...]
-
-
-class _Author:
-    """Writes one log: an episode after the other, with the table that they fill."""
-
-    def __init__(self, world: World, seed: int, version: Levelled) -> None:
-        self._world, self._version = world, version
-        self._rng = random.Random(seed)
-        self._table = Table()
-        self._clock = (START + timedelta(minutes=n) for n in count())
-        self.log: list[Logged] = []
-
-    def episode(self, number: int) -> None:
-        rng, label = self._rng, self._rng.choice(list(LABELS))
-        state = State(kind=TaskKind.REPAIR, repository=rng.choice(REPOSITORIES), label=label, family=LABELS[label])
-        arm = Arm.CONTROL if rng.random() < CONTROL_SHARE else Arm.LEARNED
-        for _ in range(ATTEMPTS):
-            entry = self._decided(number, state, arm)
-            self.log.append(entry)
-            if entry.outcome is not None and entry.outcome.target == 1.0:
-                return
-            state = replace(state, tried=(*state.tried, entry.decision.chosen))
-
-    def _decided(self, number: int, state: State, arm: Arm) -> Logged:
-        names, rng = policy.remaining(state, STRATEGIES), self._rng
-        chances = (
-            policy.uniform(names)
-            if arm is Arm.CONTROL
-            else self._version.chances(state, names, self._table.cells, {}, (), rng)
-        )
-        decision = Decision(
-            id=f"d{len(self.log)}",
-            task_id=f"t{number}",
-            state=state,
-            available=names,
-            probabilities=tuple(chances.values()),
-            chosen=policy.pick(chances, rng),
-            arm=arm,
-            policy_version=self._version.version,
-            created_at=next(self._clock),
-        )
-        proven = rng.random() < self._world.proof(state, decision.chosen)
-        outcome = Outcome(
-            decision_id=decision.id,
-            components={"suite_green": float(proven)},
-            target=float(proven),
-            weights_version="1",
-            created_at=next(self._clock),
-        )
-        self._table.add(contributions_of_outcome(decision, outcome))
-        signals = (self._said(decision),) if proven and rng.random() < JUDGED else ()
-        for signal in signals:
-            self._table.add(contributions_of_signal(decision, signal))
-        return Logged(decision=decision, outcome=outcome, signals=signals)
-
-    def _said(self, decision: Decision) -> Signal:
-        accepted = self._rng.random() < self._world.acceptance(decision.chosen)
-        return Signal(
-            id=f"g{decision.id}",
-            decision_id=decision.id,
-            kind=SignalKind.ACCEPTED if accepted else SignalKind.REJECTED,
-            actor=MAINTAINER,
-            permission=Permission.WRITE,
-            source="s",
-            created_at=next(self._clock),
-            weights_version="1",
-            weight=1.0,
-        )
-
-
-def simulate(seed: int, tasks: int, floor: float) -> Simulated:
-    """The log of `tasks` repairs in a world of their own."""
-    world = World(seed)
-    author = _Author(world, seed, replace(PRESENT, floor=floor))
-    for number in range(tasks):
-        author.episode(number)
-    return Simulated(world=world, log=tuple(author.log))
+EVERY = 25
+"""After so many tasks the rule looks again."""
 
 
 def truth_by_decision(made: Simulated, walked: Replay, name: str) -> tuple[float, float]:
@@ -268,7 +146,7 @@ def estimates(runs: int, tasks: int, floor: float) -> dict[str, Judged]:
     """Every policy's estimates over `runs` worlds of `tasks` repairs each."""
     found: defaultdict[str, Judged] = defaultdict(_nothing)
     for seed in range(runs):
-        made = simulate(seed, tasks, floor)
+        made = simulate(World(seed), seed, tasks, replace(PRESENT, floor=floor))
         policies: dict[str, Target] = {"fixed": Fixed()}
         for name, make in targets(PRESENT.version).items():
             if name in ("present", "control", "greedy", FORMER.version):
@@ -297,17 +175,93 @@ def _rows(found: Mapping[str, Judged]) -> list[tuple[str, str]]:
     return rows
 
 
+def looks(length: int) -> range:
+    """After how many tasks the rule looks."""
+    return range(EVERY, length + 1, EVERY)
+
+
+def alarm_by_arms(seed: int, tasks: int, harm: float) -> int | None:
+    """The task at which the version in use is first found worse than control, in fixes that are accepted; None: never.
+
+    Control fixes 40 %, the version in use `harm` less; people judge some of what was proven, and accept 60 %.
+    """
+    rng = random.Random(seed)
+    done = []
+    for number in range(tasks):
+        arm = Arm.CONTROL if rng.random() < CONTROL_SHARE else Arm.LEARNED
+        fixed = rng.random() < (0.4 if arm is Arm.CONTROL else 0.4 - harm)
+        verdict = float(rng.random() < 0.6) if fixed and rng.random() < JUDGED else None
+        done.append(TaskResult(task=str(number), arm=arm, version="v", started=START, proven=fixed, acceptance=verdict))
+    learned = np.array([each.arm is Arm.LEARNED for each in done])
+    for n in looks(tasks):
+        found = band(arm_difference(learned[:n], accepted(done[:n])), alpha=FALSE_ALARMS / 2)
+        if found is not None and found.high < 0.0:
+            return n
+    return None
+
+
+def alarm_by_former(seed: int, tasks: int, world: World) -> int | None:
+    """The same against the former, on the decisions of the version in use: it prefers what the former avoids.
+
+    In a flat world neither is worse; in any other, the version in use prefers what is proven least.
+    """
+    order = sorted(STRATEGIES, key=lambda name: float(np.mean([world.proof(state, name) for state in states()])))
+    weights = {name: 0.85**place for place, name in enumerate(order)}
+    ours = Tilted(version="ours", weights=weights)
+    theirs = Tilted(version="theirs", weights=dict(zip(weights, reversed(weights.values()), strict=True)))
+    made = simulate(world, seed, tasks, ours)
+    walked = replay(made.log, {"ours": OfVersion(ours), "theirs": OfVersion(theirs)})
+    learned = {entry.decision.id for entry in made.log if entry.decision.arm is Arm.LEARNED}
+    rows = list(zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True))
+    for n in looks(tasks):
+        values, size = gains(row for row in rows if row[0].id in learned and int(row[0].task[1:]) < n)
+        found = band(values, alpha=FALSE_ALARMS / 2) if size >= LEAST_EFFECTIVE else None
+        if found is not None and found.high < 0.0:
+            return n
+    return None
+
+
+def _alarms(found: Sequence[int | None]) -> str:
+    raised = [n for n in found if n is not None]
+    low, high = wilson(len(raised), len(found))
+    after = f", median after {np.median(raised):.0f} tasks" if raised else ""
+    return f"{len(raised)} of {len(found)} ({len(raised) / len(found):.0%}; {low:.0%} to {high:.0%}){after}"
+
+
+def roll_backs(runs: int, tasks: int) -> list[tuple[str, str]]:
+    """How often, and after how many tasks, the rule goes back."""
+    rows = []
+    for harm in (0.0, 0.1, 0.2, 0.3):
+        name = "control, which is no better" if not harm else f"control, which fixes {harm:.0%} more"
+        rows.append((name, _alarms([alarm_by_arms(seed, tasks, harm) for seed in range(runs)])))
+    fewer = tasks // 4
+    flat = [alarm_by_former(seed, fewer, Flat(seed)) for seed in range(runs)]
+    rows.append((f"a former that is no better, {fewer} tasks", _alarms(flat)))
+    worse = [alarm_by_former(seed, fewer, World(seed)) for seed in range(runs)]
+    rows.append((f"a former that prefers what is proven most, {fewer} tasks", _alarms(worse)))
+    return rows
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=["estimates", "roll-backs"], help="estimates, roll-backs")
     parser.add_argument("--runs", type=int, default=200, help="replications of each setting")
-    parser.add_argument("--tasks", type=int, default=600, help="repairs in a log")
+    parser.add_argument("--tasks", type=int, default=300, help="repairs in a log to estimate from")
+    parser.add_argument("--monitored", type=int, default=2000, help="repairs that the rule is asked about")
+    parser.add_argument("--floors", type=float, nargs="+", default=FLOORS, help="floors of exploration")
     arguments = parser.parse_args()
-    for floor in FLOORS:
+    if "estimates" in arguments.parts:
+        for floor in arguments.floors:
+            show(
+                f"off-policy estimates, floor of exploration {floor}: {arguments.runs} logs of {arguments.tasks} repairs",
+                _rows(estimates(arguments.runs, arguments.tasks, floor)),
+                ("figures are: root mean squared error, bias, coverage of the 95 % interval, its mean width",),
+            )
+    if "roll-backs" in arguments.parts:
         show(
-            f"off-policy estimates, floor of exploration {floor}: {arguments.runs} logs of {arguments.tasks} repairs",
-            _rows(estimates(arguments.runs, arguments.tasks, floor)),
-            ("figures are: root mean squared error, bias, coverage of the 95 % interval, its mean width",),
+            f"roll-backs, asked every {EVERY} of {arguments.monitored} tasks at an error of {FALSE_ALARMS / 2:.1%} each",
+            roll_backs(arguments.runs, arguments.monitored),
         )
 
 

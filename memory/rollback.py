@@ -9,7 +9,7 @@ ever gone back from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -127,25 +127,32 @@ def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: V
     """What each was worth at the decisions of the one in use, doubly robust, task by task."""
     walked = replay(log, {"ours": OfVersion(version), "theirs": OfVersion(former)})
     made = {entry.decision.id for entry in log if _ours(entry, used) and entry.decision.arm is Arm.LEARNED}
-    gains: dict[str, list[float]] = {}
-    weights = []
-    for step, ours, theirs in zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True):
-        if step.id in made:
-            weight = min(theirs[step.chosen] / step.logged, CLIP)
-            weights.append(weight)
-            gains.setdefault(step.task, []).append(_gain(step, ours, theirs, weight))
-    size = effective(np.array(weights))
-    found = band(np.array([np.mean(each) for each in gains.values()]), alpha=alpha) if size >= LEAST_EFFECTIVE else None
-    unknown = (
-        f"the log is worth {size:.1f} decisions, at least {LEAST_EFFECTIVE:.0f} are needed" if found is None else ""
+    rows = zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True)
+    found, size = gains([row for row in rows if row[0].id in made])
+    enough = size >= LEAST_EFFECTIVE
+    unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {LEAST_EFFECTIVE:.0f} are needed"
+    return Comparison(
+        against=former.version,
+        measure="proof target",
+        band=band(found, alpha=alpha) if enough else None,
+        unknown=unknown,
     )
-    return Comparison(against=former.version, measure="proof target", band=found, unknown=unknown)
 
 
-def _gain(step: Step, ours: Numbers, theirs: Numbers, weight: float) -> float:
-    """Doubly robust, ours minus theirs: where both would choose alike nothing is left but the small difference in odds."""
-    surprise = step.target - step.value[step.chosen]
-    return float((ours - theirs) @ step.value + (1.0 - weight) * surprise)
+def gains(rows: Iterable[tuple[Step, Numbers, Numbers]]) -> tuple[Numbers, float]:
+    """By task, what the version that decided was worth more than another one; and the effective number of decisions.
+
+    `rows` hold each decision with the odds of both. Doubly robust: where both would choose alike, nothing is left but
+    what the model makes of the small difference in odds.
+    """
+    by_task: dict[str, list[float]] = {}
+    weights = []
+    for step, ours, theirs in rows:
+        weight = min(theirs[step.chosen] / step.logged, CLIP)
+        surprise = step.target - step.value[step.chosen]
+        by_task.setdefault(step.task, []).append(float((ours - theirs) @ step.value + (1.0 - weight) * surprise))
+        weights.append(weight)
+    return np.array([np.mean(each) for each in by_task.values()]), effective(np.array(weights))
 
 
 def _worse(comparison: Comparison) -> str:
