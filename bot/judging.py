@@ -45,7 +45,8 @@ def evaluate(
         makers = targets(used.version)
         if policy != "all":
             _known(policy, makers)
-        chosen = {name: make() for name, make in makers.items() if policy in ("all", name)}
+        wanted = [name for name in makers if name != used.version] if policy == "all" else [policy]
+        chosen = {name: makers[name]() for name in wanted}
         found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
         judged = rollback.judge(log, used)
     if as_json:

@@ -35,11 +35,12 @@ def why(explanation: Explanation) -> list[Sheet]:
 def _choice(this: Explanation) -> Sheet:
     subject = f" about finding {this.subject[:12]}" if this.subject else ""
     tried = f", after {', '.join(this.tried)}" if this.tried else ""
+    now = "" if this.policy_now == this.policy_version else f" (in use now: {this.policy_now})"
     return Sheet(
         title=f"{this.chosen}, with probability {this.probability:.2f}",
         notes=(
             f"{this.kind} in {this.repository}: {this.label} ({this.family}){tried}{subject}",
-            f"{this.arm} arm, policy {this.policy_version}, decision {this.decision_id}",
+            f"{this.arm} arm, policy {this.policy_version}{now}, decision {this.decision_id}",
             this.reason,
         ),
     )
@@ -49,16 +50,17 @@ def _odds(this: Explanation) -> Sheet:
     options = sorted(this.options, key=lambda option: -option.probability)
     proof = any(option.proof is not None for option in options)
     head = ("option", "odds then", "") + (("proof now",) if proof else ()) + ("acceptance now",)
-    return Sheet(title="Options", columns=head, rows=tuple(_option(each, proof=proof) for each in options))
+    rows = tuple(_option(each, chosen=each.name == this.chosen, proof=proof) for each in options)
+    return Sheet(title="Options", columns=head, rows=rows)
 
 
-def _option(option: Option, *, proof: bool) -> tuple[str, ...]:
+def _option(option: Option, *, chosen: bool, proof: bool) -> tuple[str, ...]:
     bar = "█" * round(option.probability * BAR)
     proven = (
         () if not proof else ("" if option.proof is None else f"{option.proof:.2f} ± {option.proof_deviation:.2f}",)
     )
     accepted = f"{option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
-    return (option.name, f"{option.probability:.2f}", bar, *proven, accepted)
+    return (f"{'›' if chosen else ' '} {option.name}", f"{option.probability:.2f}", bar, *proven, accepted)
 
 
 def _evidence(this: Explanation) -> list[Sheet]:
@@ -155,7 +157,7 @@ def evaluations(found: Sequence[Evaluation], judged: Judgement, since: str) -> l
         sheets.append(
             Sheet(
                 title=f"By {unit}: {meaning}{when}",
-                columns=("policy", "n", "effective", "IPS", "SNIPS", "doubly robust", "accepted if proven", "value"),
+                columns=("policy", "n", "worth", "IPS", "SNIPS", "doubly robust", "accepted if proven", "accepted"),
                 rows=tuple(_estimates(name, told) for name, told in each),
                 notes=(*notes, *cut),
             )
@@ -169,7 +171,7 @@ def _estimates(name: str, told: Estimates) -> tuple[str, ...]:
 
 
 def _figure(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{figure.value:.2f} ({figure.low:.2f} to {figure.high:.2f})"
+    return "" if figure is None else f"{figure.value:.2f} ({figure.low:.2f}–{figure.high:.2f})"
 
 
 def _judgement(judged: Judgement) -> Sheet:

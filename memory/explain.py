@@ -11,6 +11,7 @@ from memory.learner import Learner
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
 from memory.policy import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
 from memory.rewards import PATTERN
+from memory.rollback import current
 from memory.stats import Stats, stats
 from memory.store import Store
 
@@ -87,6 +88,7 @@ class Explanation:
     probability: float
     arm: str
     policy_version: str
+    policy_now: str
     decided_at: str
     reason: str
     options: tuple[Option, ...]
@@ -124,6 +126,7 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         probability=decision.probability,
         arm=decision.arm,
         policy_version=decision.policy_version,
+        policy_now=current(store).version,
         decided_at=decision.created_at.isoformat(),
         reason=_reason(store, decision, cells),
         options=_options(store, decision, cells),

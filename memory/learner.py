@@ -36,7 +36,7 @@ class Learner:
         self.rng = rng
         self._clock = clock
         self._control_share = control_share
-        self._policy_version = policy_version
+        self.policy_version = policy_version
         self._new_id = new_id
 
     def arm(self, task_key: str) -> Arm:
@@ -44,7 +44,7 @@ class Learner:
 
         While the control version is in use, every task is of the control arm.
         """
-        if self._policy_version == CONTROL:
+        if self.policy_version == CONTROL:
             return Arm.CONTROL
         digest = hashlib.sha256(b"arm\0" + task_key.encode()).digest()
         return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
@@ -83,7 +83,7 @@ class Learner:
             raise ValueError("no strategy is left to choose: end the episode")
         if arm is Arm.CONTROL:
             return self.settle(task_id, state, policy.uniform(names), arm=arm)
-        version = VERSIONS.get(self._policy_version, PRESENT)
+        version = VERSIONS.get(self.policy_version, PRESENT)
         chances = version.chances(state, names, self.cells(state), prior, evidence, self.rng)
         return self.settle(task_id, state, chances, arm=arm)
 
@@ -99,7 +99,7 @@ class Learner:
             probabilities=tuple(chances.values()),
             chosen=policy.pick(chances, self.rng),
             arm=arm,
-            policy_version=self._policy_version,
+            policy_version=self.policy_version,
             created_at=self._clock(),
             subject=subject,
         )

@@ -17,19 +17,29 @@ MANY_LOST = 0.1
 
 
 def disagreements(log: Sequence[Logged]) -> Iterator[Item]:
-    """Strategies with fixes that the tests proved and people rejected."""
+    """What the tests proved and people rejected: each strategy where most is, and all the rest together."""
+    few: list[str] = []
+    judged_in_all = 0
     for strategy, judged in grouped(_judged(log)).items():
         rejected = [name for name, value in judged if value < 0.5]
-        if rejected:
-            mostly = wilson(len(rejected), len(judged))[0] > 0.5
-            yield Item(
-                check=Check.PROVEN_BUT_REJECTED,
-                alarm=Alarm.WARNING if mostly else Alarm.NOTICE,
-                about=strategy,
-                what=f"tests passed and people rejected {len(rejected)} of {len(judged)} judged fixes",
-                evidence=tuple(rejected),
-                advice="read what was rejected: the tests may be too weak there, or the strategy fits tests only",
-            )
+        if wilson(len(rejected), len(judged))[0] > 0.5:
+            yield _rejected(strategy, rejected, len(judged), Alarm.WARNING)
+        else:
+            few += rejected
+            judged_in_all += len(judged)
+    if few:
+        yield _rejected("several strategies", few, judged_in_all, Alarm.NOTICE)
+
+
+def _rejected(about: str, rejected: Sequence[str], judged: int, alarm: Alarm) -> Item:
+    return Item(
+        check=Check.PROVEN_BUT_REJECTED,
+        alarm=alarm,
+        about=about,
+        what=f"tests passed and people rejected {len(rejected)} of {judged} judged fixes",
+        evidence=tuple(rejected),
+        advice="read what was rejected: are the tests too weak there, or does the edit fit tests only?",
+    )
 
 
 def _judged(log: Iterable[Logged]) -> Iterator[tuple[str, tuple[str, float]]]:

@@ -190,7 +190,7 @@ def estimate(sample: Sample, *, least: float = LEAST_EFFECTIVE, seed: int = 0) -
 def _refusal(tasks: int, size: float, least: float) -> str:
     if size >= least:
         return ""
-    return f"{tasks} tasks are worth {size:.1f} that this policy would have done alike, and {least:.0f} are needed"
+    return f"{tasks} tasks are worth {int(size)} that this policy would have done alike, and {least:.0f} are needed"
 
 
 def _by_task(sample: Sample, values: Numbers, tasks: int) -> Numbers:
