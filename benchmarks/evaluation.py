@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -142,10 +142,10 @@ def _nothing() -> Judged:
     return Judged({name: Score([], [], []) for name in ESTIMATORS}, [], [], [])
 
 
-def estimates(runs: int, tasks: int, floor: float) -> dict[str, Judged]:
-    """Every policy's estimates over `runs` worlds of `tasks` repairs each."""
+def estimates(seeds: Iterable[int], tasks: int, floor: float) -> dict[str, Judged]:
+    """Every policy's estimates over a world of `tasks` repairs for each seed."""
     found: defaultdict[str, Judged] = defaultdict(_nothing)
-    for seed in range(runs):
+    for seed in seeds:
         made = simulate(World(seed), seed, tasks, replace(PRESENT, floor=floor))
         policies: dict[str, Target] = {"fixed": Fixed()}
         for name, make in targets(PRESENT.version).items():
@@ -255,7 +255,7 @@ def main() -> None:
         for floor in arguments.floors:
             show(
                 f"off-policy estimates, floor of exploration {floor}: {arguments.runs} logs of {arguments.tasks} repairs",
-                _rows(estimates(arguments.runs, arguments.tasks, floor)),
+                _rows(estimates(range(arguments.runs), arguments.tasks, floor)),
                 ("figures are: root mean squared error, bias, coverage of the 95 % interval, its mean width",),
             )
     if "roll-backs" in arguments.parts:
