@@ -38,17 +38,17 @@ def evaluate(
     with refusing():
         context = build(load(WorkerSettings))
         store = context.store
+        makers = targets(rollback.current(store).version)
+        _known(policy, ("all", *makers))
         if reinstate is not None:
             _known(reinstate, (CONTROL, *VERSIONS))
             rollback.reinstate(store, reinstate, context.clock(), opaque_id())
-        used, log = rollback.current(store), store.record.logged(TaskKind.REPAIR)
-        makers = targets(used.version)
-        if policy != "all":
-            _known(policy, makers)
-        wanted = [name for name in makers if name != used.version] if policy == "all" else [policy]
+            makers = targets(reinstate)
+        log = store.record.logged(TaskKind.REPAIR)
+        judged = rollback.look(store, log)
+        wanted = [name for name in makers if name != judged.version] if policy == "all" else [policy]
         chosen = {name: makers[name]() for name in wanted}
         found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
-        judged = rollback.judge(log, used)
     if as_json:
         print_json({"policies": [each.to_json() for each in found], "in_use": asdict(judged)})
     else:

@@ -169,19 +169,23 @@ def current(store: Store, versions: Mapping[str, Version] = VERSIONS) -> InUse:
     return in_use(store.policy_events.all(), versions)
 
 
+def look(store: Store, log: Sequence[Logged], versions: Mapping[str, Version] = VERSIONS) -> Judgement:
+    """What `log`, the store's decisions of repairs, says of the version in use."""
+    events = store.policy_events.all()
+    left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}
+    return judge(log, in_use(events, versions), versions, left=left)
+
+
 def check(store: Store, now: datetime, event_id: str, versions: Mapping[str, Version] = VERSIONS) -> PolicyEvent | None:
     """Judge the version in use, and go back where it is worse; the event, or None where nothing changes."""
-    events = store.policy_events.all()
-    used = in_use(events, versions)
-    left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}
-    judged = judge(store.record.logged(TaskKind.REPAIR), used, versions, left=left)
-    if judged.use == used.version:
+    judged = look(store, store.record.logged(TaskKind.REPAIR), versions)
+    if judged.use == judged.version:
         return None
     event = PolicyEvent(
         id=event_id,
         kind=PolicyEventKind.ROLLED_BACK,
         version=judged.use,
-        instead_of=used.version,
+        instead_of=judged.version,
         newest=list(versions)[-1],
         reason=judged.reason,
         created_at=now,

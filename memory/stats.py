@@ -17,6 +17,7 @@ from memory.rollback import current
 from memory.store import Store
 from memory.suppression import Suppression, suppression
 from memory.uplift import Uplift, results, uplift
+from memory.versions import CONTROL
 
 _RESAMPLES = 2000
 
@@ -80,7 +81,7 @@ def stats(store: Store) -> Stats:
     repairs = _repairs(store)
     by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}
     candidates = {arm: [float(n) for n in found if n is not None] for arm, found in by_arm.items()}
-    reviewed = store.record.logged(TaskKind.REVIEW)
+    repaired, reviewed = (store.record.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
     reviews = [entry.decision for entry in reviewed]
     return Stats(
         arms=tuple(_arm_stats(arm, by_arm[arm]) for arm in Arm),
@@ -91,7 +92,7 @@ def stats(store: Store) -> Stats:
             len(by_arm[Arm.CONTROL]),
         ),
         candidates=mean_difference(candidates[Arm.LEARNED], candidates[Arm.CONTROL]),
-        uplift=uplift(results(store.record.logged(TaskKind.REPAIR))),
+        uplift=uplift([each for each in results(repaired) if each.version != CONTROL]),
         suppression=suppression(reviewed),
         version=current(store).version,
         since=_since(store),
