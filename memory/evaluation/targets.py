@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from memory import policy
@@ -121,10 +122,14 @@ def targets(
     active: str, versions: Mapping[str, Version] = VERSIONS, agents: Mapping[str, Callable[[], Agent]] | None = None
 ) -> dict[str, Callable[[], Target]]:
     """Every policy that can be evaluated; `present` is the version in use. Each call makes one that has learned nothing."""
-    named: dict[str, Callable[[], Target]] = {"present": lambda: _of(active, versions)}
-    named |= {CONTROL: Control, "greedy": Greedy, "prior-only": lambda: PriorOnly(list(versions.values())[-1])}
-    named |= {name: lambda name=name: _of(name, versions) for name in versions}  # type: ignore[misc]
-    return named | {name: lambda make=make: OfAgent(make()) for name, make in (agents or {}).items()}
+    named: dict[str, Callable[[], Target]] = {"present": partial(_of, active, versions), CONTROL: Control}
+    named |= {"greedy": Greedy, "prior-only": partial(PriorOnly, list(versions.values())[-1])}
+    named |= {name: partial(_of, name, versions) for name in versions}
+    return named | {name: partial(_agent, make) for name, make in (agents or {}).items()}
+
+
+def _agent(make: Callable[[], Agent]) -> Target:
+    return OfAgent(make())
 
 
 def _of(name: str, versions: Mapping[str, Version]) -> Target:

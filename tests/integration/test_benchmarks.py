@@ -26,6 +26,7 @@ TINY = {
     "agreement": ("--packages", "inflection", "--candidates", "2"),
     "localisation": ("--cases", CASES),
     "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
+    "teachers": ("--runs", "3"),
 }
 
 EXPECTED = {
@@ -35,6 +36,7 @@ EXPECTED = {
     "agreement": r"verdicts alike +2 of 2",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "evaluation": r"greedy, decision(.|\n)+control, which is no better +0 of 1",
+    "teachers": r"honest ones +0 of 3(.|\n)+two who always agree +3 of 3",
 }
 
 
