@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +45,7 @@ from memory.uplift import TaskResult, accepted
 from memory.versions import FORMER, PRESENT
 
 FLOORS = (0.02, 0.1)
-EVERY = 25
+EVERY = 50
 """After so many tasks the rule looks again."""
 
 
@@ -212,10 +213,13 @@ def alarm_by_former(seed: int, tasks: int, world: World) -> int | None:
     made = simulate(world, seed, tasks, ours)
     walked = replay(made.log, {"ours": OfVersion(ours), "theirs": OfVersion(theirs)})
     learned = {entry.decision.id for entry in made.log if entry.decision.arm is Arm.LEARNED}
-    rows = list(zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True))
+    steps = zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True)
+    rows = [row for row in steps if row[0].id in learned]
+    began = [int(task[1:]) for task in dict.fromkeys(row[0].task for row in rows)]
+    values, _ = gains(rows)
     for n in looks(tasks):
-        values, size = gains(row for row in rows if row[0].id in learned and int(row[0].task[1:]) < n)
-        found = band(values, alpha=FALSE_ALARMS / 2) if size >= LEAST_EFFECTIVE else None
+        _, size = gains(row for row in rows if int(row[0].task[1:]) < n)
+        found = band(values[: bisect(began, n - 1)], alpha=FALSE_ALARMS / 2) if size >= LEAST_EFFECTIVE else None
         if found is not None and found.high < 0.0:
             return n
     return None

@@ -77,23 +77,22 @@ def accepted(tasks: Sequence[TaskResult]) -> Numbers:
     proven ones as it stands for, so that the spread tells how few verdicts there are (augmented inverse probability
     weighting, as if silence did not hang on the verdict).
     """
-    shares = {arm: _judged_share(tasks, arm) for arm in Arm}
-    total, count = dict.fromkeys(Arm, ACCEPTANCE_PRIOR), dict.fromkeys(Arm, 1.0)
-    found = []
-    for each in tasks:
-        expected = total[each.arm] / count[each.arm]
-        value = expected if each.proven else 0.0
-        if each.acceptance is not None:
-            value += (each.acceptance - expected) / shares[each.arm]
-            total[each.arm] += each.acceptance
-            count[each.arm] += 1.0
-        found.append(value)
-    return np.array(found)
+    proven_ones = np.array([each.proven for each in tasks], dtype=np.bool_)
+    judged = np.array([each.acceptance is not None for each in tasks], dtype=np.bool_)
+    said = np.array([each.acceptance or 0.0 for each in tasks])
+    found = np.zeros(len(tasks))
+    for arm in Arm:
+        ours = np.array([each.arm is arm for each in tasks], dtype=np.bool_)
+        heard, shown = ours & judged, ours & proven_ones
+        expected = (ACCEPTANCE_PRIOR + _before(np.where(heard, said, 0.0))) / (1.0 + _before(heard.astype(np.float64)))
+        stands_for = shown.sum() / max(heard.sum(), 1)
+        found += np.where(shown, expected, 0.0) + np.where(heard, (said - expected) * stands_for, 0.0)
+    return found
 
 
-def _judged_share(tasks: Sequence[TaskResult], arm: Arm) -> float:
-    shown = [each.acceptance is not None for each in tasks if each.arm is arm and each.proven]
-    return sum(shown) / len(shown) if shown else 0.0
+def _before(values: Numbers) -> Numbers:
+    """At each place, the sum of those before it."""
+    return np.asarray(np.cumsum(values) - values, dtype=np.float64)
 
 
 def uplift(tasks: Sequence[TaskResult]) -> tuple[Uplift, ...]:
