@@ -39,12 +39,13 @@ from memory.evaluation.replay import Replay, replay
 from memory.evaluation.targets import Situation
 from memory.intervals import wilson
 from memory.model import Arm, State
-from memory.rollback import FALSE_ALARMS, gains
-from memory.sequences import arm_difference, band
-from memory.uplift import TaskResult, accepted
+from memory.rollback import COMPARISONS, FALSE_ALARMS, gains, worse_than_control
+from memory.sequences import arm_difference, sides
+from memory.uplift import TaskResult, accepted, fixed
 from memory.versions import FORMER, PRESENT
 
 FLOORS = (0.02, 0.1)
+SHARE = FALSE_ALARMS / COMPARISONS
 EVERY = 50
 """After so many tasks the rule looks again."""
 
@@ -182,7 +183,7 @@ def looks(length: int) -> range:
 
 
 def alarm_by_arms(seed: int, tasks: int, harm: float) -> int | None:
-    """The task at which the version in use is first found worse than control, in fixes that are accepted; None: never.
+    """The task at which the version in use is first found worse than control; None: never.
 
     Control fixes 40 %, the version in use `harm` less; people judge some of what was proven, and accept 60 %.
     """
@@ -190,13 +191,15 @@ def alarm_by_arms(seed: int, tasks: int, harm: float) -> int | None:
     done = []
     for number in range(tasks):
         arm = Arm.CONTROL if rng.random() < CONTROL_SHARE else Arm.LEARNED
-        fixed = rng.random() < (0.4 if arm is Arm.CONTROL else 0.4 - harm)
-        verdict = float(rng.random() < 0.6) if fixed and rng.random() < JUDGED else None
-        done.append(TaskResult(task=str(number), arm=arm, version="v", started=START, proven=fixed, acceptance=verdict))
+        proven = rng.random() < (0.4 if arm is Arm.CONTROL else 0.4 - harm)
+        verdict = float(rng.random() < 0.6) if proven and rng.random() < JUDGED else None
+        done.append(
+            TaskResult(task=str(number), arm=arm, version="v", started=START, proven=proven, acceptance=verdict)
+        )
     learned = np.array([each.arm is Arm.LEARNED for each in done])
     for n in looks(tasks):
-        found = band(arm_difference(learned[:n], accepted(done[:n])), alpha=FALSE_ALARMS / 2)
-        if found is not None and found.high < 0.0:
+        outcomes = (fixed(done[:n]), accepted(done[:n]))
+        if worse_than_control(*(sides(arm_difference(learned[:n], each), alpha=SHARE) for each in outcomes)):
             return n
     return None
 
@@ -219,7 +222,7 @@ def alarm_by_former(seed: int, tasks: int, world: World) -> int | None:
     values, _ = gains(rows)
     for n in looks(tasks):
         _, size = gains(row for row in rows if int(row[0].task[1:]) < n)
-        found = band(values[: bisect(began, n - 1)], alpha=FALSE_ALARMS / 2) if size >= LEAST_EFFECTIVE else None
+        found = sides(values[: bisect(began, n - 1)], alpha=SHARE) if size >= LEAST_EFFECTIVE else None
         if found is not None and found.high < 0.0:
             return n
     return None
@@ -264,7 +267,7 @@ def main() -> None:
             )
     if "roll-backs" in arguments.parts:
         show(
-            f"roll-backs, asked every {EVERY} of {arguments.monitored} tasks at an error of {FALSE_ALARMS / 2:.1%} each",
+            f"roll-backs, asked every {EVERY} of {arguments.monitored} tasks at an error of {SHARE:.1%} a comparison",
             roll_backs(arguments.runs, arguments.monitored),
         )
 

@@ -1,8 +1,8 @@
 """Which version of the policy is in use, and when to go back to another one.
 
 The rule is pure. It compares the version in use with two others since it came into use: with the control arm, by the
-share of repairs that are fixed and accepted, and with its former, on the very decisions that it made itself, by what the
-former would have been worth there. Both are concurrent, so that harder times do not look like a worse policy. Intervals
+shares of repairs that are fixed, and fixed and accepted; and with its former, on the very decisions that it made itself, by
+what the former would have been worth there. Both are concurrent, so that harder times do not look like a worse policy. Intervals
 are always valid, so the rule may be asked after every task: of all versions that are no worse, about `FALSE_ALARMS` are
 ever gone back from.
 """
@@ -19,13 +19,16 @@ from numpy.typing import NDArray
 from memory.evaluation import OfVersion, Step, effective, replay
 from memory.evaluation.estimators import CLIP, LEAST_EFFECTIVE
 from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, TaskKind
-from memory.sequences import LEAST, Band, arm_difference, band
+from memory.sequences import LEAST, Band, arm_difference, sides
 from memory.store import Store
-from memory.uplift import accepted, results
+from memory.uplift import accepted, fixed, results
 from memory.versions import CONTROL, VERSIONS, Version, former_of
 
 FALSE_ALARMS = 0.05
-"""The chance that a version which is no worse is ever gone back from, over all looks and both comparisons."""
+"""The chance that a version which is no worse is ever gone back from, over all looks and comparisons."""
+
+COMPARISONS = 3
+"""Each has an equal share of that chance."""
 
 Numbers = NDArray[np.float64]
 
@@ -92,13 +95,21 @@ def judge(
     """
     if used.version == CONTROL:
         return Judgement(version=CONTROL, comparisons=(), use=CONTROL)
-    former = former_of(used.version, versions)
-    found = [_with_control(log, used, alpha / 2)]
+    former, each = former_of(used.version, versions), alpha / COMPARISONS
+    found = _with_control(log, used, each)
+    worse = worse_than_control(*(comparison.band for comparison in found))
     if former != CONTROL:
-        found.append(_with_former(log, used, versions[used.version], versions[former], alpha / 2))
-    worse = any(each.worse for each in found)
+        found.append(_with_former(log, used, versions[used.version], versions[former], each))
+        worse = worse or found[-1].worse
     use = _before(used.version, versions, {*left, used.version}) if worse else used.version
     return Judgement(version=used.version, comparisons=tuple(found), use=use)
+
+
+def worse_than_control(fixes: Band | None, accepts: Band | None) -> bool:
+    """Whether fewer are fixed and accepted; or fewer fixed, which is known sooner, and acceptance does not make up for it."""
+    if fixes is None or accepts is None:
+        return False
+    return accepts.high < 0.0 or (fixes.high < 0.0 and accepts.mean < 0.0)
 
 
 def _before(version: str, versions: Mapping[str, Version], left: Collection[str]) -> str:
@@ -113,14 +124,16 @@ def _ours(entry: Logged, used: InUse) -> bool:
     return decision.policy_version == used.version and (used.since is None or decision.created_at >= used.since)
 
 
-def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> Comparison:
+def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> list[Comparison]:
     """The two arms of the tasks since then. Control tasks carry the version in use at their time."""
     tasks = results([entry for entry in log if _ours(entry, used)])
     learned = np.array([each.arm is Arm.LEARNED for each in tasks], dtype=np.bool_)
-    found = band(arm_difference(learned, accepted(tasks)), alpha=alpha)
     counts = f"{learned.sum()} learned and {(~learned).sum()} control tasks, at least {LEAST} of each are needed"
-    unknown = counts if found is None else ""
-    return Comparison(against=CONTROL, measure="fixed and accepted", band=found, unknown=unknown)
+    found = []
+    for measure, outcomes in (("fixed", fixed(tasks)), ("fixed and accepted", accepted(tasks))):
+        shown = sides(arm_difference(learned, outcomes), alpha=alpha)
+        found.append(Comparison(against=CONTROL, measure=measure, band=shown, unknown="" if shown else counts))
+    return found
 
 
 def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: Version, alpha: float) -> Comparison:
@@ -134,7 +147,7 @@ def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: V
     return Comparison(
         against=former.version,
         measure="proof target",
-        band=band(found, alpha=alpha) if enough else None,
+        band=sides(found, alpha=alpha) if enough else None,
         unknown=unknown,
     )
 

@@ -7,6 +7,7 @@ a chance of about alpha (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, T
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, sqrt
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-TIGHTEST_AT = 300
+TIGHTEST_AT = 500
 """The number of tasks at which the sequence is tightest; elsewhere it is a little wider, and as valid."""
 
 LEAST = 20
@@ -32,17 +33,26 @@ class Band:
     n: int
 
 
-def band(values: Numbers, *, alpha: float = 0.05, tightest_at: int = TIGHTEST_AT) -> Band | None:
+def band(values: Numbers, *, alpha: float = 0.05) -> Band | None:
     """The mean of `values` and its interval at this look, valid at all looks at once; None with fewer than `LEAST`.
 
-    The mixture boundary of the source's theorem 2.2, with rho chosen for `tightest_at` as in its appendix.
+    The mixture boundary of the source's theorem 2.2, with rho chosen for `TIGHTEST_AT` as in its appendix.
     """
+    return _band(values, alpha, lambda growth: log(growth / alpha))
+
+
+def sides(values: Numbers, *, alpha: float) -> Band | None:
+    """The same where one side alone matters: each end misses the mean with a chance of `alpha` (the one-sided boundary)."""
+    return _band(values, alpha, lambda growth: log(1.0 + growth / (2.0 * alpha)))
+
+
+def _band(values: Numbers, alpha: float, crossing: Callable[[float], float]) -> Band | None:
     n = len(values)
     if n < LEAST:
         return None
-    rho = (-2.0 * log(alpha) + log(-2.0 * log(alpha)) + 1.0) / tightest_at  # rho squared
+    rho = (-2.0 * log(alpha) + log(-2.0 * log(alpha)) + 1.0) / TIGHTEST_AT  # rho squared
     spread = float(values.std(ddof=1))
-    half = spread * sqrt(2.0 * (n * rho + 1.0) / (n * n * rho) * log(sqrt(n * rho + 1.0) / alpha))
+    half = spread * sqrt(2.0 * (n * rho + 1.0) / (n * n * rho) * crossing(sqrt(n * rho + 1.0)))
     mean = float(values.mean())
     return Band(mean=mean, low=mean - half, high=mean + half, n=n)
 

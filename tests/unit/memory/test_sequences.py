@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.sequences import LEAST, arm_difference, band
+from memory.sequences import LEAST, arm_difference, band, sides
 
 
 def test_little_data_says_nothing() -> None:
@@ -41,6 +41,21 @@ def test_the_interval_narrows() -> None:
     widths = [found.high - found.low for n in (50, 200, 1000, 4000) if (found := band(values[:n]))]
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < 0.2
+
+
+def test_one_side_alone_is_a_little_tighter() -> None:
+    """At the same chance for that side alone, and it too misses seldom however often it is looked at."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=400)
+    both, one = band(values, alpha=0.05), sides(values, alpha=0.05)
+    assert both is not None and one is not None
+    assert both.low < one.low < one.high < both.high
+    missed = 0
+    for _ in range(300):
+        stream = rng.normal(size=600)
+        found = [sides(stream[:n], alpha=0.05) for n in range(LEAST, 600, 5)]
+        missed += any(each is not None and each.high < 0.0 for each in found)
+    assert missed <= 15
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.3])
