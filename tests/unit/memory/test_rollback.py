@@ -9,7 +9,8 @@ import pytest
 
 from memory.learner import Learner
 from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, State, TaskKind
-from memory.rollback import InUse, check, current, in_use, judge, reinstate
+from memory.rollback import InUse, check, current, in_use, judge, reinstate, worse_than_control
+from memory.sequences import Band
 from memory.store import Store
 from memory.versions import CONTROL, FORMER, PRESENT, VERSIONS, Levelled, former_of
 from tests.unit.memory.conftest import Ticking
@@ -83,6 +84,17 @@ def test_only_what_it_did_since_counts() -> None:
     judged = judge(log, InUse(version=PRESENT.version, since=at(590)))
     assert judged.use == PRESENT.version
     assert all(each.band is None and each.unknown for each in judged.comparisons)
+
+
+@pytest.mark.parametrize(
+    ("fixes", "accepts", "worse"),
+    [((-0.3, -0.1), (-0.2, 0.1), True), ((-0.3, -0.1), (-0.1, 0.3), False), ((-0.2, 0.2), (-0.3, -0.1), True)],
+)
+def test_fewer_fixes_may_be_better_ones(fixes: tuple[float, float], accepts: tuple[float, float], worse: bool) -> None:
+    """Fewer fixes tell against a version unless acceptance makes up for them; fewer accepted ones always do."""
+    bands = [Band(mean=(low + high) / 2, low=low, high=high, n=100) for low, high in (fixes, accepts)]
+    assert worse_than_control(*bands) is worse
+    assert not worse_than_control(None, bands[1])
 
 
 def test_control_is_not_judged() -> None:
