@@ -34,18 +34,22 @@ from benchmarks.simulated import (
 )
 from memory import policy
 from memory.evaluation import OfVersion, Target, estimate, per_decision, per_episode, targets
-from memory.evaluation.estimators import LEAST_EFFECTIVE, Estimates, Figure
+from memory.evaluation.estimators import Estimates, Figure
 from memory.evaluation.replay import Replay, replay
 from memory.evaluation.targets import Situation
 from memory.intervals import wilson
 from memory.model import Arm, State
-from memory.rollback import COMPARISONS, FALSE_ALARMS, gains, worse_than_control
+from memory.rollback import COMPARISONS, FALSE_ALARMS, NEEDED, gains, worse_than_control
 from memory.sequences import arm_difference, sides
 from memory.uplift import TaskResult, accepted, fixed
 from memory.versions import FORMER, PRESENT
 
 FLOORS = (0.02, 0.1)
+SIZES = (40, 80, 120, 160)
+"""Where the effective sample sizes of episodes are cut, to tell from which one on intervals can be trusted."""
+
 SHARE = FALSE_ALARMS / COMPARISONS
+PARTS = ("estimates", "episodes", "roll-backs")
 EVERY = 50
 """After so many tasks the rule looks again."""
 
@@ -177,6 +181,25 @@ def _rows(found: Mapping[str, Judged]) -> list[tuple[str, str]]:
     return rows
 
 
+def episodes(seeds: Iterable[int], tasks: int) -> list[tuple[str, str]]:
+    """Estimates by episode of policies that never learn, from logs of another one, without refusals: by effective size."""
+    found: defaultdict[int, Judged] = defaultdict(_nothing)
+    logging = Tilted(version="logging", weights={name: 0.8**place for place, name in enumerate(STRATEGIES)})
+    for seed in seeds:
+        made = simulate(World(seed), seed, tasks, logging)
+        policies = {str(tilt): Fixed(tilt) for tilt in (0.5, 0.6, 1.1, 1.4)}
+        walked = replay(made.log, policies)
+        for name, target in policies.items():
+            told = estimate(per_episode(walked.steps, walked.chances[name]), least=1.0)
+            found[bisect(SIZES, told.effective)].add(told, truth_by_episode(made, target), None)
+    return _rows({_size(place): found[place] for place in sorted(found)})
+
+
+def _size(place: int) -> str:
+    low, high = (0, *SIZES)[place], (*SIZES, 0)[place]
+    return f"worth {low} to {high} tasks" if high else f"worth {low} tasks and more"
+
+
 def looks(length: int) -> range:
     """After how many tasks the rule looks."""
     return range(EVERY, length + 1, EVERY)
@@ -222,7 +245,7 @@ def alarm_by_former(seed: int, tasks: int, world: World) -> int | None:
     values, _ = gains(rows)
     for n in looks(tasks):
         _, size = gains(row for row in rows if int(row[0].task[1:]) < n)
-        found = sides(values[: bisect(began, n - 1)], alpha=SHARE) if size >= LEAST_EFFECTIVE else None
+        found = sides(values[: bisect(began, n - 1)], alpha=SHARE) if size >= NEEDED else None
         if found is not None and found.high < 0.0:
             return n
     return None
@@ -252,7 +275,7 @@ def roll_backs(runs: int, tasks: int) -> list[tuple[str, str]]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=["estimates", "roll-backs"], help="estimates, roll-backs")
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--runs", type=int, default=200, help="replications of each setting")
     parser.add_argument("--tasks", type=int, default=300, help="repairs in a log to estimate from")
     parser.add_argument("--monitored", type=int, default=2000, help="repairs that the rule is asked about")
@@ -265,6 +288,11 @@ def main() -> None:
                 _rows(estimates(range(arguments.runs), arguments.tasks, floor)),
                 ("figures are: root mean squared error, bias, coverage of the 95 % interval, its mean width",),
             )
+    if "episodes" in arguments.parts:
+        show(
+            f"off-policy estimates of whole episodes, none refused: {4 * arguments.runs} from logs of 260 repairs",
+            episodes(range(arguments.runs), 260),
+        )
     if "roll-backs" in arguments.parts:
         show(
             f"roll-backs, asked every {EVERY} of {arguments.monitored} tasks at an error of {SHARE:.1%} a comparison",

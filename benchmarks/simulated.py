@@ -71,12 +71,15 @@ class Flat(World):
         return 0.4
 
 
+@dataclass(frozen=True, slots=True)
 class Fixed:
     """A policy that never learns: it prefers strategies in a fixed order, so that its episodes' worth can be computed."""
 
+    tilt: float = 0.7
+
     def chances(self, situation: Situation) -> Sequence[float]:
-        """Less for each place in the order."""
-        weights = [0.7 ** STRATEGIES.index(name) for name in situation.available]
+        """A factor for each place in the order."""
+        weights = [self.tilt ** STRATEGIES.index(name) for name in situation.available]
         return [weight / sum(weights) for weight in weights]
 
     def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.evaluation import OfVersion, Step, effective, replay
+from memory.evaluation import OfVersion, Step, Unit, effective, replay
 from memory.evaluation.estimators import CLIP, LEAST_EFFECTIVE
 from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, TaskKind
 from memory.sequences import LEAST, Band, arm_difference, sides
@@ -30,6 +30,7 @@ FALSE_ALARMS = 0.05
 COMPARISONS = 3
 """Each has an equal share of that chance."""
 
+NEEDED = LEAST_EFFECTIVE[Unit.DECISION]
 Numbers = NDArray[np.float64]
 
 
@@ -142,8 +143,8 @@ def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: V
     made = {entry.decision.id for entry in log if _ours(entry, used) and entry.decision.arm is Arm.LEARNED}
     rows = zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True)
     found, size = gains([row for row in rows if row[0].id in made])
-    enough = size >= LEAST_EFFECTIVE
-    unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {LEAST_EFFECTIVE:.0f} are needed"
+    enough = size >= NEEDED
+    unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {NEEDED:.0f} are needed"
     return Comparison(
         against=former.version,
         measure="proof target",

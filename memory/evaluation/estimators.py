@@ -11,9 +11,10 @@ on the proven ones that people judged, as if silence did not hang on what they w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,6 @@ Numbers = NDArray[np.float64]
 
 CLIP = 20.0
 """Weights above this count as this: a little bias for much less variance. How many were is told."""
-
-LEAST_EFFECTIVE = 80.0
-"""The effective sample size below which there is no estimate: with less, 95 % intervals held the truth in 46 to 91 % of the
-logs of `benchmarks.evaluation`."""
 
 LEAST_JUDGED = 20.0
 """The same for what people judged."""
@@ -45,6 +42,10 @@ class Unit(StrEnum):
 
     DECISION = "decision"
     EPISODE = "episode"
+
+
+LEAST_EFFECTIVE: Mapping[Unit, float] = MappingProxyType({Unit.DECISION: 80.0, Unit.EPISODE: 120.0})
+"""The effective sample size below which there is no estimate: with less, intervals are too narrow (docs/learning.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +169,8 @@ def effective(weights: Numbers) -> float:
     return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
-def estimate(sample: Sample, *, least: float = LEAST_EFFECTIVE, seed: int = 0) -> Estimates:
-    """Estimates with intervals, or a refusal where the sample is worth too little."""
+def estimate(sample: Sample, *, least: float | None = None, seed: int = 0) -> Estimates:
+    """Estimates with intervals, or a refusal where the sample is worth less than `least`, by default what its unit needs."""
     tasks = int(sample.task.max()) + 1 if len(sample.task) else 0
     counted = ~np.isnan(sample.judged)
     size = min(effective(sample.weight), effective(_by_task(sample, sample.weight, tasks)))
@@ -182,7 +183,7 @@ def estimate(sample: Sample, *, least: float = LEAST_EFFECTIVE, seed: int = 0) -
         clipped=sample.clipped,
         judged=int(counted.sum()),
         judged_effective=judged,
-        refused=_refusal(tasks, size, least),
+        refused=_refusal(tasks, size, LEAST_EFFECTIVE[sample.unit] if least is None else least),
     )
     return told if told.refused else _figures(sample, told, tasks, with_judged=judged >= LEAST_JUDGED, seed=seed)
 
