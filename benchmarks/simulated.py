@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory import policy
-from memory.evaluation.replay import Table
+from memory.evaluation import Target
+from memory.evaluation.replay import Replay, Table
 from memory.evaluation.targets import Situation
 from memory.model import (
     Actor,
@@ -197,3 +198,42 @@ def states() -> list[State]:
         for repository in REPOSITORIES
         for label, family in LABELS.items()
     ]
+
+
+def truth_by_decision(made: Simulated, walked: Replay, name: str) -> tuple[float, float]:
+    """The mean worth of a policy at the logged choices: the chance of a proof, and of a proof that is accepted."""
+    proofs, values = [], []
+    for entry, odds in zip(made.log, walked.chances[name], strict=True):
+        state, names = entry.decision.state, entry.decision.available
+        proof = np.array([made.world.proof(state, each) for each in names])
+        liked = np.array([made.world.acceptance(each) for each in names])
+        proofs.append(float(odds @ proof))
+        values.append(float(odds @ (proof * liked)))
+    return float(np.mean(proofs)), float(np.mean(values))
+
+
+def truth_by_episode(made: Simulated, target: Target) -> float:
+    """The mean chance, over the logged tasks, that an episode of a policy that never learns ends with a proof."""
+    known: dict[tuple[str, str], float] = {}
+    found = []
+    for entry in made.log:
+        state = entry.decision.state
+        if not state.tried:
+            key = (state.repository, state.label)
+            if key not in known:
+                known[key] = _chance(made.world, target, state)
+            found.append(known[key])
+    return float(np.mean(found))
+
+
+def _chance(world: World, target: Target, state: State) -> float:
+    if len(state.tried) == ATTEMPTS:
+        return 0.0
+    names = policy.remaining(state, STRATEGIES)
+    situation = Situation(state=state, available=names, cells={}, version="", recorded=None, rng=random.Random(0))
+    total = 0.0
+    for name, odds in zip(names, target.chances(situation), strict=True):
+        proof = world.proof(state, name)
+        after = replace(state, tried=(*state.tried, name))
+        total += odds * (proof + (1.0 - proof) * _chance(world, target, after))
+    return total
