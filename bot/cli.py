@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bot import forgetting, learned
+from bot import forgetting, judging, learned
 from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(learned.commands)
+app.add_typer(judging.commands)
 app.add_typer(forgetting.commands)
 
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]

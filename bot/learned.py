@@ -18,6 +18,8 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Explain a decision: the table's row, the evidence, the odds, what people made of it."""
+    from bot import told
+    from bot.sheets import show
     from memory.explain import explain
     from workers.context import build
 
@@ -30,12 +32,14 @@ def why(
     if as_json:
         print_json(explanation.to_json())
     else:
-        out.print(explanation.text(), markup=False)
+        show(told.why(explanation), out)
 
 
 @commands.command()
 def stats(as_json: AsJson = False) -> None:
     """What was done, what came of it, and what learning was worth against the control arm."""
+    from bot import told
+    from bot.sheets import show
     from memory.explain import stats as statistics
     from workers.context import build
 
@@ -44,7 +48,7 @@ def stats(as_json: AsJson = False) -> None:
     if as_json:
         print_json(found.to_json())
     else:
-        out.print(found.text(), markup=False)
+        show(told.stats(found), out)
 
 
 @commands.command()

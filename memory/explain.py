@@ -11,6 +11,7 @@ from memory.learner import Learner
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
 from memory.policy import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
 from memory.rewards import PATTERN, acceptance, advantage
+from memory.rollback import current
 from memory.stats import Stats, stats
 from memory.store import Store
 
@@ -42,6 +43,7 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         policy_version=decision.policy_version,
         seed=decision.seed,
         features=dict(decision.features),
+        policy_now=current(store).version,
         decided_at=decision.created_at.isoformat(),
         reason=_reason(store, decision, cells),
         options=_options(store, decision, cells),

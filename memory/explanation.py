@@ -82,6 +82,7 @@ class Explanation:
     probability: float
     arm: str
     policy_version: str
+    policy_now: str
     seed: int
     features: Mapping[str, float | str]
     decided_at: str
@@ -140,7 +141,7 @@ def _aftermath(why: Explanation) -> list[str]:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in why.components.items())
         undone = ", taken back" if why.withdrawn else ""
         lines.append(f"The tests said: {parts}; target {why.target:.2f}{undone}.")
-    lines += [_said(heard) for heard in why.signals]
+    lines += [f"{said(heard)}." for heard in why.signals]
     if why.advantage is not None:
         better = "better" if why.advantage >= 0.0 else "worse"
         lines.append(f"It did {better} than expected by {abs(why.advantage):.2f}.")
@@ -151,10 +152,9 @@ def _from(row: Row) -> str:
     return f", from {row.witnesses} repositories" if row.witnesses > 1 else ""
 
 
-def _said(heard: Heard) -> str:
-    return (
-        f"{heard.login} ({heard.permission}): {heard.kind.replace('_', ' ')}, weight {heard.weight:.1f}{_but(heard)}."
-    )
+def said(heard: Heard) -> str:
+    """What somebody did, in one line."""
+    return f"{heard.login} ({heard.permission}): {heard.kind.replace('_', ' ')}, weight {heard.weight:.1f}{_but(heard)}"
 
 
 def _but(heard: Heard) -> str:

@@ -13,10 +13,10 @@ from types import MappingProxyType
 from memory import forgetting, policy, rewards, trust
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.store import QUORUM, Store
+from memory.versions import CONTROL, PRESENT, VERSIONS
 
 _SEED_BITS = 53
 """A number that every reader of JSON keeps whole."""
-
 
 USUAL = "usual"
 """Feature of a decision: the proof that the table alone expected of it, which remembered cases are held against."""
@@ -49,7 +49,7 @@ class Learner:
         *,
         control_share: float,
         quorum: int = QUORUM,
-        parameters: policy.Parameters = policy.PRESENT,
+        policy_version: str = PRESENT.version,
         new_id: Callable[[], str] = opaque_id,
     ) -> None:
         self._store = store
@@ -58,11 +58,17 @@ class Learner:
         self._clock = clock
         self._control_share = control_share
         self._quorum = quorum
-        self._parameters = parameters
+        self.policy_version = policy_version
+        self._parameters = VERSIONS.get(policy_version, PRESENT).parameters
         self._new_id = new_id
 
     def arm(self, task_key: str) -> Arm:
-        """The arm of a task, by the hash of what names it: the same however often and wherever it is asked."""
+        """The arm of a task, by the hash of what names it: the same however often and wherever it is asked.
+
+        While the control version is in use, every task is of the control arm.
+        """
+        if self.policy_version == CONTROL:
+            return Arm.CONTROL
         digest = hashlib.sha256(b"arm\0" + task_key.encode()).digest()
         return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
 
@@ -155,7 +161,7 @@ class Learner:
             probabilities=tuple(chances.values()),
             chosen=draw.chosen,
             arm=arm,
-            policy_version=self._parameters.version,
+            policy_version=self.policy_version,
             created_at=self._clock(),
             subject=subject,
             seed=draw.seed,

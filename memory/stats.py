@@ -10,11 +10,15 @@ from statistics import mean, median
 
 import numpy as np
 
+from memory.intervals import wilson
 from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, State, TaskKind
 from memory.rewards import PATTERN
+from memory.rollback import current
 from memory.store import Store
+from memory.suppression import Suppression, suppression
+from memory.uplift import Uplift, results, uplift
+from memory.versions import CONTROL
 
-_Z = 1.959964
 _RESAMPLES = 2000
 
 
@@ -55,11 +59,15 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Everything `apprentice stats` shows."""
+    """Everything `apprentice stats` shows. `version` is the policy in use, `since` why it is that one and not the newest."""
 
     arms: tuple[ArmStats, ...]
     fix_rate: Difference
     candidates: Difference
+    uplift: tuple[Uplift, ...]
+    suppression: tuple[Suppression, ...]
+    version: str
+    since: str
     patterns: tuple[Pattern, ...]
     actions: Mapping[str, int]
     signals: Mapping[str, int]
@@ -68,24 +76,14 @@ class Stats:
         """Plain values that `json.dumps` takes."""
         return asdict(self)
 
-    def text(self) -> str:
-        """The statistics in lines for people."""
-        lines = [_arm_line(arm) for arm in self.arms]
-        lines += [f"Fix rate: {self.fix_rate.verdict}", f"Candidates to the first fix: {self.candidates.verdict}"]
-        for pattern in self.patterns:
-            lines.append(
-                f"{pattern.rule}: acceptance {pattern.acceptance:.2f} over {pattern.verdicts:.1f} verdicts"
-                f" in {pattern.repositories} {'repository' if pattern.repositories == 1 else 'repositories'}"
-            )
-        return "\n".join(lines)
-
 
 def stats(store: Store) -> Stats:
     """Count everything in the ledger anew."""
     repairs = _repairs(store)
     by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}
     candidates = {arm: [float(n) for n in found if n is not None] for arm, found in by_arm.items()}
-    reviews = store.ledger.decisions_of_kind(TaskKind.REVIEW)
+    repaired, reviewed = (store.record.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
+    reviews = [entry.decision for entry in reviewed]
     return Stats(
         arms=tuple(_arm_stats(arm, by_arm[arm]) for arm in Arm),
         fix_rate=rate_difference(
@@ -95,20 +93,14 @@ def stats(store: Store) -> Stats:
             len(by_arm[Arm.CONTROL]),
         ),
         candidates=mean_difference(candidates[Arm.LEARNED], candidates[Arm.CONTROL]),
+        uplift=uplift([each for each in results(repaired) if each.version != CONTROL]),
+        suppression=suppression(reviewed),
+        version=current(store).version,
+        since=_since(store),
         patterns=_patterns(store, reviews),
         actions=_count([decision.chosen for decision in reviews]),
         signals=_signals(store),
     )
-
-
-def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a proportion (Wilson 1927); the whole of [0, 1] without trials."""
-    if trials == 0:
-        return 0.0, 1.0
-    share, z2 = successes / trials, _Z**2
-    middle = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = _Z / (1 + z2 / trials) * sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def rate_difference(learned: int, of_learned: int, control: int, of_control: int) -> Difference:
@@ -177,14 +169,6 @@ def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:
     )
 
 
-def _arm_line(arm: ArmStats) -> str:
-    if arm.rate is None:
-        return f"{arm.arm}: no repairs yet"
-    speed = "" if arm.mean_candidates is None else f", {arm.mean_candidates:.1f} candidates to a fix on average"
-    interval = f"{arm.rate_low:.0%} to {arm.rate_high:.0%}"
-    return f"{arm.arm}: {arm.fixed} of {arm.tasks} repairs fixed ({arm.rate:.0%}, 95 % interval {interval}){speed}"
-
-
 def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
     """Rules with at least one verdict, the most judged first."""
     states: dict[str, State] = {}
@@ -207,6 +191,13 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
                 )
             )
     return tuple(sorted(patterns, key=lambda pattern: -pattern.verdicts))
+
+
+def _since(store: Store) -> str:
+    """Why the version in use is that one; empty where it is the newest, which nobody changed."""
+    used, events = current(store), store.policy_events.all()
+    last = events[-1] if used.since else None
+    return "" if last is None else f"{last.kind.replace('_', ' ')} from {last.instead_of}: {last.reason}"
 
 
 def _signals(store: Store) -> Mapping[str, int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
 from memory.learner import Learner
+from memory.rollback import current
 from memory.store import Store, open_store
 from workers.effects import Effects
 from workers.errors import ApprenticeError
@@ -126,7 +127,15 @@ def build(
 
 
 def _learner(store: Store, rng: random.Random, clock: Clock, settings: WorkerSettings) -> Learner:
-    return Learner(store, rng, clock, control_share=settings.control_share, quorum=settings.quorum)
+    """A learner with the version of the policy that is in use now."""
+    return Learner(
+        store,
+        rng,
+        clock,
+        control_share=settings.control_share,
+        quorum=settings.quorum,
+        policy_version=current(store).version,
+    )
 
 
 def generator(settings: WorkerSettings, key: str) -> random.Random:

@@ -100,6 +100,10 @@ class Reconcile(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
     """Ask GitHub what it tried to deliver and we never stored, and have it sent again (GitHub does not by itself)."""
 
 
+class Judge(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
+    """Ask the ledger whether the version of the policy in use does worse, and go back to another one if it does."""
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     """Reply to a command that needs no work: why, help, or one that was not understood.
 
@@ -121,7 +125,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
 RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer
 """Work on one repository."""
 
-Job = RepositoryJob | Reconcile
+OwnJob = Reconcile | Judge
+"""Work on no repository: what we owe ourselves."""
+
+Job = RepositoryJob | OwnJob
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder: msgspec.json.Decoder[Job] = msgspec.json.Decoder(Job)

@@ -15,7 +15,7 @@ import structlog
 from memory.store import JobState, LeasedJob, Store, StoreError, StoreUnavailable
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
 from workers.handover import Send, hand_over, rows
-from workers.jobs import Job, Reconcile, decode
+from workers.jobs import Job, OwnJob, decode
 from workers.settings import WorkerSettings
 
 Flow = Callable[..., Sequence[Job]]
@@ -100,7 +100,7 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
 
 def _flow(context: RunContext, job: Job) -> Flow:
     """Remember the repository (it is what there is to poll), and choose by type."""
-    if not isinstance(job, Reconcile):
+    if not isinstance(job, OwnJob):
         about = job.repository
         context.store.repositories.seen(about.full_name, about.id, about.installation_id)
     flow = context.flows.get(type(job))

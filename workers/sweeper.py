@@ -13,11 +13,12 @@ import structlog
 from memory.store import Store, StoreError, open_store
 from workers.errors import Retryable
 from workers.handover import Send, hand_over, rows
-from workers.jobs import Poll, Reconcile, RepositoryRef
+from workers.jobs import Judge, Poll, Reconcile, RepositoryRef
 from workers.queue import depth, make_celery, send
 from workers.settings import WorkerSettings
 
 MOST_AT_ONCE = 500
+JUDGED_EVERY = 86_400.0
 RESEND_WHEN_EMPTY = 15.0
 RESEND_WHEN_BUSY = 600.0
 _log = structlog.get_logger()
@@ -48,6 +49,11 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, Reconcile()]), now=now)
 
 
+def enqueue_judgement(store: Store, now: datetime, *, every: float = JUDGED_EVERY) -> int:
+    """One look a day at whether the policy in use does worse than others; returns how many jobs are new."""
+    return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // every)}", [Judge()]), now=now)
+
+
 def run_sweeper(settings: WorkerSettings) -> None:
     """Sweep until SIGTERM or SIGINT. A database or broker that is away for a while is waited for."""
     ended = threading.Event()
@@ -69,6 +75,7 @@ def run_sweeper(settings: WorkerSettings) -> None:
 def _round(store: Store, send: Send, waiting: Callable[[], int], now: datetime, poll_seconds: float) -> None:
     try:
         enqueue_polls(store, now, every=poll_seconds)
+        enqueue_judgement(store, now)
         # Messages that wait behind others are not lost; one more of each would only lengthen the queue.
         patience = RESEND_WHEN_BUSY if waiting() else RESEND_WHEN_EMPTY
         sent = sweep(store, send, now, resend_after=patience)

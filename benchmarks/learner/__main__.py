@@ -21,7 +21,7 @@ from benchmarks.learner.world import World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
 from memory.classical import AGENTS
-from memory.policy import FORMER
+from memory.versions import FORMER
 
 TEXTBOOK = "q-learning"
 """What all others are given as a share of."""
@@ -30,13 +30,13 @@ NEIGHBOURS = 200
 """So many remembered cases are evidence for a choice."""
 
 TUNED = {
-    "squarecb": Tuning(explore="--squarecb --gamma_scale 100"),
-    "regcb": Tuning(explore="--regcbopt --mellowness 0.01"),
-    "softmax": Tuning(explore="--softmax --lambda 20"),
-    "bag": Tuning(explore="--bag 10"),
-    "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 100", embeddings=True),
+    "squarecb": Tuning(explore="--squarecb --gamma_scale 100", rate=1.0),
+    "regcb": Tuning(explore="--regcbopt --mellowness 0.001", rate=1.0),
+    "softmax": Tuning(explore="--softmax --lambda 100", rate=0.3),
+    "bag": Tuning(explore="--bag 5 --greedify", rate=0.3),
+    "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 100", rate=1.0, embeddings=True),
 }
-"""Vowpal Wabbit's algorithms, tuned by `benchmarks.learner.tune` in the world "tuning"."""
+"""Vowpal Wabbit's algorithms with the best of the settings that `benchmarks.learner.tune` tries in the world "tuning"."""
 
 PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
     {
@@ -46,7 +46,7 @@ PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
         **{f"vowpal {name}": partial(Vowpal, tuning=tuning) for name, tuning in TUNED.items()},
         "apprentice": Ours,
         "apprentice, with memory": partial(Ours, neighbours=NEIGHBOURS),
-        "apprentice, former": partial(Ours, parameters=FORMER),
+        "apprentice, former": partial(Ours, version=FORMER.version),
     }
 )
 

@@ -29,10 +29,11 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.policy import PRESENT, Neighbour, Parameters
+from memory.policy import Neighbour
 from memory.rewards import repair_components
 from memory.store import QUORUM, Store
 from memory.store.pools import MILLION, Pool, Sum, Witness, pool, reaching
+from memory.versions import PRESENT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -193,7 +194,7 @@ class Table:
 class Ours:
     """The learner of production over a table in memory, with or without remembered cases as evidence."""
 
-    def __init__(self, world: World, seed: int, *, neighbours: int = 0, parameters: Parameters = PRESENT) -> None:
+    def __init__(self, world: World, seed: int, *, neighbours: int = 0, version: str = PRESENT.version) -> None:
         self._structure = world.structure
         self._names = [str(i) for i in range(world.structure.strategies)]
         ids = count()
@@ -202,7 +203,7 @@ class Ours:
             random.Random(f"{seed}:player"),
             lambda: NOW,
             control_share=0.0,
-            parameters=parameters,
+            policy_version=version,
             new_id=lambda: str(next(ids)),
         )
         self._decision: Decision | None = None

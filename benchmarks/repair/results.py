@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.report import commit
-from memory.stats import wilson
+from memory.intervals import wilson
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,11 @@ paths are POSIX and relative to the repository's root, lines count from 1.
 
 from __future__ import annotations
 
+from memory.model.evaluation import (
+    Logged,
+    PolicyEvent,
+    PolicyEventKind,
+)
 from memory.model.failures import (
     Failure,
     Family,
@@ -75,8 +80,11 @@ __all__ = [
     "Frame",
     "Judgement",
     "Level",
+    "Logged",
     "Outcome",
     "Permission",
+    "PolicyEvent",
+    "PolicyEventKind",
     "Post",
     "PostKind",
     "Proof",

@@ -16,8 +16,10 @@ from memory.store.experiences import Experiences
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
+from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
+from memory.store.record import Record
 from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
 from memory.store.summary import DecisionSummary
@@ -37,7 +39,9 @@ __all__ = [
     "LeasedJob",
     "Ledger",
     "NewJob",
+    "PolicyEvents",
     "Posts",
+    "Record",
     "Repositories",
     "Store",
     "StoreError",
@@ -64,6 +68,16 @@ class Store:
     def ledger(self) -> Ledger:
         """Decisions, outcomes, signals, and the cells derived from them."""
         return Ledger(self.database)
+
+    @property
+    def record(self) -> Record:
+        """The ledger read in bulk, for evaluations."""
+        return Record(self.database)
+
+    @property
+    def policy_events(self) -> PolicyEvents:
+        """Which version of the policy is in use since when, and why."""
+        return PolicyEvents(self.database)
 
     @property
     def experiences(self) -> Experiences:

@@ -222,3 +222,13 @@ repositories = Table(
     Column("id", BigInteger, nullable=False),
     Column("installation_id", BigInteger, nullable=False),
 )
+
+policy_events = Table(
+    "policy_events",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("version", String, nullable=False),
+    Column("body", Text, nullable=False),
+)

@@ -27,6 +27,8 @@ TINY = {
     "localisation": ("--cases", CASES),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
+    "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
+    "teachers": ("--runs", "3"),
 }
 
 EXPECTED = {
@@ -37,6 +39,8 @@ EXPECTED = {
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
+    "evaluation": r"greedy, decision(.|\n)+control, which is no better +0 of 1",
+    "teachers": r"honest ones +0 of 3(.|\n)+two who always agree +3 of 3",
 }
 
 

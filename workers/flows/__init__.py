@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import answer, feedback, fix, reconcile, review, track
-from workers.jobs import Answer, Feedback, Fix, Poll, Reconcile, Review, Track
+from workers.flows import answer, feedback, fix, judge, reconcile, review, track
+from workers.jobs import Answer, Feedback, Fix, Judge, Poll, Reconcile, Review, Track
 from workers.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -16,5 +16,6 @@ FLOWS: Mapping[type, Flow] = {
     Poll: track.poll,
     Answer: answer.run,
     Reconcile: reconcile.run,
+    Judge: judge.run,
 }
 """The flow of every type of job."""

@@ -5,8 +5,6 @@ import random
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory import posting
 from memory.learner import Learner
@@ -23,8 +21,9 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.stats import mean_difference, rate_difference, stats, wilson
+from memory.stats import mean_difference, rate_difference, stats
 from memory.store import Store
+from memory.versions import PRESENT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,7 +46,13 @@ def test_nothing_measured_is_said_so(store: Store) -> None:
     counted = stats(store)
     assert [arm.rate for arm in counted.arms] == [None, None]
     assert counted.fix_rate.difference is None
-    assert "not known yet" in counted.text()
+    assert "not known yet" in counted.fix_rate.verdict
+    assert all("not known yet" in each.verdict for each in counted.uplift)
+    assert (counted.version, counted.since) == (PRESENT.version, "")
+    assert [(each.action, each.rate, each.high) for each in counted.suppression] == [
+        ("hold", None, 1.0),
+        ("summary", None, 1.0),
+    ]
 
 
 def test_repairs_are_counted_by_arm(store: Store, learner: Learner) -> None:
@@ -82,20 +87,6 @@ def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> Non
     assert pattern.acceptance == pytest.approx(1 / 3)
     assert counted.signals == {"rejected": 2, "suggestion_applied": 1}
     assert sum(counted.actions.values()) == 4
-
-
-@given(st.integers(0, 200), st.integers(0, 200))
-def test_wilson_holds_the_proportion(successes: int, more: int) -> None:
-    """The interval lies within [0, 1] and holds what was seen."""
-    low, high = wilson(successes, successes + more)
-    assert 0.0 <= low <= high <= 1.0
-    if successes + more:
-        assert low - 1e-9 <= successes / (successes + more) <= high + 1e-9
-
-
-def test_wilson_knows_how_little_three_rejections_tell() -> None:
-    """0 accepted of 3 leaves an upper bound of 56 %."""
-    assert wilson(0, 3)[1] == pytest.approx(0.56, abs=0.005)
 
 
 def test_newcombe_reproduces_the_published_example() -> None:

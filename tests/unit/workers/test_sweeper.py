@@ -11,7 +11,7 @@ import pytest
 from memory.model import Post, PostKind
 from memory.store import NewJob, Store, open_store
 from workers.errors import Retryable
-from workers.sweeper import enqueue_polls, sweep
+from workers.sweeper import enqueue_judgement, enqueue_polls, sweep
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -98,3 +98,8 @@ def test_nothing_to_poll(store: Store) -> None:
     """Where nothing is watched nothing is polled; lost webhooks are looked for all the same."""
     store.repositories.seen("acme/quiet", 79, 3003)
     assert enqueue_polls(store, NOW, every=600) == 1
+
+
+def test_the_policy_is_judged_once_a_day(store: Store) -> None:
+    """However many sweepers there are, and however often they look."""
+    assert [enqueue_judgement(store, NOW + hours * 3600 * SECOND) for hours in (0, 1, 24, 25)] == [1, 0, 1, 0]

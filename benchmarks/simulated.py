@@ -1,0 +1,239 @@
+"""A simulated world of repairs, and logs of it as the ledger would hold them: what estimates are measured against."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory import policy
+from memory.evaluation import Target
+from memory.evaluation.replay import Replay, Table
+from memory.evaluation.targets import Situation
+from memory.model import (
+    Actor,
+    Arm,
+    Decision,
+    Logged,
+    Outcome,
+    Permission,
+    Signal,
+    SignalKind,
+    State,
+    TaskKind,
+)
+from memory.rewards import contributions_of_outcome, contributions_of_signal
+from memory.versions import Version
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+STRATEGIES = tuple(f"s{n}" for n in range(6))
+LABELS = {f"E{n}": f"F{n % 4}" for n in range(12)}
+REPOSITORIES = ("r0", "r1", "r2")
+ATTEMPTS = 3
+JUDGED = 0.4
+CONTROL_SHARE = 0.1
+MAINTAINER = Actor(id=1, login="m")
+Numbers = NDArray[np.float64]
+
+
+class World:
+    """True chances of proof and acceptance: mostly the family's, a little the error type's and the repository's."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        shape = (len(STRATEGIES),)
+        self._family: defaultdict[str, Numbers] = defaultdict(lambda: rng.random(shape) ** 2)
+        self._label: defaultdict[str, Numbers] = defaultdict(lambda: rng.random(shape))
+        self._local: defaultdict[str, Numbers] = defaultdict(lambda: rng.random(shape))
+        self._liked = 0.2 + 0.7 * rng.random(shape)
+
+    def proof(self, state: State, name: str) -> float:
+        """How likely a strategy is to be proven."""
+        local = self._local[state.repository + state.label]
+        mixed = 0.6 * self._family[state.family] + 0.25 * self._label[state.label] + 0.15 * local
+        return float(mixed[STRATEGIES.index(name)])
+
+    def acceptance(self, name: str) -> float:
+        """How likely a proven one is to be accepted."""
+        return float(self._liked[STRATEGIES.index(name)])
+
+
+class Flat(World):
+    """A world where it does not matter what is chosen."""
+
+    def proof(self, state: State, name: str) -> float:  # noqa: ARG002
+        """The same for all."""
+        return 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A policy that never learns: it prefers strategies in a fixed order, so that its episodes' worth can be computed."""
+
+    tilt: float = 0.7
+
+    def chances(self, situation: Situation) -> Sequence[float]:
+        """A factor for each place in the order."""
+        weights = [self.tilt ** STRATEGIES.index(name) for name in situation.available]
+        return [weight / sum(weights) for weight in weights]
+
+    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """A log, and the world it came from."""
+
+    world: World
+    log: tuple[Logged, ...]
+
+
+class _Author:
+    """Writes one log: an episode after the other, with the table that they fill."""
+
+    def __init__(self, world: World, seed: int, version: Version) -> None:
+        self._world, self._version = world, version
+        self._rng = random.Random(seed)
+        self._table = Table()
+        self._clock = (START + timedelta(minutes=n) for n in count())
+        self.log: list[Logged] = []
+
+    def episode(self, number: int) -> None:
+        rng, state = self._rng, self._rng.choice(states())
+        arm = Arm.CONTROL if rng.random() < CONTROL_SHARE else Arm.LEARNED
+        for _ in range(ATTEMPTS):
+            entry = self._decided(number, state, arm)
+            self.log.append(entry)
+            if entry.outcome is not None and entry.outcome.target == 1.0:
+                return
+            state = replace(state, tried=(*state.tried, entry.decision.chosen))
+
+    def _decided(self, number: int, state: State, arm: Arm) -> Logged:
+        names, rng = policy.remaining(state, STRATEGIES), self._rng
+        chances = (
+            policy.uniform(names)
+            if arm is Arm.CONTROL
+            else self._version.chances(state, names, self._table.cells, {}, (), rng)
+        )
+        decision = Decision(
+            id=f"d{len(self.log)}",
+            task_id=f"t{number}",
+            state=state,
+            available=names,
+            probabilities=tuple(chances.values()),
+            chosen=policy.pick(chances, rng),
+            arm=arm,
+            policy_version=self._version.version,
+            created_at=next(self._clock),
+        )
+        proven = rng.random() < self._world.proof(state, decision.chosen)
+        outcome = Outcome(
+            decision_id=decision.id,
+            components={"suite_green": float(proven)},
+            target=float(proven),
+            weights_version="1",
+            created_at=next(self._clock),
+        )
+        self._table.add(contributions_of_outcome(decision, outcome))
+        signals = (self._said(decision),) if proven and rng.random() < JUDGED else ()
+        for signal in signals:
+            self._table.add(contributions_of_signal(decision, signal))
+        return Logged(decision=decision, outcome=outcome, signals=signals)
+
+    def _said(self, decision: Decision) -> Signal:
+        accepted = self._rng.random() < self._world.acceptance(decision.chosen)
+        return Signal(
+            id=f"g{decision.id}",
+            decision_id=decision.id,
+            kind=SignalKind.ACCEPTED if accepted else SignalKind.REJECTED,
+            actor=MAINTAINER,
+            permission=Permission.WRITE,
+            source="s",
+            created_at=next(self._clock),
+            weights_version="1",
+            weight=1.0,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tilted:
+    """A version that reads nothing: each strategy is chosen with a fixed weight among those that are left."""
+
+    version: str
+    weights: Mapping[str, float]
+
+    def chances(
+        self,
+        state: State,  # noqa: ARG002  the shape of a version
+        names: Sequence[str],
+        cells: policy.Cells,  # noqa: ARG002
+        prior: Mapping[str, float],  # noqa: ARG002
+        evidence: Sequence[policy.Neighbour],  # noqa: ARG002
+        rng: random.Random,  # noqa: ARG002
+    ) -> dict[str, float]:
+        """In proportion to the weights."""
+        total = sum(self.weights[name] for name in names)
+        return {name: self.weights[name] / total for name in names}
+
+
+def simulate(world: World, seed: int, tasks: int, version: Version) -> Simulated:
+    """The log of `tasks` repairs by a version of the policy."""
+    author = _Author(world, seed, version)
+    for number in range(tasks):
+        author.episode(number)
+    return Simulated(world=world, log=tuple(author.log))
+
+
+def states() -> list[State]:
+    """Every state that an episode may begin in."""
+    return [
+        State(kind=TaskKind.REPAIR, repository=repository, label=label, family=family)
+        for repository in REPOSITORIES
+        for label, family in LABELS.items()
+    ]
+
+
+def truth_by_decision(made: Simulated, walked: Replay, name: str) -> tuple[float, float]:
+    """The mean worth of a policy at the logged choices: the chance of a proof, and of a proof that is accepted."""
+    proofs, values = [], []
+    for entry, odds in zip(made.log, walked.chances[name], strict=True):
+        state, names = entry.decision.state, entry.decision.available
+        proof = np.array([made.world.proof(state, each) for each in names])
+        liked = np.array([made.world.acceptance(each) for each in names])
+        proofs.append(float(odds @ proof))
+        values.append(float(odds @ (proof * liked)))
+    return float(np.mean(proofs)), float(np.mean(values))
+
+
+def truth_by_episode(made: Simulated, target: Target) -> float:
+    """The mean chance, over the logged tasks, that an episode of a policy that never learns ends with a proof."""
+    known: dict[tuple[str, str], float] = {}
+    found = []
+    for entry in made.log:
+        state = entry.decision.state
+        if not state.tried:
+            key = (state.repository, state.label)
+            if key not in known:
+                known[key] = _chance(made.world, target, state)
+            found.append(known[key])
+    return float(np.mean(found))
+
+
+def _chance(world: World, target: Target, state: State) -> float:
+    if len(state.tried) == ATTEMPTS:
+        return 0.0
+    names = policy.remaining(state, STRATEGIES)
+    situation = Situation(state=state, available=names, cells={}, version="", recorded=None, rng=random.Random(0))
+    total = 0.0
+    for name, odds in zip(names, target.chances(situation), strict=True):
+        proof = world.proof(state, name)
+        after = replace(state, tried=(*state.tried, name))
+        total += odds * (proof + (1.0 - proof) * _chance(world, target, after))
+    return total

@@ -1,0 +1,41 @@
+"""What an evaluation reads, and what became of versions of the policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from memory.model.learning import Decision, Outcome, Signal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """A decision with what the tests said of it, if they did, and what people did about it and did not take back."""
+
+    decision: Decision
+    outcome: Outcome | None = None
+    signals: tuple[Signal, ...] = ()
+
+
+class PolicyEventKind(StrEnum):
+    """How a version of the policy came to be the one in use."""
+
+    ROLLED_BACK = "rolled_back"
+    REINSTATED = "reinstated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyEvent:
+    """From `created_at` on `version` is in use instead of `instead_of`; `newest` was the newest that there was then.
+
+    `reason` is for people, with the figures that it stands on.
+    """
+
+    id: str
+    kind: PolicyEventKind
+    version: str
+    instead_of: str
+    newest: str
+    reason: str
+    created_at: datetime

@@ -1,0 +1,48 @@
+"""Tables: rules and colour on a terminal, aligned lines elsewhere, and nothing in a cell acts."""
+
+from __future__ import annotations
+
+import io
+
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from bot.sheets import Sheet, show
+
+ODDS = Sheet(
+    title="Options",
+    columns=("option", "odds"),
+    rows=(("guard", "0.75"), ("[red]swap[/]", "0.25")),
+    notes=("two of them",),
+)
+
+
+def shown(*sheets: Sheet, terminal: bool) -> str:
+    printed = io.StringIO()
+    show(sheets, Console(file=printed, force_terminal=terminal, color_system=None, width=60, soft_wrap=True))
+    return printed.getvalue()
+
+
+def test_lines_for_a_file() -> None:
+    """Columns are aligned, markup in a cell is text, and sheets are a line apart."""
+    assert shown(ODDS, Sheet(title="Nothing"), terminal=False) == snapshot("""\
+Options
+  option        odds
+  guard         0.75
+  [red]swap[/]  0.25
+  two of them
+
+Nothing
+""")
+
+
+def test_a_table_for_people() -> None:
+    """The same cells, with a rule below the head."""
+    drawn = shown(ODDS, terminal=True)
+    assert all(word in drawn for word in ("Options", "guard", "[red]swap[/]", "two of them", "────"))
+
+
+def test_a_long_cell_is_folded_not_cut() -> None:
+    """Nothing is lost where a table is wider than the terminal."""
+    long = Sheet(title="x", columns=("a", "b"), rows=(("1", "word " * 40),))
+    assert shown(long, terminal=True).count("word") == 40

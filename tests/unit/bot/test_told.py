@@ -1,0 +1,248 @@
+"""What people read about what was learned, as it stands on their screen."""
+
+from __future__ import annotations
+
+import io
+
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from bot import told
+from bot.sheets import Sheet, show
+from memory.audit import Alarm, Check, Item
+from memory.evaluation import Estimates, Evaluation, Figure, Unit
+from memory.explain import Explanation, Heard, Option, Remembered, Row
+from memory.rollback import Comparison, Judgement
+from memory.sequences import Band
+from memory.stats import ArmStats, Difference, Pattern, Stats
+from memory.suppression import Suppression
+from memory.uplift import Uplift
+
+BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
+
+
+def lines(sheets: list[Sheet]) -> str:
+    printed = io.StringIO()
+    show(sheets, Console(file=printed, color_system=None, width=60, soft_wrap=True))
+    return printed.getvalue()
+
+
+def explanation() -> Explanation:
+    return Explanation(
+        decision_id="d1",
+        task_id="t1",
+        repository="o/r",
+        kind="repair",
+        label="KeyError",
+        family="lookup",
+        subject="",
+        tried=("swap",),
+        chosen="guard",
+        probability=0.75,
+        arm="learned",
+        policy_version="v1",
+        policy_now="v2",
+        decided_at="2026-01-01T00:00:00+00:00",
+        reason="tried 4 times on KeyError here, worth 0.75 on average",
+        options=(_option("wrap", 0.25, 0.2), _option("guard", 0.75, 0.7)),
+        table=(
+            Row(scope="repository", key="repair|o/r|KeyError", strategy="guard", factor="proof", count=4, mean=0.75),
+            Row(scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5),
+            Row(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1),
+        ),
+        components={"suite_green": 1.0},
+        target=0.75,
+        signals=(_heard(taken_back=False), _heard(taken_back=True)),
+        neighbours=(
+            Remembered(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
+        ),
+    )
+
+
+def _option(name: str, probability: float, proof: float) -> Option:
+    return Option(
+        name=name,
+        probability=probability,
+        proof=proof,
+        proof_deviation=0.1,
+        acceptance=0.6,
+        acceptance_deviation=0.2,
+        value=proof * 0.6,
+    )
+
+
+def _heard(*, taken_back: bool) -> Heard:
+    return Heard(
+        kind="fix_merged",
+        login="ada",
+        permission="write",
+        weight=1.0,
+        source="pull:1",
+        at="2026-01-01T00:00:00+00:00",
+        taken_back=taken_back,
+    )
+
+
+def test_why() -> None:
+    """The choice, the odds with the chosen one marked, its own row of the table, the neighbours, and what came of it."""
+    assert lines(told.why(explanation())) == snapshot("""\
+guard, with probability 0.75
+  repair in o/r: KeyError (lookup), after swap
+  learned arm, policy v1 (in use now: v2), decision d1
+  tried 4 times on KeyError here, worth 0.75 on average
+
+Options
+  option   odds then             proof now    acceptance now
+  › guard  0.75       █████████  0.70 ± 0.10  0.60 ± 0.20
+    wrap   0.25       ███        0.20 ± 0.10  0.60 ± 0.20
+
+Evidence for guard
+  level       of            proof          acceptance
+  repository  o/r|KeyError  0.75 over 4.0
+  global      all                          0.50 over 9.0
+
+Similar cases here
+  error     strategy  outcome
+  KeyError  guard     nothing plausible
+
+What came of it
+  tests: suite_green 1.00; target 0.75
+  ada (write): fix merged, weight 1.0
+  ada (write): fix merged, weight 1.0, taken back
+""")
+
+
+def test_stats() -> None:
+    """Both arms, what may be said of the difference, what was kept quiet, and the patterns."""
+    unknown = Difference(difference=None, low=None, high=None, verdict="not known yet")
+    uplift = Uplift(
+        measure="fixed", learned=2, control=0, difference=None, low=None, high=None, verdict="not known yet"
+    )
+    found = Stats(
+        arms=(
+            ArmStats(
+                arm="learned",
+                tasks=2,
+                fixed=1,
+                rate=0.5,
+                rate_low=0.1,
+                rate_high=0.9,
+                mean_candidates=12.5,
+                median_candidates=12.5,
+            ),
+            ArmStats(
+                arm="control",
+                tasks=0,
+                fixed=0,
+                rate=None,
+                rate_low=0.0,
+                rate_high=1.0,
+                mean_candidates=None,
+                median_candidates=None,
+            ),
+        ),
+        fix_rate=unknown,
+        candidates=unknown,
+        uplift=(uplift,),
+        suppression=(
+            Suppression(action="hold", findings=90, shown=3, judged=0, effective=0.0, rate=None, low=0.0, high=1.0),
+            Suppression(action="summary", findings=9, shown=3, judged=3, effective=3.0, rate=0.0, low=0.0, high=0.56),
+        ),
+        version="v1",
+        since="rolled back from v2: fixed: -0.2 against control",
+        patterns=(Pattern(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3),),
+        actions={},
+        signals={},
+    )
+    assert lines(told.stats(found)) == snapshot("""\
+Repairs by arm, policy v1
+  arm      repairs  fixed    95 % interval  candidates to a fix
+  learned  2        1 (50%)  10% to 90%     12.5
+  control  0
+  not the newest: rolled back from v2: fixed: -0.2 against control
+  fix rate: not known yet
+  candidates to the first fix: not known yet
+  fixed, looked at as often as you like: not known yet
+
+Findings kept quiet
+  action   findings  shown all the same  judged  would have been accepted
+  hold     90        3                   0       not known yet
+  summary  9         3                   3       0% (0% to 56%)
+
+Acceptance by rule
+  rule  decisions  verdicts  acceptance
+  B006  4          3.0       0.33
+""")
+
+
+def test_evaluations() -> None:
+    """Figures with their intervals, a refusal with its reason, and what the roll-back rule says."""
+    figure = Figure(value=0.5, low=0.4, high=0.6)
+    good = Estimates(
+        unit=Unit.DECISION,
+        n=500,
+        tasks=300,
+        effective=210.0,
+        clipped=0.01,
+        judged=90,
+        judged_effective=60.0,
+        ips=figure,
+        snips=figure,
+        dr=figure,
+        acceptance=figure,
+        value=figure,
+    )
+    bad = Estimates(
+        unit=Unit.EPISODE,
+        n=300,
+        tasks=300,
+        effective=3.0,
+        clipped=0.0,
+        judged=90,
+        judged_effective=2.0,
+        refused="too different",
+    )
+    judged = Judgement(
+        version="v2",
+        comparisons=(
+            Comparison(against="control", measure="fixed and accepted", band=BAND),
+            Comparison(against="v1", measure="proof target", band=None, unknown="12 decisions"),
+        ),
+        use="v1",
+    )
+    found = [Evaluation(policy="greedy", decision=good, episode=bad)]
+    assert lines(told.evaluations(found, judged, "2026-01-01")) == snapshot("""\
+By decision: mean proof target of one decision, in the states that were met, decisions from 2026-01-01 on
+  policy  n    worth  IPS               SNIPS             doubly robust     accepted if proven  accepted
+  greedy  500  210    0.50 (0.40–0.60)  0.50 (0.40–0.60)  0.50 (0.40–0.60)  0.50 (0.40–0.60)    0.50 (0.40–0.60)
+  greedy: 1.0% of weights were cut
+
+By episode: chance that an episode ends with a proof, with the attempts that it had, decisions from 2026-01-01 on
+  policy  n    worth  IPS  SNIPS  doubly robust  accepted if proven  accepted
+  greedy  300  3
+  greedy: refused: too different
+
+Policy in use: v2; fixed and accepted: -0.200 against control (always-valid interval -0.300 to -0.100, 400 tasks); the next daily check goes back to v1
+  against  measure             difference     always-valid interval
+  control  fixed and accepted  -0.200         -0.300 to -0.100
+  v1       proof target        not known yet  12 decisions
+""")
+
+
+def test_audit() -> None:
+    """What to look at, with the first few ids; nothing is said to be nothing."""
+    item = Item(
+        check=Check.SHRINKS_TESTS,
+        alarm=Alarm.CRITICAL,
+        about="guard",
+        what="5 of its proofs collected fewer tests",
+        evidence=("d1", "d2", "d3", "d4", "d5"),
+        advice="do not merge these",
+    )
+    assert lines(told.audit([item])) == snapshot("""\
+1 to look at
+  alarm     about  what                                   where                  what to do
+  critical  guard  5 of its proofs collected fewer tests  d1, d2, d3 and 2 more  do not merge these
+  all ids: --json
+""")
+    assert lines(told.audit([])) == "Nothing to look at\n"

@@ -1,0 +1,61 @@
+"""Teachers whose verdicts do not look like one person's honest opinion each."""
+
+from __future__ import annotations
+
+from benchmarks.teachers import finding, house, verdict
+from memory.audit import Check
+from memory.audit.teachers import floods, one_sided, one_witness, together, verdicts
+from memory.model import SignalKind
+from tests.unit.memory.ledgers import ADA, BEN, said
+
+
+def test_who_has_no_say_is_no_teacher() -> None:
+    """Signals without weight are no verdicts; several of one teacher are one."""
+    log = [finding(0, [said(0, weight=0.0), said(0, actor=BEN), said(0, SignalKind.REACTION_UP, BEN)])]
+    assert [(each.login, each.liked) for each in verdicts(log)] == [("ben", True)]
+
+
+def test_two_who_are_always_together_are_named() -> None:
+    """The same decisions, the same words, far beyond chance: and nobody else is named."""
+    (item,) = together(house(1, pair=True))
+    assert (item.check, item.about) == (Check.TOGETHER, "p0 and p1")
+    assert len(item.evidence) >= 8
+
+
+def test_honest_teachers_are_seldom_named() -> None:
+    """Over 100 houses of teachers who agree because they see the same, at most 5 % have anybody named by either test."""
+    assert sum(any(together(house(seed))) for seed in range(100)) <= 5
+    assert sum(any(one_sided(house(seed))) for seed in range(100)) <= 5
+
+
+def test_two_maintainers_who_judge_everything_are_no_pair() -> None:
+    """Where both judge all there is, being together says nothing."""
+    log = [finding(n, [verdict(n, each, liked=True) for each in (ADA, BEN)]) for n in range(50)]
+    assert not [*together(log)]
+
+
+def test_only_ever_positive_is_named_where_others_are_not() -> None:
+    """All 25 accepted, where the others accept six in ten."""
+    log = house(2)
+    log += [finding(1000 + n, [verdict(1000 + n, ADA, liked=True)]) for n in range(25)]
+    assert [(item.check, item.about) for item in one_sided(log)] == [(Check.ONE_SIDED, "ada")]
+
+
+def test_a_flood_is_named() -> None:
+    """61 signals within an hour; 60 are a busy person."""
+    many, busy = ([said(n, minute=n * 0.9) for n in range(count)] for count in (61, 60))
+    (item,) = floods([finding(n, [signal]) for n, signal in enumerate(many)])
+    assert (item.about, len(item.evidence)) == ("ada", 61)
+    assert not [*floods([finding(n, [signal]) for n, signal in enumerate(busy)])]
+
+
+def test_one_witness_matters_beyond_their_own_repository() -> None:
+    """Rows that another repository reads stand on one teacher; with a second teacher, or without readers, they do not."""
+    alone = [finding(n, [said(n)]) for n in range(5)]
+    elsewhere = finding(90, [], repository="o/other")
+    assert not [*one_witness(alone)]
+    (item,) = one_witness([*alone, elsewhere])
+    assert (item.check, item.about) == (Check.ONE_WITNESS, "ada")
+    assert all("o/r" not in row for row in item.evidence)
+    second = [finding(100 + n, [said(100 + n, actor=BEN)]) for n in range(3)]
+    assert not [*one_witness([*alone, *second, elsewhere])]

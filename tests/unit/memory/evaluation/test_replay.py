@@ -1,0 +1,135 @@
+"""The ledger in the order of time: nothing is predicted from itself, and what is silent is censored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from memory import policy
+from memory.evaluation import Situation, evaluate, replay, verdict
+from memory.evaluation.targets import OfAgent, targets
+from memory.model import Arm, Factor, SignalKind, State
+from memory.versions import CONTROL, PRESENT
+from tests.unit.memory.ledgers import at, logged, said
+
+EVEN = {"a": 0.5, "b": 0.5}
+
+
+@dataclass
+class Spy:
+    """A policy that remembers what it was shown and told."""
+
+    seen: list[Situation] = field(default_factory=list)
+    cells: list[int] = field(default_factory=list)
+    accepted: list[bool] = field(default_factory=list)
+    told: list[tuple[str, float, tuple[str, ...]]] = field(default_factory=list)
+
+    def chances(self, situation: Situation) -> Sequence[float]:
+        self.seen.append(situation)
+        self.cells.append(len(situation.cells))
+        self.accepted.append(any(factor is Factor.ACCEPTANCE for _, _, factor in situation.cells))
+        return [1.0 / len(situation.available)] * len(situation.available)
+
+    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
+        self.told.append((chosen, reward, tuple(following)))
+
+
+def test_a_decision_is_met_before_its_own_outcome() -> None:
+    """The first decision sees an empty table, the second one what came of the first."""
+    spy = Spy()
+    walked = replay([logged(0, EVEN, "a", proven=True), logged(1, EVEN, "a", proven=False)], {"spy": spy})
+    assert spy.cells == [0, 4]
+    assert walked.steps[0].value.tolist() == [policy.PROOF_PRIOR] * 2
+    assert walked.steps[1].value[0] > walked.steps[1].value[1]
+    assert spy.told == [("a", 1.0, ()), ("a", 0.0, ("b",))]
+
+
+def test_a_verdict_counts_from_when_it_was_given() -> None:
+    """What people say late is not known to the decisions in between."""
+    spy = Spy()
+    log = [
+        logged(0, EVEN, "a", proven=True, said=(said(0, minute=1.5),)),
+        *(logged(n, EVEN, "a", proven=True) for n in (1, 2)),
+    ]
+    replay(log, {"spy": spy})
+    assert spy.accepted == [False, False, True]
+
+
+def test_the_order_of_reading_does_not_matter() -> None:
+    """A log in any order gives the same evaluation."""
+    log = [logged(n, EVEN, "ab"[n % 2], proven=n % 3 == 0) for n in range(90)]
+    made = [{name: make() for name, make in targets(PRESENT.version).items()} for _ in range(2)]
+    assert evaluate(log, made[0]) == evaluate(log[::-1], made[1])
+
+
+def test_a_decision_without_an_outcome_is_left_out() -> None:
+    """The environment kept it from being tried, or it is under way: no evidence for or against."""
+    walked = replay([logged(0, EVEN, "a"), logged(1, EVEN, "b", proven=True)], {"spy": Spy()})
+    assert [step.id for step in walked.steps] == ["d1"]
+
+
+def test_what_is_older_teaches_and_is_not_counted() -> None:
+    """`since` leaves older decisions out of the steps; the table has them all the same."""
+    spy = Spy()
+    walked = replay([logged(n, EVEN, "a", proven=True) for n in range(3)], {"spy": spy}, since=at(2))
+    assert [step.id for step in walked.steps] == ["d2"]
+    assert spy.cells == [4]
+
+
+def test_recorded_odds_are_used_where_the_version_decided() -> None:
+    """The version's odds are those it recorded; of a control decision nothing is recorded of it."""
+    odds = {"a": 0.9, "b": 0.1}
+    log = [
+        logged(0, odds, "a", proven=True, version=PRESENT.version),
+        logged(1, EVEN, "a", proven=True, version=PRESENT.version, arm=Arm.CONTROL),
+    ]
+    walked = replay(log, {"present": targets(PRESENT.version)["present"]()})
+    assert walked.chances["present"][0].tolist() == [0.9, 0.1]
+    assert walked.chances["present"][1].tolist() != [0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", sorted(targets(PRESENT.version)))
+def test_every_named_policy_gives_probabilities(name: str) -> None:
+    """They sum to 1 at every decision, also once much was learned."""
+    log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(40)]
+    for chances in replay(log, {name: targets(PRESENT.version)[name]()}).chances[name]:
+        assert chances.sum() == pytest.approx(1.0)
+        assert (chances >= 0.0).all()
+
+
+def test_policies_differ_as_their_names_say() -> None:
+    """After "a" was proven twenty times and "b" never: greedy is certain, control is even, the present one leans."""
+    log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(41)]
+    walked = replay(log, {name: make() for name, make in targets(PRESENT.version).items()})
+    last = {name: chances[-1][0] for name, chances in walked.chances.items()}
+    assert (last["greedy"], last[CONTROL]) == (1.0, 0.5)
+    assert last["prior-only"] < 0.7 < last["present"] < 1.0
+
+
+def test_an_agent_is_asked_without_being_changed() -> None:
+    """An agent that changes as it chooses gives the same chances however often it is asked for them."""
+
+    @dataclass
+    class Restless:
+        share: float = 1.0
+
+        def choose(self, key: object, available: Sequence[str], rng: object) -> str:
+            self.share *= 0.5
+            return available[0] if self.share == 0.5 else available[1]
+
+        def learn(self, key: object, strategy: str, reward: float, *, following: Sequence[str] = ()) -> None:
+            self.share = 1.0
+
+    log = [logged(n, EVEN, "a", proven=True) for n in range(3)]
+    walked = replay(log, {"restless": OfAgent(Restless())})
+    assert [each.tolist() for each in walked.chances["restless"]] == [[1.0, 0.0]] * 3
+
+
+def test_a_resolved_thread_is_no_verdict() -> None:
+    """Nor is silence, nor what somebody without a say said."""
+    assert verdict(()) is None
+    assert verdict((said(0, SignalKind.THREAD_RESOLVED),)) is None
+    assert verdict((said(0, weight=0.0),)) is None
+    assert verdict((said(0, SignalKind.REJECTED), said(0, SignalKind.ACCEPTED))) == pytest.approx(0.5)

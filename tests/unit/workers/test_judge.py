@@ -1,0 +1,53 @@
+"""The daily look at the policy in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memory.embed import HashedWords
+from memory.model import Arm
+from memory.rewards import contributions_of_outcome
+from memory.versions import CONTROL, FORMER, PRESENT
+from tests.unit.memory.ledgers import logged
+from workers.context import Context, build
+from workers.flows import FLOWS, judge
+from workers.jobs import Judge
+from workers.settings import WorkerSettings, load
+
+EVEN = {"a": 0.5, "b": 0.5}
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    return build(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job("job-1")
+
+
+def worse_than_control(context: Context) -> None:
+    """400 repairs in which control fixes everything and the version in use nothing."""
+    ledger = context.store.ledger
+    for number in range(400):
+        arm = Arm.CONTROL if number % 5 == 0 else Arm.LEARNED
+        entry = logged(number, EVEN, "a", proven=arm is Arm.CONTROL, arm=arm, version=PRESENT.version)
+        assert entry.outcome is not None
+        ledger.append_decisions([entry.decision])
+        ledger.append_outcome(entry.outcome, contributions_of_outcome(entry.decision, entry.outcome))
+
+
+def test_an_empty_ledger_changes_nothing(context: Context) -> None:
+    """There is nothing to go back for."""
+    assert FLOWS[Judge] is judge.run
+    assert judge.run(Judge(), context) == ()
+    assert context.store.policy_events.all() == []
+
+
+def test_workers_use_the_former_from_the_next_task_on(context: Context) -> None:
+    """A worse version is left once, and the next task's learner decides with the former."""
+    worse_than_control(context)
+    assert context.for_task("a").learner.policy_version == PRESENT.version
+    judge.run(Judge(), context)
+    judge.run(Judge(), context)
+    assert [event.id for event in context.store.policy_events.all()] == ["job-1"]
+    assert context.for_task("b").learner.policy_version == FORMER.version
+    assert CONTROL not in (FORMER.version, PRESENT.version)

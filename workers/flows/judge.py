@@ -1,0 +1,17 @@
+"""Judge the version of the policy in use, and go back to another one where it does worse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory.rollback import check
+from workers.context import Context
+from workers.jobs import Job, Judge
+
+
+def run(_job: Judge, context: Context) -> Sequence[Job]:
+    """One look at the ledger. The event is named for the job, so that one done twice goes back once."""
+    event = check(context.store, context.clock(), context.job_id)
+    if event is not None:
+        context.progress(f"policy {event.instead_of} gives way to {event.version}: {event.reason}")
+    return ()
