@@ -44,6 +44,11 @@ from memory.model.reviews import (
     Severity,
     Sighting,
 )
+from memory.model.skills import (
+    Rewrite,
+    Skill,
+    SkillState,
+)
 from memory.model.tasks import (
     Experience,
     Post,
@@ -78,10 +83,13 @@ __all__ = [
     "PostKind",
     "Proof",
     "Recollection",
+    "Rewrite",
     "Severity",
     "Sighting",
     "Signal",
     "SignalKind",
+    "Skill",
+    "SkillState",
     "State",
     "Suggestion",
     "SuiteCount",

@@ -1,0 +1,328 @@
+"""Skills as templates: where a learned edit fits a statement, its open parts filled from there. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import libcst as cst
+
+from memory.model import Family, Skill
+from memory.rewrites import BLOCKS, Place, imported_name
+from memory.terms import ANY_BODY, NotSource, Hole, Term, Tree, WORD, fields_of, filled, holes_in, matched, named, pattern, size, term_of, written
+from workers.repair.precedence import wrapped
+from workers.repair.region import Region, SourceModule
+from workers.repair.site import Edit, Site
+from workers.repair.splices import Splice
+from workers.repair.templates import Template
+
+PREFIX = "skill:"
+"""Before the id of the skill in the name of its template."""
+
+STRATEGY = "replay"
+
+MOST_FILLS = 6
+"""Names that a hole is filled with which only the new code has, the nearest first."""
+
+_LOOSE = (ast.stmt, ast.keyword, ast.List, ast.Tuple, ast.Set, ast.Dict)
+
+
+def templates_of(skills: Iterable[Skill]) -> tuple[Template, ...]:
+    """A template for each skill that can be read."""
+    return tuple(made for made in map(_template, skills) if made is not None)
+
+
+def _template(skill: Skill) -> Template | None:
+    try:
+        before, after = pattern(skill.before), pattern(skill.after)
+    except NotSource:
+        return None
+    if isinstance(before, Hole) or _is_list(before) != _is_list(after):
+        before, after = _as_list(before), _as_list(after)
+    taught = _Taught(skill, before, after)
+    return Template(
+        name=f"{PREFIX}{skill.id}",
+        strategy=STRATEGY,
+        families=frozenset(Family(each) for each in skill.families if each in set(Family)),
+        prior=min(max(skill.rate, 0.01), 0.99),
+        node=cst.CSTNode,
+        generate=taught.edits,
+    )
+
+
+def _is_list(term: Term) -> bool:
+    return isinstance(term, Tree) and term.kind == "[]"
+
+
+def _as_list(term: Term) -> Term:
+    """Statements, also of what is only an expression."""
+    return term if _is_list(term) else Tree("[]", (Tree("Expr", (term,)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Where a statement stands: in which list, at which place of it."""
+
+    body: Sequence[ast.stmt]
+    at: int
+    inside: tuple[str, ...]
+
+
+@lru_cache(maxsize=32)
+def blocks_of(module: SourceModule) -> Mapping[int, Block]:
+    """Every statement of a module by the line that it begins on; of several on one line, none."""
+    found: dict[int, list[Block]] = {}
+
+    def visit(body: Sequence[ast.AST], place: Place) -> None:
+        for at, node in enumerate(body):
+            if isinstance(node, ast.stmt):
+                statements = [each for each in body if isinstance(each, ast.stmt)]
+                found.setdefault(node.lineno, []).append(Block(statements, at, place.inside))
+            for name in BLOCKS:
+                inner = getattr(node, name, None)
+                if isinstance(inner, list):
+                    visit(inner, place.within(node, name))
+
+    visit(module.tree.body, Place())
+    return {line: blocks[0] for line, blocks in found.items() if len(blocks) == 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """One place where the old code of a skill stands: nodes for it, and what the holes stand for."""
+
+    root: list[ast.stmt] | ast.expr
+    bound: Mapping[int, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class _Taught:
+    """One skill, read."""
+
+    skill: Skill
+    before: Term
+    after: Term
+
+    def edits(self, node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+        """The edits that a skill makes of a statement, at the statement's own node."""
+        if node is not site.unit.node:
+            return
+        block = blocks_of(site.region.module).get(site.unit.first_line)
+        if block is None or block.inside[: len(self.skill.inside)] != self.skill.inside or not self._known(site):
+            return
+        imports = tuple(line for line in self.skill.imports if imported_name(line) not in site.names)
+        for found in self._matches(block):
+            for weight, bound in self._filled(found.bound, site):
+                splices = _splices(self.before, self.after, found.root, block, bound, site.region)
+                if splices:
+                    yield _edit(splices, weight * _specific(self.before), imports)
+
+    def _known(self, site: Site) -> bool:
+        brought = set(map(imported_name, self.skill.imports))
+        return all(name in site.names or name in brought for name in self.skill.needs)
+
+    def _matches(self, block: Block) -> Iterator[_Match]:
+        if isinstance(self.before, Tree) and self.before.kind == "[]":
+            length = len(self.before.children)
+            for first in range(max(0, block.at - length + 1), block.at + 1) if length else (block.at,):
+                window = list(block.body[first : first + length])
+                bound: dict[int, Term] = {}
+                if len(window) == length and matched(self.before, term_of(window), bound):
+                    yield _Match(window, bound)
+            return
+        for node in _expressions(block.body[block.at]):
+            bound = {}
+            if matched(self.before, term_of(node), bound):
+                yield _Match(node, bound)
+
+    def _filled(self, bound: Mapping[int, Term], site: Site) -> Iterator[tuple[float, Mapping[int, Term]]]:
+        """What the holes stand for, with names for those that only the new code has; the nearest names first."""
+        free = {hole for hole in holes_in(self.after) if hole.number not in bound}
+        if not free:
+            yield 1.0, bound
+            return
+        (hole,) = free
+        for place, name in enumerate(_candidates(hole.kind, site)):
+            yield 0.9**place, {**bound, hole.number: term_of(ast.Name(id=name))}
+
+
+def _candidates(role: str, site: Site) -> list[str]:
+    function = site.function
+    parameters = function.parameters if function else ()
+    of = {
+        "parameter": parameters,
+        "local": tuple(name for name in site.live if name not in parameters),
+        "module": (*site.module.variables, *site.callables),
+    }
+    return list(dict.fromkeys(of.get(role, site.live)))[:MOST_FILLS]
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions of a statement, outermost first, without those of the statements in it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            continue
+        if isinstance(child, ast.expr):
+            yield child
+        if not isinstance(child, (ast.JoinedStr, ast.FormattedValue)):
+            yield from _expressions(child)
+
+
+def _specific(before: Term) -> float:
+    """The more of an edit's old code is given, the more it says that it fits."""
+    return 1.0 - 1.0 / (2.0 + size(before))
+
+
+def _edit(splices: Sequence[Splice], weight: float, imports: tuple[str, ...]) -> Edit:
+    around = min(each.start for each in splices), max(each.end for each in splices)
+    return Edit(splices=tuple(splices), around=around, weight=weight, imports=imports)
+
+
+def _splices(
+    before: Term, after: Term, root: object, block: Block, bound: Mapping[int, Term], region: Region
+) -> list[Splice]:
+    """The new code in the place of what differs; nothing where that cannot be written."""
+    sources = dict(_sources(before, root, region))
+    changed = _changed(before, after, root if isinstance(root, list) else [root], top=not isinstance(root, list))
+    if changed is None:
+        return []
+    made = [_splice(node, new, block, bound, sources, region) for node, new in changed]
+    splices = [each for each in made if each is not None]
+    return splices if len(splices) == len(made) else []
+
+
+Changed = tuple[ast.expr | list[ast.stmt], Term]
+
+
+def _changed(before: Term, after: Term, node: object, *, top: bool = False) -> list[Changed] | None:
+    """The smallest nodes that differ, with the new terms for them; None where they have no place of their own."""
+    if top:
+        assert isinstance(node, list)
+        return _changed(before, after, node[0])
+    if before == after:
+        return []
+    if isinstance(before, Tree) and isinstance(after, Tree) and before.kind == after.kind:
+        inner = _inner(before, after, node)
+        if inner is not None:
+            return inner
+    if isinstance(node, ast.expr):
+        return [(node, after)]
+    if isinstance(node, ast.stmt):
+        return [([node], Tree("[]", (after,)))]
+    if isinstance(node, list) and _is_list(before) and _is_list(after) and all(isinstance(n, ast.stmt) for n in node):
+        return [(node, after)] if node or isinstance(after, Tree) else None
+    return None
+
+
+def _inner(before: Tree, after: Tree, node: object) -> list[Changed] | None:
+    if len(before.children) != len(after.children):
+        return None
+    parts = node if isinstance(node, list) else [value for _, value in fields_of(node)] if isinstance(node, ast.AST) else []
+    if len(parts) != len(before.children):
+        return None
+    found: list[Changed] = []
+    for old, new, part in zip(before.children, after.children, parts, strict=True):
+        changed = _changed(old, new, part)
+        if changed is None:
+            return None
+        found += changed
+    return found
+
+
+def _sources(given: Term, node: object, region: Region) -> Iterator[tuple[int, str]]:
+    """The text that each hole of the old code stands for."""
+    if isinstance(given, Hole):
+        if isinstance(node, ast.expr):
+            yield given.number, region.text(*span(region, node))
+        elif isinstance(node, str):
+            yield given.number, node
+    elif isinstance(given, Tree) and given != ANY_BODY:
+        parts = node if isinstance(node, list) else [v for _, v in fields_of(node)] if isinstance(node, ast.AST) else []
+        for each, part in zip(given.children, parts, strict=False):
+            yield from _sources(each, part, region)
+
+
+def span(region: Region, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Where a node's text lies in its region, its own parentheses outside."""
+    assert node.end_lineno is not None and node.end_col_offset is not None, "it was parsed"
+    return offset(region, node.lineno, node.col_offset), offset(region, node.end_lineno, node.end_col_offset)
+
+
+def offset(region: Region, line: int, column: int) -> int:
+    """The place in a region's data of a line and byte of its module."""
+    before = region.module.lines[region.extent.first_line - 1 : line - 1]
+    return region.prefix + sum(map(len, before)) + column
+
+
+def _splice(
+    node: ast.expr | list[ast.stmt],
+    new: Term,
+    block: Block,
+    bound: Mapping[int, Term],
+    sources: Mapping[int, str],
+    region: Region,
+) -> Splice | None:
+    if not isinstance(node, list):
+        start, end = span(region, node)
+        code = _code(new, bound, sources)
+        return Splice(start, end, code if _stands_alone(node, block) else wrapped(code, 15))
+    return _statements(node, new, block, bound, sources, region)
+
+
+def _stands_alone(node: ast.expr, block: Block) -> bool:
+    """Whether any expression can stand in a node's place without parentheses."""
+    statement = block.body[block.at]
+    parent = next((each for each in ast.walk(statement) if any(child is node for child in ast.iter_child_nodes(each))), statement)
+    if isinstance(parent, ast.Call):
+        return node is not parent.func and len(parent.args) + len(parent.keywords) > 0
+    return isinstance(parent, _LOOSE) or (isinstance(parent, ast.Subscript) and node is parent.slice)
+
+
+def _code(new: Term, bound: Mapping[int, Term], sources: Mapping[int, str]) -> str:
+    """A term as text, with the text that its holes stand for where that reads the same, in parentheses if need be."""
+    wanted, text = filled(new, bound), written(new)
+    names = {hole: sources.get(hole.number, "") for hole in holes_in(new)}
+    for parenthesised in (False, True):
+        made = text
+        for hole, source in names.items():
+            source = source or written(bound[hole.number]) if hole.kind != WORD else str(source)
+            made = made.replace(named(hole), f"({source})" if parenthesised and hole.kind != WORD else source)
+        if _reads(made, wanted):
+            return made
+    return written(wanted)
+
+
+def _reads(text: str, wanted: Term) -> bool:
+    try:
+        return pattern(text) == wanted or _as_list(pattern(text)) == wanted
+    except NotSource:
+        return False
+
+
+def _statements(
+    nodes: list[ast.stmt],
+    new: Term,
+    block: Block,
+    bound: Mapping[int, Term],
+    sources: Mapping[int, str],
+    region: Region,
+) -> Splice | None:
+    """Whole lines in the place of statements, or before one where there are none to replace."""
+    assert isinstance(new, Tree)
+    if ANY_BODY in new.children or any(isinstance(c, Tree) and ANY_BODY in c.children for c in new.children):
+        return None  # the body would have to be moved
+    at = block.body[block.at]
+    first, last = (nodes[0], nodes[-1]) if nodes else (at, at)
+    if getattr(first, "decorator_list", ()):
+        return None
+    start = region.line_start(span(region, first)[0])
+    end = region.line_end(span(region, last)[1]) if nodes else start
+    indent = region.text(start, span(region, first)[0])
+    if indent.strip():
+        return None
+    code = _code(new, bound, sources) if new.children else ""
+    if not code and len(nodes) == len(block.body):
+        code = "pass"
+    return Splice(start, end, "".join(f"{indent}{line}\n" if line else "\n" for line in code.splitlines()))
