@@ -194,7 +194,7 @@ def _roles(
     names: set[str], function: ast.FunctionDef | ast.AsyncFunctionDef | None, module: frozenset[str]
 ) -> Mapping[str, str]:
     if function is None:
-        return {name: "module" for name in sorted(names & module)}
+        return dict.fromkeys(sorted(names & module), "module")
     given = function.args
     arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
     parameters = {each.arg for each in arguments if each is not None}
@@ -205,7 +205,12 @@ def _roles(
 
 def _elided(old: Term, new: Term) -> tuple[Term, Term]:
     """Two terms with the bodies that they share as `...`: what is done in them does not matter."""
-    if isinstance(old, Tree) and isinstance(new, Tree) and old.kind == new.kind and len(old.children) == len(new.children):
+    if (
+        isinstance(old, Tree)
+        and isinstance(new, Tree)
+        and old.kind == new.kind
+        and len(old.children) == len(new.children)
+    ):
         if old == new and _is_block(old):
             return ANY_BODY, ANY_BODY
         both = [_elided(one, other) for one, other in zip(old.children, new.children, strict=True)]

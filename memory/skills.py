@@ -1,327 +1,156 @@
-"""Skills: what proven edits have in common, as edits that can be made elsewhere. Pure.
+"""Skills: accepted edits that were generalised, how well they do, and where they may be used.
 
-Edits are merged two by two, the pair first that loses least, into ever more general ones, as in Getafix (Bader, Scott,
-Pradel and Chandra 2019) and Revisar (Rolim et al. 2018); every merger is a skill, so that the most specific one that applies
-can be tried first. What two edits share is their least general generalisation (Plotkin 1970).
+Nothing is counted here: teachers come from the ledger, tries and wins from the experiences, so that whatever is taken back
+or forgotten is as if it had never been, and the same memory gives the same skills.
 """
 
 from __future__ import annotations
 
-import hashlib
-import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import sqrt
 
-from memory.model import Rewrite, Skill
-from memory.rewrites import imported_name, levels
-from memory.terms import (
-    EVERYWHERE,
-    NAMES,
-    Atom,
-    Generalisation,
-    Hole,
-    NotSource,
-    Term,
-    Tree,
-    holes_in,
-    names_in,
-    parts_in,
-    size,
-    word_at,
-    written,
-)
+from memory.generalise import Taught, generalised
+from memory.model import AttemptOutcome, Experience, Signal, Skill, SkillState
+from memory.rewards import SIGNAL_WORTH
+from memory.store import Store
 
-MOST_TAUGHT = 200
-"""So many edits are generalised, the latest: the time it takes grows with their square."""
+PRIOR_WINS, PRIOR_LOSSES = 0.3, 1.7
+"""A skill that nobody tried repairs what it fits as often as a likely template's turn does, and that is worth two tries."""
 
-MOST_FREE = 1
-"""Holes that only the new code has: each is filled with several names at every place."""
+PRIOR_RATE = PRIOR_WINS / (PRIOR_WINS + PRIOR_LOSSES)
 
-MOST_SIZE = 80
-"""Nodes and names of either side of a skill. What is longer fits one place only."""
+TEACHING = 0.5
+"""What an edit that taught a skill is worth as a win: it would have repaired that, but nobody saw it be found."""
 
-_RENAMED = "\N{PRIME}"
-"""Behind a name that an edit shares with no other: no identifier holds it."""
+UPPER = 1.645
+"""Standard deviations above the mean that the upper bound of a rate stands, about its 95 % quantile."""
+
+QUORUM = 2
+"""So many people have to accept what taught a skill before it is used in repositories that did not."""
+
+MOST_READ = 5000
+"""Experiences that skills are derived of, the latest."""
+
+MOST_USED = 60
+"""Skills that one repair looks for places of, the best."""
+
+_PREFIX = "skill:"
+_VERSION = "1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taught:
-    """One proven edit and where it comes from; `teachers` are the accounts that accepted it."""
-
-    experience: str
-    repository: str
-    error_type: str
-    family: str
-    rewrite: Rewrite
-    teachers: tuple[int, ...] = ()
-
-
-Pair = tuple[Term, Term]
+def template_of(skill: Skill) -> str:
+    """What a skill's edits are counted under, beside those of templates."""
+    return f"{_PREFIX}{skill.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """Edits and what they share: before and after, the smallest part first, then with ever more around it.
+class Verdicts:
+    """What people made of fixes, by the id of the decision: the sum of what they said, and who was for it."""
 
-    `useful` is the widest of these that makes an edit to be made elsewhere; None where none does.
+    against: Mapping[str, float] = field(default_factory=dict)
+    teachers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def rejected(self, decision: str) -> bool:
+        """Whether those whose word counts were, taken together, against it."""
+        return self.against.get(decision, 0.0) > 0.0
+
+
+def verdicts(signals: Iterable[Signal]) -> Verdicts:
+    """The verdicts in signals that stand."""
+    against: Counter[str] = Counter()
+    teachers: dict[str, list[int]] = {}
+    for signal in signals:
+        worth = SIGNAL_WORTH[signal.kind]
+        said = signal.weight * worth.weight * (worth.value - 0.5)
+        against[signal.decision_id] -= said  # type: ignore[assignment]  # a Counter of floats
+        if said > 0.0:
+            teachers.setdefault(signal.decision_id, []).append(signal.actor.id)
+    return Verdicts(against=against, teachers={key: tuple(dict.fromkeys(ids)) for key, ids in teachers.items()})
+
+
+def derived(experiences: Sequence[Experience], said: Verdicts) -> tuple[Skill, ...]:
+    """The skills of these experiences, given newest first, the most specific skills first."""
+    taught = [each for experience in experiences for each in _taught(experience, said)]
+    return tuple(_judged(skill, experiences, said) for skill in generalised(taught))
+
+
+def _taught(experience: Experience, said: Verdicts) -> list[Taught]:
+    if experience.outcome is not AttemptOutcome.PROVEN or said.rejected(experience.id):
+        return []
+    return [
+        Taught(
+            experience=experience.id,
+            repository=experience.repository,
+            error_type=experience.error_type,
+            family=experience.family,
+            rewrite=rewrite,
+            teachers=said.teachers.get(experience.id, ()),
+        )
+        for rewrite in experience.rewrites
+    ]
+
+
+def _judged(skill: Skill, experiences: Sequence[Experience], said: Verdicts) -> Skill:
+    name = template_of(skill)
+    tried = [each for each in experiences if each.tried.get(name)]
+    won = [each for each in tried if _won(each, name) and not said.rejected(each.id)]
+    tries, wins = len({each.task_id for each in tried}), len({each.task_id for each in won})
+    judged = replace(skill, tries=tries, wins=wins, rate=mean(skill, tries, wins))
+    return replace(judged, state=_state(judged))
+
+
+def _won(experience: Experience, name: str) -> bool:
+    shape = experience.shape
+    return experience.outcome is AttemptOutcome.PROVEN and shape is not None and shape.template == name
+
+
+def _state(skill: Skill) -> SkillState:
+    if upper(skill) < PRIOR_RATE:
+        return SkillState.RETIRED
+    return SkillState.ACTIVE if skill.teachers else SkillState.CANDIDATE
+
+
+def _evidence(skill: Skill, tries: int, wins: int) -> tuple[float, float]:
+    """The parameters of the rate's Beta posterior."""
+    return PRIOR_WINS + wins + TEACHING * len(skill.taught_by), PRIOR_LOSSES + tries - wins
+
+
+def mean(skill: Skill, tries: int, wins: int) -> float:
+    """The posterior mean of how often a skill repairs where it is tried."""
+    successes, failures = _evidence(skill, tries, wins)
+    return successes / (successes + failures)
+
+
+def upper(skill: Skill) -> float:
+    """The upper bound of that rate."""
+    successes, failures = _evidence(skill, skill.tries, skill.wins)
+    total = successes + failures
+    rate = successes / total
+    return min(1.0, rate + UPPER * sqrt(rate * (1.0 - rate) / (total + 1.0)))
+
+
+def usable(skills: Iterable[Skill], repository: str) -> tuple[Skill, ...]:
+    """The skills to be tried in a repository, the best first.
+
+    What a repository's own fixes taught may be tried there; elsewhere only what a quorum of people accepted.
     """
-
-    shared: tuple[Pair, ...]
-    useful: Pair | None
-    inside: tuple[str, ...]
-    roles: Mapping[str, str] = field(default_factory=dict)
-    imports: frozenset[str] = frozenset()
-    members: tuple[Taught, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """A name for what is shared: equal edits give equal names."""
-        assert self.useful is not None, "what is of no use is not named"
-        text = "\0".join((*map(written, self.useful), *self.inside, *sorted(self.imports)))
-        return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+    open_here = [each for each in skills if each.state is not SkillState.RETIRED and _reaches(each, repository)]
+    return tuple(sorted(open_here, key=lambda each: -each.rate)[:MOST_USED])
 
 
-def learned(taught: Sequence[Taught]) -> tuple[Skill, ...]:
-    """The skills that edits teach, the most specific first; of more than MOST_TAUGHT edits the first ones, so give the latest.
-
-    The same edits teach the same skills, in whatever order they are given.
-    """
-    chosen = sorted(taught[:MOST_TAUGHT], key=lambda each: (each.rewrite.before, each.rewrite.after, each.experience))
-    groups = [group for group in map(group_of, chosen) if group is not None]
-    found: dict[str, Skill] = {}
-    for group in (*map(alone, groups), *_mergers(groups)):
-        if group is not None:
-            skill = _skill(group)
-            found[skill.id] = _with(found.get(skill.id), skill)
-    ranked = sorted(found.values(), key=lambda each: (-_given(each), -len(each.taught_by), each.id))
-    return tuple(replace(skill, broader=_broader(skill, ranked)) for skill in ranked)
+def _reaches(skill: Skill, repository: str) -> bool:
+    return repository in skill.repositories or len(skill.teachers) >= QUORUM
 
 
-def _broader(skill: Skill, skills: Sequence[Skill]) -> str:
-    """The id of the skill with the fewest teachers that has all of this one's and more; "" where none has."""
-    wider = [each for each in skills if set(each.taught_by) > set(skill.taught_by)]
-    return min(wider, key=lambda each: (len(each.taught_by), each.id)).id if wider else ""
-
-
-def group_of(taught: Taught) -> Group | None:
-    """One edit as it was made; None where it cannot be read."""
-    try:
-        shared = levels(taught.rewrite)
-    except NotSource:
-        return None
-    rewrite = taught.rewrite
-    return Group(
-        shared=shared,
-        useful=_widest(shared),
-        inside=rewrite.inside,
-        roles=dict(rewrite.roles),
-        imports=frozenset(rewrite.imports),
-        members=(taught,),
-    )
-
-
-def alone(group: Group) -> Group | None:
-    """What one edit says of others: generalised with itself under other names, where these carry no meaning.
-
-    Names that only the new code has stay as they are, unless the function binds them: nothing at another place tells them.
-    """
-    renamed = {part for before, _ in group.shared[-1:] for part in parts_in(before)}
-    bound = {name for name, role in group.roles.items() if role != "module"}
-    other = replace(
-        group,
-        shared=tuple((_renamed(b, renamed, bound), _renamed(a, renamed, bound)) for b, a in group.shared),
-        roles={**group.roles, **{name + _RENAMED: role for name, role in group.roles.items()}},
-    )
-    return together(group, other)
-
-
-def _renamed(term: Term, known: set[Tree], bound: set[str]) -> Term:
-    if not isinstance(term, Tree):
-        return term
-    if term.kind == "Name":
-        name = next(names_in(term))
-        return _marked(term) if name not in EVERYWHERE and (term in known or name in bound) else term
-    if term.kind == "Constant":
-        return _marked(term) if term in known and not _telling(term) else term
-    at = word_at(term)
-    children = [_renamed(each, known, bound) for each in term.children]
-    if at is not None and term in known and isinstance(word := children[at], Atom) and word.value not in EVERYWHERE:
-        children[at] = Atom(f"{word.value}{_RENAMED}") if isinstance(word.value, str) else word
-    return Tree(term.kind, tuple(children))
-
-
-def _marked(term: Tree) -> Tree:
-    (atom,) = term.children
-    assert isinstance(atom, Atom)
-    return Tree(term.kind, (Atom(f"{atom.value}{_RENAMED}"),))
-
-
-def _telling(constant: Tree) -> bool:
-    """Whether a constant means something by itself: small numbers, truth values, nothing, the empty text."""
-    (atom,) = constant.children
-    return isinstance(atom, Atom) and str(atom.value) in {"0", "1", "2", "-1", "True", "False", "None", "''", "b''", "Ellipsis"}
-
-
-def together(one: Group, other: Group) -> Group | None:
-    """What two groups share; None where that is no edit to be made elsewhere."""
-    inwards = _merged(one, other, list(zip(one.shared, other.shared, strict=False)))
-    outwards = _merged(one, other, list(zip(one.shared[::-1], other.shared[::-1], strict=False))[::-1])
-    found = [(useful, shared) for shared in (inwards, outwards) if (useful := _widest(shared)) is not None]
-    if not found or one.imports != other.imports:
-        return None
-    useful, shared = max(found, key=lambda each: size(each[0][0]) + size(each[0][1]))
-    return Group(
-        shared=shared,
-        useful=useful,
-        inside=tuple(_common(one.inside, other.inside)),
-        roles={name: role for name, role in one.roles.items() if other.roles.get(name) == role},
-        imports=one.imports,
-        members=tuple(dict.fromkeys((*one.members, *other.members))),
-    )
-
-
-def _merged(one: Group, other: Group, pairs: Sequence[tuple[Pair, Pair]]) -> tuple[Pair, ...]:
-    found = []
-    for (before, after), (other_before, other_after) in pairs:
-        common = Generalisation(roles=(one.roles, other.roles))
-        old, new = common.of(before, other_before), common.of(after, other_after)
-        if old is not None and new is not None:
-            found.append((old, new))
-    return tuple(found)
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            return
-        yield left
-
-
-def _widest(shared: Sequence[Pair]) -> Pair | None:
-    return next((pair for pair in reversed(shared) if is_useful(*pair)), None)
-
-
-def is_useful(before: Term, after: Term) -> bool:
-    """Whether an edit says something at another place, and what it leaves open there can be tried one by one."""
-    if before == after or max(size(before), size(after)) > MOST_SIZE:
-        return False
-    free = {hole for hole in holes_in(after)} - {hole for hole in holes_in(before)}
-    if len(free) > MOST_FREE or any(hole.kind not in NAMES for hole in free):
-        return False
-    if isinstance(before, Hole) or isinstance(after, Hole) and after in free:
-        return False
-    statements = isinstance(before, Tree) and before.kind == "[]"
-    if statements and any(isinstance(each, Tree) and isinstance(each.children[0], Hole) for each in _plain(before)):
-        return False
-    return size(before) >= (0 if statements else 2) and size(after) + size(before) >= 2
-
-
-def _plain(before: Term) -> Iterator[Term]:
-    """Statements that are nothing but an expression."""
-    if isinstance(before, Tree):
-        yield from (each for each in before.children if isinstance(each, Tree) and each.kind == "Expr")
-
-
-def _mergers(groups: Sequence[Group]) -> Iterator[Group]:
-    """Every merger of two groups, until nothing is left that can be merged: the one first that loses least."""
-    alive = dict(enumerate(_distinct(groups)))
-    queue: list[tuple[float, int, int, Group]] = []
-    for at in alive:
-        _queue(queue, alive, at, [other for other in alive if other < at])
-    following = len(alive)
-    while queue:
-        _, one, other, group = heapq.heappop(queue)
-        if one not in alive or other not in alive:
-            continue
-        del alive[one], alive[other]
-        alive[following] = group
-        yield group
-        _queue(queue, alive, following, [each for each in alive if each != following])
-        following += 1
-
-
-def _queue(
-    queue: list[tuple[float, int, int, Group]], alive: Mapping[int, Group], at: int, others: Iterable[int]
-) -> None:
-    for other in others:
-        if _may_merge(alive[at], alive[other]) and (group := together(alive[other], alive[at])) is not None:
-            heapq.heappush(queue, (_loss(alive[at], alive[other], group), other, at, group))
-
-
-def _distinct(groups: Sequence[Group]) -> list[Group]:
-    """Groups of which no two are the same edit."""
-    found: dict[tuple[object, ...], Group] = {}
-    for group in groups:
-        key = (group.shared[-1:], group.inside, group.imports)
-        same = found.get(key)
-        found[key] = replace(same, members=(*same.members, *group.members)) if same else group
-    return list(found.values())
-
-
-def _may_merge(one: Group, other: Group) -> bool:
-    """Whether it is worth the try: the smallest parts, or the statements, are of the same kinds."""
-    return _kinds(one.shared[0]) == _kinds(other.shared[0]) or _kinds(one.shared[-1]) == _kinds(other.shared[-1])
-
-
-def _kinds(pair: Pair) -> tuple[object, ...]:
-    return tuple(
-        (each.kind, *(child.kind for child in each.children if isinstance(child, Tree) and each.kind == "[]"))
-        if isinstance(each, Tree)
-        else ()
-        for each in pair
-    )
-
-
-def _loss(one: Group, other: Group, group: Group) -> float:
-    """How much of two edits is lost in their merger; a hole to be filled at random is worth two nodes."""
-    before, after = group.useful or group.shared[0]
-    free = {hole for hole in holes_in(after)} - {hole for hole in holes_in(before)}
-    kept = size(before) + size(after) + len(group.inside)
-    return sum(_extent(each) for each in (one, other)) / 2 - kept + 2 * len(free)
-
-
-def _extent(group: Group) -> int:
-    before, after = group.useful or group.shared[-1]
-    return size(before) + size(after) + len(group.inside)
-
-
-def _skill(group: Group) -> Skill:
-    assert group.useful is not None
-    before, after = group.useful
-    known = {*names_in(before), *map(imported_name, group.imports)}
-    teachers = {(account, each.repository) for each in group.members for account in each.teachers}
-    return Skill(
-        id=group.id,
-        before=written(before),
-        after=written(after),
-        inside=group.inside,
-        families=_sorted(each.family for each in group.members),
-        error_types=_sorted(each.error_type for each in group.members),
-        needs=_sorted(name for name in names_in(after) if name not in known and name not in EVERYWHERE),
-        imports=_sorted(group.imports),
-        taught_by=_sorted(each.experience for each in group.members),
-        repositories=_sorted(each.repository for each in group.members),
-        reach=len(teachers),
-    )
-
-
-def _with(known: Skill | None, skill: Skill) -> Skill:
-    """A skill that was found twice, taught by all that teach it."""
-    if known is None:
-        return skill
-    return replace(
-        skill,
-        families=_sorted((*known.families, *skill.families)),
-        error_types=_sorted((*known.error_types, *skill.error_types)),
-        taught_by=_sorted((*known.taught_by, *skill.taught_by)),
-        repositories=_sorted((*known.repositories, *skill.repositories)),
-        reach=max(known.reach, skill.reach),
-    )
-
-
-def _sorted(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(texts)))
-
-
-def _given(skill: Skill) -> int:
-    return len(skill.before) + len(skill.after)
+def current(store: Store) -> tuple[Skill, ...]:
+    """The skills of what is remembered now: as they are kept, or derived anew where anything has changed since."""
+    sources = f"{_VERSION} {store.skills.sources()}"
+    if store.skills.stamp() == sources:
+        return tuple(store.skills.all())
+    experiences = store.experiences.all(limit=MOST_READ)
+    proven = [each.id for each in experiences if each.outcome is AttemptOutcome.PROVEN]
+    skills = derived(experiences, verdicts(store.ledger.live_signals(proven)))
+    store.skills.replace(skills, sources)
+    return skills

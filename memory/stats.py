@@ -10,8 +10,9 @@ from statistics import mean, median
 
 import numpy as np
 
-from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, State, TaskKind
+from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, SkillState, State, TaskKind
 from memory.rewards import PATTERN
+from memory.skills import current
 from memory.store import Store
 
 _Z = 1.959964
@@ -60,6 +61,7 @@ class Stats:
     fix_rate: Difference
     candidates: Difference
     patterns: tuple[Pattern, ...]
+    skills: tuple[Skill, ...]
     actions: Mapping[str, int]
     signals: Mapping[str, int]
 
@@ -73,6 +75,9 @@ class Stats:
         lines += [f"Fix rate: {self.fix_rate.verdict}", f"Candidates to the first fix: {self.candidates.verdict}"]
         for pattern in self.patterns:
             lines.append(f"{pattern.rule}: acceptance {pattern.acceptance:.2f} over {pattern.verdicts:.1f} verdicts")
+        lines += [_skill_line(skill) for skill in self.skills if skill.state is not SkillState.CANDIDATE]
+        candidates = sum(skill.state is SkillState.CANDIDATE for skill in self.skills)
+        lines += [f"{candidates} more skills wait for a fix of theirs to be accepted"] if candidates else []
         return "\n".join(lines)
 
 
@@ -92,6 +97,7 @@ def stats(store: Store) -> Stats:
         ),
         candidates=mean_difference(candidates[Arm.LEARNED], candidates[Arm.CONTROL]),
         patterns=_patterns(store, reviews),
+        skills=current(store),
         actions=_count([decision.chosen for decision in reviews]),
         signals=_signals(store),
     )
@@ -156,6 +162,12 @@ def _repairs(store: Store) -> list[tuple[Arm, int | None]]:
             proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
             found.append((arm, sum(attempt.candidates for attempt in attempts) if proven else None))
     return found
+
+
+def _skill_line(skill: Skill) -> str:
+    edit = " → ".join(" ".join(side.split()) or "nothing" for side in (skill.before, skill.after))
+    taught = f"taught by {len(skill.taught_by)} in {', '.join(skill.repositories)}"
+    return f"Skill {skill.id} ({skill.state}): {edit}; {skill.wins} of {skill.tries} tries, rate {skill.rate:.2f}; {taught}"
 
 
 def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:

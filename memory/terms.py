@@ -12,6 +12,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import EllipsisType
 
 MOST_SOURCE = 2_000
 """Characters of either side of an edit that is looked at."""
@@ -148,8 +149,10 @@ def _node(term: Term) -> object:
     return ast.fix_missing_locations(kind(**dict(zip(names, map(_node, term.children), strict=True))))
 
 
-def _constant(text: str) -> object:
-    return ... if text == "Ellipsis" else ast.literal_eval(text)
+def _constant(text: str) -> str | bytes | int | float | complex | EllipsisType | None:
+    value: str | bytes | int | float | complex | EllipsisType | None
+    value = ... if text == "Ellipsis" else ast.literal_eval(text)
+    return value
 
 
 def size(term: Term) -> int:
@@ -222,7 +225,9 @@ class Generalisation:
     def _word(self, one: Term, other: Term) -> Term | None:
         if one == other and isinstance(one, Atom):
             return one
-        named_both = all(isinstance(each, Hole) or isinstance(each.value, str) for each in (one, other) if not isinstance(each, Tree))
+        named_both = all(
+            isinstance(each, Hole) or isinstance(each.value, str) for each in (one, other) if not isinstance(each, Tree)
+        )
         return self._number(one, other, WORD) if named_both else None
 
     def _left_open(self, one: Term, other: Term) -> Hole | None:

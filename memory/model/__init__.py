@@ -26,6 +26,11 @@ from memory.model.learning import (
     State,
     TaskKind,
 )
+from memory.model.reflections import (
+    NearMiss,
+    Reflection,
+    RetryMode,
+)
 from memory.model.repairs import (
     MAJORITY,
     Attempt,
@@ -77,12 +82,15 @@ __all__ = [
     "Finding",
     "Frame",
     "Level",
+    "NearMiss",
     "Outcome",
     "Permission",
     "Post",
     "PostKind",
     "Proof",
     "Recollection",
+    "Reflection",
+    "RetryMode",
     "Rewrite",
     "Severity",
     "Sighting",

@@ -17,8 +17,10 @@ from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
 from memory.store.posts import Posts
+from memory.store.reflections import Reflections
 from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
+from memory.store.skills import Skills
 from memory.store.summary import DecisionSummary
 from memory.store.tasks import StoredTask, Tasks
 
@@ -36,7 +38,9 @@ __all__ = [
     "Ledger",
     "NewJob",
     "Posts",
+    "Reflections",
     "Repositories",
+    "Skills",
     "Store",
     "StoreError",
     "StoreUnavailable",
@@ -67,6 +71,16 @@ class Store:
     def experiences(self) -> Experiences:
         """What was tried at which failure, with vectors to find it again."""
         return Experiences(self.database)
+
+    @property
+    def skills(self) -> Skills:
+        """What was generalised from accepted edits."""
+        return Skills(self.database)
+
+    @property
+    def reflections(self) -> Reflections:
+        """What attempts that failed ruled out."""
+        return Reflections(self.database)
 
     @property
     def posts(self) -> Posts:

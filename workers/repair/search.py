@@ -82,7 +82,7 @@ class Weighing:
         weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
         if weight is not None:
             return replace(draft, score=_lifted(draft.score, weight))
-        return draft if draft.template.strategy in self.strategies or draft.template in self.learned else None
+        return draft if draft.template.strategy in self.strategies or draft.template.strategy == REPLAY else None
 
     def replays(self, template: Template) -> bool:
         """Whether any shape of this template is to be replayed."""
@@ -125,12 +125,12 @@ def propose(
     strategies: Sequence[str] | None,
     replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
-    templates: Sequence[Template] = (),
+    learned: Sequence[Template] = (),
     seed: int = 0,
 ) -> Iterator[Candidate]:
     """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
 
-    `strategies` limits to those arms (None: all of them); beside them, shapes in `replay` and what further `templates` make
+    `strategies` limits to those arms (None: all of them); beside them, shapes in `replay` and what `learned` templates make
     are yielded whatever their arm, so that REPLAY, or no arm at all, means those alone. Tests are never edited. Equal arguments give equal candidates.
     """
     weighing = Weighing(
@@ -138,7 +138,7 @@ def propose(
         strategies=frozenset(STRATEGIES if strategies is None else strategies),
         replay=replay,
         template_weight=template_weight,
-        learned=tuple(templates),
+        learned=tuple(learned),
     )
     agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
     search = _Search(weighing, Project(sources), agenda)

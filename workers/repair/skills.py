@@ -6,22 +6,39 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 import libcst as cst
 
 from memory.model import Family, Skill
 from memory.rewrites import BLOCKS, Place, imported_name
-from memory.terms import ANY_BODY, NotSource, Hole, Term, Tree, WORD, fields_of, filled, holes_in, matched, named, pattern, size, term_of, written
+from memory.skills import template_of
+from memory.terms import (
+    ANY_BODY,
+    WORD,
+    Hole,
+    NotSource,
+    Term,
+    Tree,
+    fields_of,
+    filled,
+    holes_in,
+    matched,
+    named,
+    pattern,
+    size,
+    term_of,
+    written,
+)
 from workers.repair.precedence import wrapped
 from workers.repair.region import Region, SourceModule
 from workers.repair.site import Edit, Site
 from workers.repair.splices import Splice
 from workers.repair.templates import Template
 
-PREFIX = "skill:"
-"""Before the id of the skill in the name of its template."""
-
 STRATEGY = "replay"
+
+_ANY_NODE = cast("type[cst.CSTNode]", cst.CSTNode)  # the type checker refuses abstract classes
 
 MOST_FILLS = 6
 """Names that a hole is filled with which only the new code has, the nearest first."""
@@ -43,11 +60,11 @@ def _template(skill: Skill) -> Template | None:
         before, after = _as_list(before), _as_list(after)
     taught = _Taught(skill, before, after)
     return Template(
-        name=f"{PREFIX}{skill.id}",
+        name=template_of(skill),
         strategy=STRATEGY,
         families=frozenset(Family(each) for each in skill.families if each in set(Family)),
         prior=min(max(skill.rate, 0.01), 0.99),
-        node=cst.CSTNode,
+        node=_ANY_NODE,
         generate=taught.edits,
     )
 
@@ -219,7 +236,9 @@ def _changed(before: Term, after: Term, node: object, *, top: bool = False) -> l
 def _inner(before: Tree, after: Tree, node: object) -> list[Changed] | None:
     if len(before.children) != len(after.children):
         return None
-    parts = node if isinstance(node, list) else [value for _, value in fields_of(node)] if isinstance(node, ast.AST) else []
+    parts = (
+        node if isinstance(node, list) else [value for _, value in fields_of(node)] if isinstance(node, ast.AST) else []
+    )
     if len(parts) != len(before.children):
         return None
     found: list[Changed] = []
@@ -274,7 +293,9 @@ def _splice(
 def _stands_alone(node: ast.expr, block: Block) -> bool:
     """Whether any expression can stand in a node's place without parentheses."""
     statement = block.body[block.at]
-    parent = next((each for each in ast.walk(statement) if any(child is node for child in ast.iter_child_nodes(each))), statement)
+    parent = next(
+        (each for each in ast.walk(statement) if any(child is node for child in ast.iter_child_nodes(each))), statement
+    )
     if isinstance(parent, ast.Call):
         return node is not parent.func and len(parent.args) + len(parent.keywords) > 0
     return isinstance(parent, _LOOSE) or (isinstance(parent, ast.Subscript) and node is parent.slice)
