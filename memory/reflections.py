@@ -66,9 +66,9 @@ def given(mode: RetryMode, reflections: Sequence[Reflection]) -> Retry:
     return Retry(later=later, start=tuple(dict.fromkeys(near))[:1], told=tuple(reflections))
 
 
-def arms() -> dict[str, float]:
-    """The modes as the policy chooses between them, with what is expected of each."""
-    return {f"{_NAMED}{mode}": expected for mode, expected in EXPECTED.items()}
+def arms(modes: Iterable[RetryMode]) -> dict[str, float]:
+    """Modes as the policy chooses between them, with what is expected of each."""
+    return {f"{_NAMED}{mode}": EXPECTED[mode] for mode in modes}
 
 
 def mode_of(arm: str) -> RetryMode:

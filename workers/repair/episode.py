@@ -24,6 +24,7 @@ from memory.model import (
     Failure,
     NearMiss,
     Recollection,
+    RetryMode,
     State,
     Task,
     TaskKind,
@@ -64,7 +65,7 @@ MOST_EXPERIENCES = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """What an episode works with. `workbench` opens a Workbench from its arguments."""
+    """What an episode works with. `workbench` opens a Workbench from its arguments; `retries` are the modes to choose from."""
 
     sandbox: Sandbox
     store: Store
@@ -74,6 +75,7 @@ class Toolbox:
     budget_seconds: float
     progress: Callable[[str], None]
     workbench: Callable[..., Workbench] = Workbench
+    retries: tuple[RetryMode, ...] = tuple(RetryMode)
 
 
 def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
@@ -112,7 +114,7 @@ class _Episode:
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
         self._skills = self._learned()
-        self._retrial = Retrial(task, failure, tools.store, tools.learner, arm)
+        self._retrial = Retrial(task, failure, tools.store, tools.learner, arm, tools.retries)
         seed = tools.rng.getrandbits(32)
         self._lineup = Lineup(self._in_order(STRATEGIES, replay=self._shapes, seed=seed), tried=bench.tried)
         self._first = self._tried_first()

@@ -13,6 +13,7 @@ from memory.model import (
     Failure,
     NearMiss,
     Reflection,
+    RetryMode,
     State,
     Task,
     TaskKind,
@@ -25,7 +26,10 @@ from memory.store import Store
 class Retrial:
     """What earlier repairs say, by the mode that the policy chose; nothing where there were none, or for the control arm."""
 
-    def __init__(self, task: Task, failure: Failure, store: Store, learner: Learner, arm: Arm) -> None:
+    def __init__(
+        self, task: Task, failure: Failure, store: Store, learner: Learner, arm: Arm, modes: Sequence[RetryMode]
+    ) -> None:
+        self._arms = arms(modes)
         self._task = task
         self._failure = failure
         self._store = store
@@ -41,7 +45,7 @@ class Retrial:
             label=self._failure.error_type,
             family=self._failure.family,
         )
-        return self._learner.decide(self._task.id, state, tuple(arms()), arm=arm, prior=arms())
+        return self._learner.decide(self._task.id, state, tuple(self._arms), arm=arm, prior=self._arms)
 
     def reflect(self, decision: Decision, attempt: Attempt, nearest: NearMiss | None, taken: Sequence[str]) -> None:
         """Keep what an attempt ruled out, unless it proved something."""
@@ -77,4 +81,4 @@ class Retrial:
             patch_lines=0,
             candidates=sum(attempt.candidates for attempt in attempts),
         )
-        self._learner.conclude(self._decision, components, next_state=None, prior=arms())
+        self._learner.conclude(self._decision, components, next_state=None, prior=self._arms)

@@ -99,7 +99,9 @@ def rewritten(draw: st.DrawFn) -> Taught:
     """An operator exchanged, or a call put around."""
     head, left, right = draw(HEADS), draw(NAMES), draw(NAMES)
     one, other = draw(st.sampled_from([("{} < {}", "{} <= {}"), ("{} + {}", "{} - {}"), ("{} + {}", "abs({} + {})")]))
-    return taught(head.format(one.format(left, right)), head.format(other.format(left, right)), draw(st.integers(0, 99)))
+    return taught(
+        head.format(one.format(left, right)), head.format(other.format(left, right)), draw(st.integers(0, 99))
+    )
 
 
 @given(rewritten(), rewritten())
@@ -127,4 +129,6 @@ def test_two_groups_share_the_same_either_way(one: Taught, other: Taught) -> Non
     assert first is not None
     assert second is not None
     found = together(first, second), together(second, first)
-    assert [each and (each.useful, each.inside) for each in found][0] == (found[1] and (found[1].useful, found[1].inside))
+    assert next(each and (each.useful, each.inside) for each in found) == (
+        found[1] and (found[1].useful, found[1].inside)
+    )

@@ -58,7 +58,9 @@ def test_imports_go_with_what_needs_them() -> None:
 
 def test_layout_and_docstrings_do_not_count() -> None:
     """Comments, docstrings and blank lines teach nothing, nor does text that does not parse."""
-    assert rewrites(SHOP, SHOP.replace('"""Sum."""', '"""The sum."""').replace("import os", "import os  # unused")) == ()
+    assert (
+        rewrites(SHOP, SHOP.replace('"""Sum."""', '"""The sum."""').replace("import os", "import os  # unused")) == ()
+    )
     assert rewrites(SHOP, "def") == ()
     assert rewrites(SHOP, "(" * 10_000) == ()
 
