@@ -27,7 +27,8 @@ from benchmarks.repair.learning import Tried, compare
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import show
 from memory.embed import HashedWords
-from memory.generalise import Taught, generalised
+from memory.generalise import generalised
+from memory.groups import Taught
 from memory.model import Experience, Failure, Family, RetryMode, Rewrite, Skill
 from memory.rewrites import rewrites
 from memory.skills import QUORUM, mean

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.model import Rewrite
-from memory.terms import ANY_BODY, MOST_SOURCE, NotSource, Term, Tree, names_in, read, size, term_of, written
+from memory.terms import ANY_BODY, NotSource, Term, Tree, names_in, read, term_of, written
 
 MOST_MODULE = 1_000_000
 """Characters of a module that is compared."""
@@ -245,6 +245,3 @@ def levels(rewrite: Rewrite) -> tuple[tuple[Term, Term], ...]:
 def is_expression(term: Term) -> bool:
     """Whether a term stands for a value."""
     return isinstance(term, Tree) and hasattr(ast, term.kind) and issubclass(getattr(ast, term.kind), ast.expr)
-
-
-__all__ = ["MOST_SOURCE", "imported_name", "is_expression", "levels", "rewrites", "size"]

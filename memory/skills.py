@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
-from memory.generalise import Taught, generalised
+from memory.generalise import generalised
+from memory.groups import Taught
 from memory.model import AttemptOutcome, Experience, Signal, Skill, SkillState
 from memory.rewards import SIGNAL_WORTH
 from memory.store import Store

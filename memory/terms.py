@@ -1,4 +1,4 @@
-"""Python source as terms in which parts are left open, and the least general term of two (Plotkin 1970). Pure.
+"""Python source as terms in which parts are left open. Pure.
 
 Code is parsed, never run. An open part, a hole, is written as a name of its own, `__0_Call__`: its number, and the kind of
 node that it stood for in all examples (`expr`: of several kinds; `word`: an attribute's or argument's name).
@@ -10,8 +10,8 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from types import EllipsisType
 
 MOST_SOURCE = 2_000
@@ -24,10 +24,6 @@ _RESERVED = re.compile(r"__\d+_[A-Za-z]+__")
 _SKIPPED = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
 _NAMED = {"Attribute": "attr", "keyword": "arg", "arg": "arg"}
 """Where a word may be left open."""
-
-_EXPRESSIONS = frozenset(each.__name__ for each in ast.expr.__subclasses__())
-_CLOSED = frozenset({"JoinedStr", "FormattedValue"})
-"""Kinds whose parts cannot be left open: what stands there is no expression of its own."""
 
 _KEPT_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, frozenset, tuple, int, float)
 
@@ -189,79 +185,6 @@ def parts_in(term: Term) -> Iterator[Tree]:
             yield from parts_in(each)
 
 
-@dataclass(slots=True)
-class Generalisation:
-    """The least general terms of pairs that belong together: the same two parts that differ are the same hole in all.
-
-    `roles` says what kind a name stands for where more is known of it than that it is one.
-    """
-
-    roles: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
-    _known: dict[tuple[Term, Term, bool], Hole] = field(default_factory=dict)
-
-    def of(self, one: Term, other: Term) -> Term | None:
-        """What is common to both, with holes for the rest; None where the rest is no expression."""
-        if isinstance(one, Tree) and isinstance(other, Tree):
-            made = self._tree(one, other)
-            return made if made is not None else self._left_open(one, other)
-        if isinstance(one, Atom) and one == other:
-            return one
-        return self._left_open(one, other)
-
-    def _tree(self, one: Tree, other: Tree) -> Tree | None:
-        if one.kind != other.kind or len(one.children) != len(other.children):
-            return None
-        if one.kind in ("Name", "Constant") or one.kind in _CLOSED:
-            return one if one == other and not any(holes_in(one)) else None
-        word = word_at(one)
-        merged: list[Term] = []
-        for at, (left, right) in enumerate(zip(one.children, other.children, strict=True)):
-            made = self._word(left, right) if at == word else self.of(left, right)
-            if made is None:
-                return None
-            merged.append(made)
-        return Tree(one.kind, tuple(merged))
-
-    def _word(self, one: Term, other: Term) -> Term | None:
-        if one == other and isinstance(one, Atom):
-            return one
-        named_both = all(
-            isinstance(each, Hole) or isinstance(each.value, str) for each in (one, other) if not isinstance(each, Tree)
-        )
-        return self._number(one, other, WORD) if named_both else None
-
-    def _left_open(self, one: Term, other: Term) -> Hole | None:
-        kinds = self._kind(one, 0), self._kind(other, 1)
-        if WORD in kinds or not all(kinds):
-            return None
-        return self._number(one, other, joined(*kinds))
-
-    def _number(self, one: Term, other: Term, kind: str) -> Hole:
-        key = (one, other, kind == WORD)
-        return self._known.setdefault(key, Hole(len(self._known), kind))
-
-    def _kind(self, term: Term, side: int) -> str:
-        """The kind of node that a hole for this stands for, "" where none can."""
-        if isinstance(term, Hole):
-            return term.kind
-        if not isinstance(term, Tree) or term.kind not in _EXPRESSIONS:
-            return ""
-        if term.kind == "Name":
-            return self.roles[side].get(next(names_in(term)), "Name")
-        return term.kind
-
-
-NAMES = frozenset({"Name", "parameter", "local", "module"})
-"""Kinds of holes that a name fills: any, or one of the function's parameters, of what it binds, of what its module does."""
-
-
-def joined(one: str, other: str) -> str:
-    """The kind of a hole for two."""
-    if one == other:
-        return one
-    return "Name" if one in NAMES and other in NAMES else ANY
-
-
 def word_at(tree: Tree) -> int | None:
     """Which child is a word that may be left open."""
     name = _NAMED.get(tree.kind)
@@ -271,36 +194,5 @@ def word_at(tree: Tree) -> int | None:
     return int(fields.index(name))
 
 
-def matched(given: Term, term: Term, bound: dict[int, Term]) -> bool:
-    """Whether `term` is an instance of a pattern; `bound` is extended by what its holes stand for.
-
-    A body of `...` alone fits every body.
-    """
-    if isinstance(given, Hole):
-        return _fits(given.kind, term) and bound.setdefault(given.number, term) == term
-    if isinstance(given, Atom) or isinstance(term, (Atom, Hole)):
-        return given == term
-    if given == ANY_BODY and term.kind == "[]":
-        return True
-    same = given.kind == term.kind and len(given.children) == len(term.children)
-    return same and all(matched(g, t, bound) for g, t in zip(given.children, term.children, strict=True))
-
-
-def _fits(kind: str, term: Term) -> bool:
-    if kind == WORD:
-        return isinstance(term, Atom) and isinstance(term.value, str)
-    if not isinstance(term, Tree) or term.kind not in _EXPRESSIONS:
-        return False
-    return kind == ANY or term.kind == kind or (kind in NAMES and term.kind == "Name")
-
-
-def filled(given: Term, bound: Mapping[int, Term]) -> Term:
-    """A pattern with its holes filled. Raises KeyError for one that is not bound."""
-    if isinstance(given, Hole):
-        return bound[given.number]
-    if isinstance(given, Tree):
-        return Tree(given.kind, tuple(filled(each, bound) for each in given.children))
-    return given
-
-
 ANY_BODY = Tree("[]", (Tree("Expr", (Tree("Constant", (Atom("Ellipsis"),)),)),))
+"""A body that is not looked at."""

@@ -25,6 +25,7 @@ TINY = {
     "screen": ("--runs", "1", "--candidates", "2", "--without-mutation"),
     "agreement": ("--packages", "inflection", "--candidates", "2"),
     "localisation": ("--cases", CASES),
+    "skills": ("--cases", CASES, "--most", "20"),
 }
 
 EXPECTED = {
@@ -33,6 +34,7 @@ EXPECTED = {
     "screen": r"verdicts alike +2 of 2",
     "agreement": r"verdicts alike +2 of 2",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
+    "skills": r"solved, without and with skills +1, 1 of 1",
 }
 
 

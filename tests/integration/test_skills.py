@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from benchmarks.repair.firstfound import FirstFound
 from memory.embed import HashedWords
 from memory.experiences import Experiences
 from memory.learner import Learner
-from memory.model import Actor, Permission, SignalKind, SkillState, Task, TaskKind
+from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
 from memory.skills import current, usable
 from memory.store import Store, open_store
+from workers.repair.engine import Workbench
 from workers.repair.episode import Toolbox, repair
 from workers.repair.repaired import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -97,14 +101,26 @@ class House:
         self._clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
         self.learner = Learner(self.store, random.Random(1), self._clock, control_share=0.0)
 
-    def repair(self, name: str, files: dict[str, str]) -> Repaired:
-        root = self._home / name
+    def repair(
+        self,
+        name: str,
+        files: dict[str, str],
+        *,
+        workbench: Callable[..., Workbench] = Workbench,
+        retries: tuple[RetryMode, ...] = (RetryMode.NONE,),
+    ) -> Repaired:
+        root = self._home / uuid.uuid4().hex
         root.mkdir()
         for path, text in files.items():
             (root / path).write_text(text)
         (root / "pytest.ini").write_text(f"[pytest]\naddopts = {LEAN}\n")
         task = Task(
-            id=name, kind=TaskKind.REPAIR, repository=f"o/{name}", sha="1" * 40, number=0, created_at=self._clock()
+            id=root.name,
+            kind=TaskKind.REPAIR,
+            repository=f"o/{name}",
+            sha=root.name,
+            number=0,
+            created_at=self._clock(),
         )
         self.store.tasks.add(task)
         tools = Toolbox(
@@ -115,6 +131,8 @@ class House:
             rng=random.Random(1),
             budget_seconds=60.0,
             progress=lambda line: None,
+            workbench=workbench,
+            retries=retries,
         )
         return repair(task, discover(root, python=None, test_command=None), tools)
 
@@ -172,3 +190,15 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
     assert usable(current(house.store), "o/queue") == ()
     assert [skill.state for skill in current(house.store)] == [SkillState.CANDIDATE]
     assert [replace(skill, teachers=(1, 2), state=SkillState.ACTIVE) for skill in current(house.store)] == list(before)
+
+
+def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> None:
+    """Cut off before its patch, a repair leaves what it ruled out: the next one comes to the patch in fewer candidates."""
+    cold = candidates(fresh.repair("queue", QUEUE, workbench=partial(FirstFound, most=200)))
+    cut = house.repair("queue", QUEUE, workbench=partial(FirstFound, most=cold - 1))
+    assert cut.proven is None
+    assert sum(len(each.ruled_out) for each in house.store.reflections.latest("o/queue", 30)) == cold - 1
+    again = house.repair("queue", QUEUE, workbench=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
+    assert candidates(again) < cold
+    chosen = [d.chosen for d in house.store.ledger.decisions_of_kind(TaskKind.REPAIR)]
+    assert "retry:last_attempt" in chosen

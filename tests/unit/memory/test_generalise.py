@@ -8,10 +8,12 @@ from textwrap import dedent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.generalise import MOST_TAUGHT, Taught, generalised, group_of, is_useful, together
+from memory.generalise import MOST_TAUGHT, generalised
+from memory.groups import Taught, group_of, is_useful, together
 from memory.model import Rewrite
 from memory.rewrites import levels
-from memory.terms import Term, matched, pattern
+from memory.terms import Term, pattern
+from memory.unify import matched
 
 
 def taught(before: str, after: str, number: int = 0, **more: object) -> Taught:

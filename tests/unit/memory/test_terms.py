@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.terms import Generalisation, NotSource, Term, filled, matched, pattern, read, size, written
+from memory.terms import NotSource, Term, pattern, read, size, written
+from memory.unify import Generalisation, filled, matched
 
 
 def shared(one: str, other: str) -> str:

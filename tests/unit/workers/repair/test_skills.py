@@ -6,7 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from memory.generalise import Taught, generalised
+from memory.generalise import generalised
+from memory.groups import Taught
 from memory.model import Failure, Family, Skill
 from memory.rewrites import rewrites
 from workers.repair.candidates import Suspect
