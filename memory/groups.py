@@ -34,6 +34,8 @@ MOST_FREE = 1
 MOST_SIZE = 80
 """Nodes and names of either side of a skill. What is longer fits one place only."""
 
+_TELLING = frozenset({"0", "1", "2", "True", "False", "None", "''", "b''", "Ellipsis"})
+
 _RENAMED = "\N{PRIME}"
 """Behind a name that an edit shares with no other: no identifier holds it."""
 
@@ -80,6 +82,8 @@ def group_of(taught: Taught) -> Group | None:
     try:
         shared = levels(taught.rewrite)
     except NotSource:
+        return None
+    if not shared:
         return None
     rewrite = taught.rewrite
     return Group(
@@ -131,18 +135,7 @@ def _marked(term: Tree) -> Tree:
 def _telling(constant: Tree) -> bool:
     """Whether a constant means something by itself: small numbers, truth values, nothing, the empty text."""
     (atom,) = constant.children
-    return isinstance(atom, Atom) and str(atom.value) in {
-        "0",
-        "1",
-        "2",
-        "-1",
-        "True",
-        "False",
-        "None",
-        "''",
-        "b''",
-        "Ellipsis",
-    }
+    return isinstance(atom, Atom) and atom.value in _TELLING
 
 
 def together(one: Group, other: Group) -> Group | None:

@@ -81,23 +81,24 @@ def digest(path: str, before: str, after: str) -> str:
 
     Sixteen digits: two edits that share one only change places in an order.
     """
-    old, new = before.splitlines(), after.splitlines()
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
-    taken, put = old[head : len(old) - tail], new[head : len(new) - tail]
-    text = "\0".join((path, "\n".join(taken), "\n".join(put), _above(old, head)))
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+    head = _common(before, after)
+    tail = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - head)
+    start = before.rfind("\n", 0, head) + 1
+    taken, put = (text[start : _line_end(text, len(text) - tail)] for text in (before, after))
+    above = before[:start].rstrip().rpartition("\n")[2]  # tells equal lines of a module apart
+    named = "\0".join((path, taken, put, above))
+    return hashlib.sha256(named.encode(errors="replace")).hexdigest()[:16]
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    count = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+def _common(one: str, other: str) -> int:
+    """The length of the common beginning, by halving: a module is compared for every candidate."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
-def _above(lines: Sequence[str], at: int) -> str:
-    """The nearest line above that is not empty: tells equal lines of a module apart."""
-    return next((line for line in reversed(lines[:at]) if line.strip()), "")
+def _line_end(text: str, at: int) -> int:
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found

@@ -17,13 +17,14 @@ from memory.model import AttemptOutcome, Experience, Signal, Skill, SkillState
 from memory.rewards import SIGNAL_WORTH
 from memory.store import Store
 
-PRIOR_WINS, PRIOR_LOSSES = 0.3, 1.7
-"""A skill that nobody tried repairs what it fits as often as a likely template's turn does, and that is worth two tries."""
+PRIOR_WINS, PRIOR_LOSSES = 0.1, 1.9
+"""A skill that nobody tried repairs one failure in twenty that it fits, as skills of other packages' planted bugs did; that
+is worth two tries."""
 
 PRIOR_RATE = PRIOR_WINS / (PRIOR_WINS + PRIOR_LOSSES)
 
-TEACHING = 0.5
-"""What an edit that taught a skill is worth as a win: it would have repaired that, but nobody saw it be found."""
+TEACHING, ACCEPTING = 0.25, 0.25
+"""What an edit that taught a skill is worth as a win, as it would have repaired that, and what each person who took it is."""
 
 UPPER = 1.645
 """Standard deviations above the mean that the upper bound of a rate stands, about its 95 % quantile."""
@@ -115,7 +116,8 @@ def _state(skill: Skill) -> SkillState:
 
 def _evidence(skill: Skill, tries: int, wins: int) -> tuple[float, float]:
     """The parameters of the rate's Beta posterior."""
-    return PRIOR_WINS + wins + TEACHING * len(skill.taught_by), PRIOR_LOSSES + tries - wins
+    taught = TEACHING * len(skill.taught_by) + ACCEPTING * len(skill.teachers)
+    return PRIOR_WINS + wins + taught, PRIOR_LOSSES + tries - wins
 
 
 def mean(skill: Skill, tries: int, wins: int) -> float:

@@ -17,6 +17,9 @@ from types import EllipsisType
 MOST_SOURCE = 2_000
 """Characters of either side of an edit that is looked at."""
 
+MOST_DEPTH = 60
+"""Levels of nodes in it."""
+
 ANY, WORD = "expr", "word"
 
 _HOLE = re.compile(r"__(\d{1,3})_([A-Za-z]{1,20})__")
@@ -77,7 +80,13 @@ def read(source: str, *, holes: bool = False) -> Tree:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotSource(str(error)) from None
     assert isinstance(term, Tree)
+    if _depth(term) > MOST_DEPTH:
+        raise NotSource("too deep")
     return term
+
+
+def _depth(term: Term) -> int:
+    return 1 + max(map(_depth, term.children), default=0) if isinstance(term, Tree) else 0
 
 
 def pattern(source: str) -> Term:
@@ -93,6 +102,8 @@ def pattern(source: str) -> Term:
 def term_of(node: object) -> Term:
     """A node, a list of nodes, or what stands in a field. Raises RecursionError for one that is too deep."""
     if isinstance(node, ast.Constant):
+        if isinstance(node.value, float | complex) and node.value - node.value != 0:
+            raise ValueError("a number too large to be written")
         return Tree("Constant", (Atom(repr(node.value)),))
     if isinstance(node, ast.Name):
         return _hole(node.id) or Tree("Name", (Atom(node.id),))

@@ -17,10 +17,10 @@ from memory.embed import HashedWords
 from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
-from memory.skills import current, usable
+from memory.skills import current, template_of, usable
 from memory.store import Store, open_store
 from workers.repair.engine import Workbench
-from workers.repair.episode import Toolbox, repair
+from workers.repair.episode import SKILLED, Toolbox, repair
 from workers.repair.repaired import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
@@ -177,6 +177,10 @@ def test_an_accepted_fix_is_made_elsewhere_in_fewer_candidates(house: House, fre
     assert (skill.state, skill.repositories, skill.teachers) == (SkillState.ACTIVE, ("o/shelf",), (1, 2))
     learned, cold = house.repair("queue", QUEUE), fresh.repair("queue", QUEUE)
     assert candidates(learned) < candidates(cold)
+    assert candidates(learned) <= SKILLED
+    assert learned.proven is not None
+    assert learned.proven.shape is not None
+    assert learned.proven.shape.template == template_of(skill)
 
 
 def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
@@ -189,7 +193,9 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
         house.learner.take_back(taught.proven.decision_id, SignalKind.FIX_MERGED, f"pull:{account}")
     assert usable(current(house.store), "o/queue") == ()
     assert [skill.state for skill in current(house.store)] == [SkillState.CANDIDATE]
-    assert [replace(skill, teachers=(1, 2), state=SkillState.ACTIVE) for skill in current(house.store)] == list(before)
+    assert [
+        replace(skill, teachers=(1, 2), state=SkillState.ACTIVE, rate=before[0].rate) for skill in current(house.store)
+    ] == list(before)
 
 
 def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> None:

@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 
 from memory.edits import edit_weights
 from memory.experiences import Experiences, neighbours, replay_shapes
@@ -32,7 +32,7 @@ from memory.model import (
 from memory.skills import current, usable
 from memory.store import Store
 from workers.ports import Sandbox
-from workers.repair.arms import DEEP, lifted, open_arms, priors, replays
+from workers.repair.arms import DEEP, TURN_PRIOR, lifted, open_arms, priors, replays
 from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of, signature
 from workers.repair.engine import SINGLES_FIRST, AttemptResult, Workbench
@@ -49,8 +49,8 @@ from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
 
-SKILLED = 5
-"""So many edits of skills are tried before anything else at most, those that score above the likeliest other candidate."""
+SKILLED = 3
+"""So many edits of skills are tried before anything else at most, of skills that do better than a strategy's turn."""
 
 RESUMED = 40
 """Candidates of one edit before any of two, where an earlier repair left something to build upon."""
@@ -178,13 +178,10 @@ class _Episode:
         return put_off(proposed, self._retrial.given.later, self._bench.digest)
 
     def _tried_first(self) -> tuple[Candidate, ...]:
-        """What came nearest in an earlier repair, then edits of skills that are likelier than any other."""
+        """What came nearest in an earlier repair, then edits of skills that do better than the likeliest strategy's turn."""
         again = [found for miss in self._retrial.given.start if (found := self._bench.again(miss)) is not None]
-        best = self._lineup.best()
-        skilled = takewhile(
-            lambda candidate: candidate.score >= best, self._in_order((), seed=0) if self._skills else ()
-        )
-        return (*again, *islice(skilled, SKILLED))
+        good = [skill for skill in self._skills if skill.prior >= TURN_PRIOR]
+        return (*again, *islice(self._bench.proposed((), learned=good) if good else (), SKILLED))
 
     def _priors(self) -> dict[str, float]:
         return priors(self._lineup.near(), replayable=bool(self._first) or replays(self._shapes) > 0)

@@ -29,10 +29,6 @@ class Lineup:
         for candidate in islice(candidates, head):
             self._head.setdefault(candidate.strategy, []).append(candidate)
 
-    def best(self) -> float:
-        """The score of the likeliest candidate."""
-        return max((waiting[0].score for waiting in self._head.values() if waiting), default=0.0)
-
     def near(self) -> dict[str, float]:
         """The strategies whose next candidate is about as likely as the best one, with its score as a share of that."""
         for waiting in self._head.values():

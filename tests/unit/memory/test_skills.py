@@ -96,8 +96,8 @@ def test_tries_and_wins_are_those_of_repairs() -> None:
 def test_what_stops_working_is_retired_until_it_is_taught_again() -> None:
     """Once even the upper bound of its rate is below what any skill starts with; a new fix of its kind brings it back."""
     skill = both(derived(TEACHERS, Verdicts()))
-    failures = used(skill, range(10, 60), won=False)
-    retired = both(derived((*TEACHERS, *failures[:30]), Verdicts()))
+    failures = used(skill, range(10, 80), won=False)
+    retired = both(derived((*TEACHERS, *failures), Verdicts()))
     assert retired.state is SkillState.RETIRED
     assert upper(retired) < PRIOR_RATE < upper(skill)
     assert usable([retired], "o/one") == ()
@@ -105,7 +105,7 @@ def test_what_stops_working_is_retired_until_it_is_taught_again() -> None:
         experience(100 + n, rewrites=(Rewrite(before=f"return x{n}.size < y", after=f"return x{n}.size <= y"),))
         for n in range(4)
     ]
-    back = next(s for s in derived((*again, *TEACHERS, *failures[:30]), Verdicts()) if s.id == skill.id)
+    back = next(s for s in derived((*again, *TEACHERS, *failures), Verdicts()) if s.id == skill.id)
     assert back.state is not SkillState.RETIRED
 
 

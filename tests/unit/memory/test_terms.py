@@ -81,7 +81,9 @@ def test_alike_is_nothing_lost(one: str) -> None:
     assert size(pattern(one)) > 0
 
 
-@pytest.mark.parametrize("source", ["def", "x" * 3000, "(" * 500 + ")" * 500, "__0_Name__ + 1", "a\0b"])
+@pytest.mark.parametrize(
+    "source", ["def", "x" * 3000, "(" * 500 + ")" * 500, "-" * 200 + "a", "1e999", "__0_Name__ + 1", "a\0b"]
+)
 def test_what_cannot_be_read_is_refused(source: str) -> None:
     """Text that does not parse, is too long or too deep, or looks like one of our holes, is no source."""
     with pytest.raises(NotSource):
