@@ -214,10 +214,14 @@ def _elided(old: Term, new: Term) -> tuple[Term, Term]:
         if old == new and _is_block(old):
             return ANY_BODY, ANY_BODY
         both = [_elided(one, other) for one, other in zip(old.children, new.children, strict=True)]
+        if old.kind in _BRANCHING and both[-2:] == [(ANY_BODY, ANY_BODY)] * 2:
+            both[-1] = (_NO_BODY, _NO_BODY)  # whether there is an `else` matters no more than what is in it
         return Tree(old.kind, tuple(one for one, _ in both)), Tree(new.kind, tuple(other for _, other in both))
     return old, new
 
 
+_BRANCHING = frozenset({"If", "While", "For", "AsyncFor"})
+_NO_BODY = Tree("[]", ())
 _STATEMENTS = frozenset(each.__name__ for each in ast.stmt.__subclasses__())
 
 

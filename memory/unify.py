@@ -88,7 +88,7 @@ def joined(one: str, other: str) -> str:
 def matched(given: Term, term: Term, bound: dict[int, Term]) -> bool:
     """Whether `term` is an instance of a pattern; `bound` is extended by what its holes stand for.
 
-    A body of `...` alone fits every body.
+    A body of `...` alone fits every body, and where it stands, no `else` fits any.
     """
     if isinstance(given, Hole):
         return _fits(given.kind, term) and bound.setdefault(given.number, term) == term
@@ -96,8 +96,12 @@ def matched(given: Term, term: Term, bound: dict[int, Term]) -> bool:
         return given == term
     if given == ANY_BODY and term.kind == "[]":
         return True
-    same = given.kind == term.kind and len(given.children) == len(term.children)
-    return same and all(matched(g, t, bound) for g, t in zip(given.children, term.children, strict=True))
+    if given.kind != term.kind or len(given.children) != len(term.children):
+        return False
+    pairs = list(zip(given.children, term.children, strict=True))
+    if ANY_BODY in given.children and given.children[-1] == Tree("[]", ()):
+        pairs.pop()
+    return all(matched(g, t, bound) for g, t in pairs)
 
 
 def _fits(kind: str, term: Term) -> bool:

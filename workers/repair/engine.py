@@ -84,7 +84,7 @@ class Workbench:
         self._weights = weights or {}
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
-        self.taken: list[str] = []
+        self.screened: list[str] = []
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
         self._sources = sources_of(project)
@@ -206,7 +206,6 @@ class Workbench:
     def _fresh(self, candidate: Candidate) -> bool:
         """Whether it was not; it is from now on."""
         known = self.tried(candidate)
-        self.taken += [] if known else [self.digest(candidate)]
         self._proposed.add((candidate.path, candidate.source))
         return not known
 
@@ -214,7 +213,9 @@ class Workbench:
         """Verdicts on all that is in the stream: a screen reads ahead, so that more may be put there after its end."""
         assert self._screen is not None
         while stream.left and not clock():
-            yield from self._screen.verdicts(stream, deadline=clock)
+            for verdict in self._screen.verdicts(stream, deadline=clock):
+                self.screened.append(self.digest(verdict.candidate))
+                yield verdict
 
     def _told(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.

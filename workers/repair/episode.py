@@ -132,12 +132,12 @@ class _Episode:
         )
         while self._seconds_left() > 0 and (left := self._left(state)):
             decision = self._choose(state, left)
-            taken = len(self._bench.taken)
+            before = len(self._bench.screened)
             result = self._try(decision)
             self._note_first(result, sum(a.candidates for a in attempts))
             attempt = attempt_of(decision, result)
             state = self._learn(decision, state, result, attempt)
-            self._retrial.reflect(decision, attempt, self._nearest(result), self._bench.taken[taken:])
+            self._retrial.reflect(decision, attempt, self._nearest(result), self._bench.screened[before:])
             attempts.append(attempt)
             if attempt.outcome is AttemptOutcome.PROVEN:
                 break

@@ -47,7 +47,7 @@ class Retrial:
         )
         return self._learner.decide(self._task.id, state, tuple(self._arms), arm=arm, prior=self._arms)
 
-    def reflect(self, decision: Decision, attempt: Attempt, nearest: NearMiss | None, taken: Sequence[str]) -> None:
+    def reflect(self, decision: Decision, attempt: Attempt, nearest: NearMiss | None, screened: Sequence[str]) -> None:
         """Keep what an attempt ruled out, unless it proved something."""
         if attempt.outcome is AttemptOutcome.PROVEN:
             return
@@ -60,7 +60,7 @@ class Retrial:
                 strategy=decision.chosen,
                 outcome=attempt.outcome,
                 candidates=attempt.candidates,
-                ruled_out=tuple(taken[:MOST_RULED_OUT]),
+                ruled_out=tuple(screened[:MOST_RULED_OUT]),
                 nearest=nearest,
                 told=attempt.reflection,
                 created_at=decision.created_at,

@@ -43,6 +43,13 @@ def test_a_header_leaves_its_body_out() -> None:
     assert (found.before, found.after) == ("if item.price > 0:\n    ...", "if item.price >= 0:\n    ...")
 
 
+def test_an_else_that_did_not_change_is_left_out_too() -> None:
+    """A condition is the same edit with and without another branch."""
+    source = SHOP.replace("found += item.price", "found += item.price\n        else:\n            pass")
+    (found,) = rewrites(source, source.replace("item.price > 0", "item.price >= 0"))
+    assert found.before == "if item.price > 0:\n    ..."
+
+
 def test_added_statements_replace_nothing() -> None:
     """A guard is an edit from nothing."""
     (found,) = rewrites(SHOP, SHOP.replace("    found = 0\n", "    if not basket:\n        return 0\n    found = 0\n"))

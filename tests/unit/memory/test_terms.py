@@ -93,6 +93,7 @@ def test_what_cannot_be_read_is_refused(source: str) -> None:
 def test_a_body_of_dots_is_any_body() -> None:
     """A header fits whatever stands below it."""
     assert matched(read("if a:\n    ..."), read("if a:\n    b()\n    c()"), {})
+    assert matched(read("if a:\n    ..."), read("if a:\n    b()\nelse:\n    c()"), {})
     assert not matched(read("if a:\n    ..."), read("while a:\n    b()"), {})
 
 
