@@ -18,8 +18,8 @@ from memory.rewards import SIGNAL_WORTH
 from memory.store import Store
 
 PRIOR_WINS, PRIOR_LOSSES = 0.1, 1.9
-"""A skill that nobody tried repairs one failure in twenty that it fits, as skills of other packages' planted bugs did; that
-is worth two tries."""
+"""A skill that nobody tried repairs one failure in twenty that it fits, and that is worth two tries: edits of other
+repositories hardly ever fit (docs/repair.md)."""
 
 PRIOR_RATE = PRIOR_WINS / (PRIOR_WINS + PRIOR_LOSSES)
 
