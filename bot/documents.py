@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bot.local import LocalReview
 from memory.model import Attempt, Failure, Finding, Proof, Telling
-from workers.repair.episode import Repaired
+from workers.repair.repaired import Repaired
 from workers.review.decide import Decided
 
 Json = Mapping[str, object]

@@ -17,7 +17,8 @@ from workers.context import Context
 from workers.errors import BadInput
 from workers.git import local_commits, origin, top_level, uncommitted
 from workers.patches import apply_unified, parse_diff
-from workers.repair.episode import Repaired, repair
+from workers.repair.episode import repair
+from workers.repair.repaired import Repaired
 from workers.review.decide import Decided, decide
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.project import Project, discover

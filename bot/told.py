@@ -8,6 +8,7 @@ from bot.sheets import Sheet
 from memory.audit import Item
 from memory.evaluation import Estimates, Evaluation, Figure
 from memory.explanation import Explanation, Option, Row, said
+from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
 from memory.stats import ArmStats, Stats
 from memory.suppression import Suppression
@@ -127,7 +128,23 @@ def stats(found: Stats) -> list[Sheet]:
             rows=tuple((p.rule, str(p.decisions), f"{p.verdicts:.1f}", f"{p.acceptance:.2f}") for p in found.patterns),
             notes=() if found.patterns else ("no verdicts yet",),
         ),
+        *_skills(found.skills),
     ]
+
+
+def _skills(skills: Sequence[Skill]) -> list[Sheet]:
+    """What accepted fixes taught; those that wait for one of theirs to be accepted are only counted."""
+    shown = tuple(map(_skill, (each for each in skills if each.state is not SkillState.CANDIDATE)))
+    waiting = len(skills) - len(shown)
+    notes = (f"{waiting} more wait for a fix of theirs to be accepted",) if waiting else ()
+    head = ("skill", "state", "edit", "wins of tries", "rate", "taught in")
+    return [Sheet(title="Skills", columns=head, rows=shown, notes=notes)] if skills else []
+
+
+def _skill(skill: Skill) -> tuple[str, ...]:
+    edit = " → ".join(" ".join(side.split()) or "nothing" for side in (skill.before, skill.after))
+    tries = f"{skill.wins} of {skill.tries}"
+    return (skill.id, skill.state, edit, tries, f"{skill.rate:.2f}", ", ".join(skill.repositories))
 
 
 def _arm(arm: ArmStats) -> tuple[str, ...]:

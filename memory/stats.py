@@ -11,9 +11,10 @@ from statistics import mean, median
 import numpy as np
 
 from memory.intervals import wilson
-from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, State, TaskKind
+from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, State, TaskKind
 from memory.rewards import PATTERN
 from memory.rollback import current
+from memory.skills import current as skills
 from memory.store import Store
 from memory.suppression import Suppression, suppression
 from memory.uplift import Uplift, results, uplift
@@ -69,6 +70,7 @@ class Stats:
     version: str
     since: str
     patterns: tuple[Pattern, ...]
+    skills: tuple[Skill, ...]
     actions: Mapping[str, int]
     signals: Mapping[str, int]
 
@@ -98,6 +100,7 @@ def stats(store: Store) -> Stats:
         version=current(store).version,
         since=_since(store),
         patterns=_patterns(store, reviews),
+        skills=skills(store),
         actions=_count([decision.chosen for decision in reviews]),
         signals=_signals(store),
     )

@@ -17,7 +17,8 @@ from memory.model import Task, TaskKind
 from workers.context import Context, build
 from workers.errors import ApprenticeError
 from workers.patches import apply_unified, parse_diff
-from workers.repair.episode import Repaired, repair
+from workers.repair.episode import repair
+from workers.repair.repaired import Repaired
 from workers.sandbox.project import Project, discover
 from workers.sandbox.testing import run_tests
 from workers.settings import WorkerSettings, load

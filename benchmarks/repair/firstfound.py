@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
+from memory.rewrites import rewrites
 from workers.ports import Sandbox
 from workers.repair.candidates import Candidate
 from workers.repair.engine import AttemptResult, Stream, Workbench
@@ -62,6 +63,7 @@ class FirstFound(Workbench):
             first=tally.first,
             tried=dict(tally.tried),
             became=None,
-            patch=self._diff(found) if found else "",
+            patch=self.diff(found) if found else "",
             shape=found.shape if found else None,
+            rewrites=rewrites(self._sources[found.path], found.source) if found else (),
         )

@@ -33,6 +33,11 @@ from memory.model.learning import (
     TaskKind,
     Verdict,
 )
+from memory.model.reflections import (
+    NearMiss,
+    Reflection,
+    RetryMode,
+)
 from memory.model.repairs import (
     MAJORITY,
     Attempt,
@@ -50,6 +55,11 @@ from memory.model.reviews import (
     Finding,
     Severity,
     Sighting,
+)
+from memory.model.skills import (
+    Rewrite,
+    Skill,
+    SkillState,
 )
 from memory.model.tasks import (
     Experience,
@@ -81,6 +91,7 @@ __all__ = [
     "Judgement",
     "Level",
     "Logged",
+    "NearMiss",
     "Outcome",
     "Permission",
     "PolicyEvent",
@@ -89,10 +100,15 @@ __all__ = [
     "PostKind",
     "Proof",
     "Recollection",
+    "Reflection",
+    "RetryMode",
+    "Rewrite",
     "Severity",
     "Sighting",
     "Signal",
     "SignalKind",
+    "Skill",
+    "SkillState",
     "State",
     "Suggestion",
     "SuiteCount",

@@ -10,6 +10,7 @@ from enum import StrEnum
 from memory.model.failures import Family
 from memory.model.learning import TaskKind
 from memory.model.repairs import Attempt, AttemptOutcome, EditShape
+from memory.model.skills import Rewrite
 
 
 class PostKind(StrEnum):
@@ -40,7 +41,10 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
-    """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template."""
+    """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template.
+
+    `rewrites` are what a proven patch replaced by what: what skills are learned of.
+    """
 
     id: str
     repository: str
@@ -56,6 +60,7 @@ class Experience:
     shape: EditShape | None
     created_at: datetime
     tried: Mapping[str, int] = field(default_factory=dict)
+    rewrites: tuple[Rewrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,10 @@ from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
 from memory.store.record import Record
+from memory.store.reflections import Reflections
 from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
+from memory.store.skills import Skills
 from memory.store.summary import DecisionSummary
 from memory.store.tasks import StoredTask, Tasks
 
@@ -42,7 +44,9 @@ __all__ = [
     "PolicyEvents",
     "Posts",
     "Record",
+    "Reflections",
     "Repositories",
+    "Skills",
     "Store",
     "StoreError",
     "StoreUnavailable",
@@ -83,6 +87,16 @@ class Store:
     def experiences(self) -> Experiences:
         """What was tried at which failure, with vectors to find it again."""
         return Experiences(self.database)
+
+    @property
+    def skills(self) -> Skills:
+        """What was generalised from accepted edits."""
+        return Skills(self.database)
+
+    @property
+    def reflections(self) -> Reflections:
+        """What attempts that failed ruled out."""
+        return Reflections(self.database)
 
     @property
     def posts(self) -> Posts:

@@ -191,6 +191,25 @@ vectors = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+skills = Table(
+    "skills",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("stamp", String, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+reflections = Table(
+    "reflections",
+    metadata,
+    Column("id", String, ForeignKey("experiences.id", ondelete="CASCADE"), primary_key=True),
+    Column("repository", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "repository", "created_at"),
+)
+
 posts = Table(
     "posts",
     metadata,

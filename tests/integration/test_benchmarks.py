@@ -29,6 +29,7 @@ TINY = {
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
     "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
     "teachers": ("--runs", "3"),
+    "skills": ("--cases", CASES, "--most", "20"),
 }
 
 EXPECTED = {
@@ -41,6 +42,7 @@ EXPECTED = {
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
     "evaluation": r"greedy, decision(.|\n)+control, which is no better +0 of 1",
     "teachers": r"honest ones +0 of 3(.|\n)+two who always agree +3 of 3",
+    "skills": r"solved, without and with skills +1, 1 of 1",
 }
 
 

@@ -18,8 +18,9 @@ from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.patches import apply_unified, parse_diff
 from workers.ports import BranchHead, GitHub
-from workers.repair.episode import Repaired, RepairStatus, repair
+from workers.repair.episode import repair
 from workers.repair.issue_tests import issue_test, path_of
+from workers.repair.repaired import Repaired, RepairStatus
 from workers.sandbox.project import Project, discover
 
 

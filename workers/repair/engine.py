@@ -7,20 +7,25 @@ from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
-from memory.model import AttemptOutcome, EditShape, Failure, Proof
+from memory.model import AttemptOutcome, EditShape, Failure, NearMiss, Proof, Rewrite
+from memory.reflections import digest
+from memory.rewrites import rewrites
 from workers.patches import unified
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.comparing import Comparer, extent_of
+from workers.repair.ends import facts, outcome_of
 from workers.repair.localise import suspects
 from workers.repair.pairs import NearMisses, combine
 from workers.repair.proofs import Proofs, Prover
-from workers.repair.reflection import Facts, reflection
+from workers.repair.reflection import reflection
 from workers.repair.reproduce import Reproduction
+from workers.repair.retry import restored
 from workers.repair.screen import Screen, open_screen
 from workers.repair.search import propose
 from workers.repair.selection import judges, sources_of
 from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, First, Tally, shortlist
+from workers.repair.templates import Template
 from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100
@@ -34,7 +39,7 @@ SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptResult:
-    """What came of one strategy. `patch` is a unified diff, empty unless proven; so are `shape` and `proof`.
+    """What came of one strategy. `patch` is a unified diff, empty unless proven; so are `shape`, `proof`, `rewrites`.
 
     `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
     nearest candidate (None if it stayed), `first` the first plausible candidate, `tried` the candidates up to it by
@@ -56,6 +61,7 @@ class AttemptResult:
     patch: str = ""
     shape: EditShape | None = None
     proof: Proof | None = None
+    rewrites: tuple[Rewrite, ...] = ()
 
 
 class Workbench:
@@ -73,12 +79,13 @@ class Workbench:
         limits: Limits | None = None,
     ) -> None:
         """`weights` are what was learned of templates, to multiply their priors by."""
-        self._prover = Prover(sandbox, project, reproduction, failure, limits, self._diff)
+        self._prover = Prover(sandbox, project, reproduction, failure, limits, self.diff)
         self._reproduction = reproduction
         self._failure = failure
         self._weights = weights or {}
         self._progress = progress
         self._proposed: set[tuple[str, str]] = set()
+        self.screened: list[str] = []
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
         self._sources = sources_of(project)
@@ -112,9 +119,14 @@ class Workbench:
         return self._prover.runs + (self._screen.test_runs if self._screen else 0)
 
     def proposed(
-        self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] | None = None, seed: int = 0
+        self,
+        strategies: Sequence[str],
+        *,
+        replay: Mapping[EditShape, float] | None = None,
+        learned: Sequence[Template] = (),
+        seed: int = 0,
     ) -> Iterator[Candidate]:
-        """What these strategies and replayed shapes propose, best first."""
+        """What these strategies, replayed shapes and learned templates propose, best first."""
         return propose(
             self._sources,
             self._suspects,
@@ -122,15 +134,16 @@ class Workbench:
             strategies=tuple(strategies),
             replay=replay or {},
             template_weight=self._weights,
+            learned=learned,
             seed=seed,
         )
 
-    def with_pairs(self, singles: Iterator[Candidate]) -> Iterator[Candidate]:
-        """Candidates of one edit, and once the likeliest are through those of two in turn with them.
+    def with_pairs(self, singles: Iterator[Candidate], first: int = SINGLES_FIRST) -> Iterator[Candidate]:
+        """Candidates of one edit, and once the likeliest, `first` of them, are through those of two in turn with them.
 
         The first of two is a near miss, of this attempt or an earlier one.
         """
-        yield from islice(singles, SINGLES_FIRST)
+        yield from islice(singles, first)
         near, pairs = self._paired([])
         for number, single in enumerate(singles):
             if number % PAIRS_A_TURN == 0 and self._near.best() != near:
@@ -175,6 +188,18 @@ class Workbench:
         verdicts = self._screen.verdicts(candidates, deadline=lambda: False)
         return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
 
+    def diff(self, candidate: Candidate) -> str:
+        """What a candidate changes, as a unified diff."""
+        return unified(candidate.path, self._sources[candidate.path], candidate.source)
+
+    def digest(self, candidate: Candidate) -> str:
+        """A short name of what a candidate changes."""
+        return digest(candidate.path, self._sources[candidate.path], candidate.source)
+
+    def again(self, miss: NearMiss) -> Candidate | None:
+        """An earlier attempt's edit on the code as it is now; None where it does not fit any more."""
+        return restored(miss, self._sources.get(miss.path))
+
     def tried(self, candidate: Candidate) -> bool:
         """Whether the same edit was taken to be tried before."""
         return (candidate.path, candidate.source) in self._proposed
@@ -189,7 +214,9 @@ class Workbench:
         """Verdicts on all that is in the stream: a screen reads ahead, so that more may be put there after its end."""
         assert self._screen is not None
         while stream.left and not clock():
-            yield from self._screen.verdicts(stream, deadline=clock)
+            for verdict in self._screen.verdicts(stream, deadline=clock):
+                self.screened.append(self.digest(verdict.candidate))
+                yield verdict
 
     def _told(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.
@@ -220,9 +247,6 @@ class Workbench:
         """These near misses, and what they give with a second edit."""
         return near, combine(near, self._sources, self._suspects, self._failure, template_weight=self._weights)
 
-    def _diff(self, candidate: Candidate) -> str:
-        return unified(candidate.path, self._sources[candidate.path], candidate.source)
-
     def _result(
         self, tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome, runs: int
     ) -> AttemptResult:
@@ -241,8 +265,9 @@ class Workbench:
             tried=dict(tally.tried),
             became=tally.became() if best is None else None,
             wasted=tally.wasted,
-            patch=self._diff(best.candidate) if best else "",
+            patch=self.diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,
+            rewrites=rewrites(self._sources[best.candidate.path], best.candidate.source) if best else (),
             proof=best.proof if best else None,
         )
 
@@ -269,32 +294,3 @@ class Stream:
                 self._sources.pop()
             else:
                 yield following
-
-
-def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
-    """How an attempt ended; `spent` tells that its time was used up."""
-    if proofs.best is not None:
-        return AttemptOutcome.PROVEN
-    if proofs.made:
-        return AttemptOutcome.UNPROVEN
-    return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
-
-
-def facts(tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome) -> Facts:
-    """What there is to say about an attempt."""
-    shown = proofs.best.candidate if proofs.best else tally.shown()
-    nearest = tally.nearest
-    return Facts(
-        strategies=strategies,
-        outcome=outcome,
-        failure=tally.failure,
-        candidates=tally.candidates + tally.rivals,
-        plausible=tally.plausible,
-        nearest=shown.template if shown else "",
-        path=shown.path if shown else "",
-        line=shown.line if shown else 0,
-        passed=nearest.passed if nearest else 0,
-        error_type=nearest.error_type if nearest else "",
-        message=nearest.message if nearest else "",
-        objection=proofs.objection,
-    )

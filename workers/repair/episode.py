@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 
 from memory.edits import edit_weights
 from memory.experiences import Experiences, neighbours, replay_shapes
@@ -20,26 +19,41 @@ from memory.model import (
     Attempt,
     AttemptOutcome,
     Decision,
+    EditShape,
     Experience,
     Failure,
+    NearMiss,
     Recollection,
+    RetryMode,
     State,
     Task,
     TaskKind,
 )
-from memory.rewards import repair_components
+from memory.skills import current, usable
 from memory.store import Store
 from workers.ports import Sandbox
-from workers.repair.arms import DEEP, lifted, open_arms, priors, replays
+from workers.repair.arms import DEEP, TURN_PRIOR, lifted, open_arms, priors, replays
+from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of, signature
-from workers.repair.engine import AttemptResult, Workbench
+from workers.repair.engine import SINGLES_FIRST, AttemptResult, Workbench
 from workers.repair.lineup import Lineup
-from workers.repair.reproduce import Reproduction, reproduce
+from workers.repair.reflection import LONGEST_MESSAGE
+from workers.repair.repaired import FirstPlausible, Repaired, RepairStatus, attempt_of, components, ended
+from workers.repair.reproduce import reproduce
+from workers.repair.retrial import Retrial
+from workers.repair.retry import by_score, put_off
 from workers.repair.search import REPLAY
-from workers.repair.templates import STRATEGIES, all_templates
+from workers.repair.skills import templates_of
+from workers.repair.templates import STRATEGIES, Template, all_templates
 from workers.sandbox.project import Project
 
 NEIGHBOURS = 5
+
+SKILLED = 3
+"""So many edits of skills are tried before anything else at most, of skills that do better than a strategy's turn."""
+
+RESUMED = 40
+"""Candidates of one edit before any of two, where an earlier repair left something to build upon."""
 
 SLICE = 0.25
 """The share of the time left that one strategy may take."""
@@ -49,45 +63,9 @@ MOST_EXPERIENCES = 2000
 """How many of the latest attempts say how well each kind of edit does."""
 
 
-class RepairStatus(StrEnum):
-    """How a repair ended, in the words of `apprentice fix --json`."""
-
-    FIXED = "fixed"
-    NOT_FIXED = "not_fixed"
-    NOTHING_FAILING = "nothing_failing"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstPlausible:
-    """How many candidates were tried up to the first plausible one, over all attempts, and seconds since the start."""
-
-    candidates: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repaired:
-    """What came of a repair. `tests` is how many were collected, `flaky` those set aside because they failed only once."""
-
-    status: RepairStatus
-    failure: Failure | None
-    attempts: tuple[Attempt, ...]
-    tests: int
-    flaky: tuple[str, ...]
-    candidates: int
-    test_runs: int
-    seconds: float
-    first: FirstPlausible | None = None
-
-    @property
-    def proven(self) -> Attempt | None:
-        """The attempt that carries a proof."""
-        return next((a for a in self.attempts if a.outcome is AttemptOutcome.PROVEN), None)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """What an episode works with. `workbench` opens a Workbench from its arguments."""
+    """What an episode works with. `workbench` opens a Workbench from its arguments; `retries` are the modes to choose from."""
 
     sandbox: Sandbox
     store: Store
@@ -97,6 +75,7 @@ class Toolbox:
     budget_seconds: float
     progress: Callable[[str], None]
     workbench: Callable[..., Workbench] = Workbench
+    retries: tuple[RetryMode, ...] = tuple(RetryMode)
 
 
 def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
@@ -107,7 +86,7 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
     reproduction = reproduce(tools.sandbox, project)
     failure = failure_of(reproduction.failing_report)
     if failure is None:
-        return _ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
+        return ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
     tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
     weights = {} if arm is Arm.CONTROL else _learned(failure, tools)
@@ -116,8 +95,8 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
         attempts = episode.run()
         proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
         status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
-        ended = _ended(status, failure, attempts, reproduction, bench.test_runs, started)
-        return replace(ended, first=episode.first)
+        done = ended(status, failure, attempts, reproduction, bench.test_runs, started)
+        return replace(done, first=episode.first)
 
 
 class _Episode:
@@ -134,8 +113,11 @@ class _Episode:
         self._arm = arm
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
+        self._skills = self._learned()
+        self._retrial = Retrial(task, failure, tools.store, tools.learner, arm, tools.retries)
         seed = tools.rng.getrandbits(32)
-        self._lineup = Lineup(bench.proposed(STRATEGIES, replay=self._shapes, seed=seed), tried=bench.tried)
+        self._lineup = Lineup(self._in_order(STRATEGIES, replay=self._shapes, seed=seed), tried=bench.tried)
+        self._first = self._tried_first()
         self._started = started
         self.first: FirstPlausible | None = None
 
@@ -150,13 +132,16 @@ class _Episode:
         )
         while self._seconds_left() > 0 and (left := self._left(state)):
             decision = self._choose(state, left)
+            before = len(self._bench.screened)
             result = self._try(decision)
             self._note_first(result, sum(a.candidates for a in attempts))
-            attempt = _attempt(decision, result)
+            attempt = attempt_of(decision, result)
             state = self._learn(decision, state, result, attempt)
+            self._retrial.reflect(decision, attempt, self._nearest(result), self._bench.screened[before:])
             attempts.append(attempt)
             if attempt.outcome is AttemptOutcome.PROVEN:
                 break
+        self._retrial.conclude(attempts)
         return tuple(attempts)
 
     def _note_first(self, result: AttemptResult, before: int) -> None:
@@ -178,8 +163,28 @@ class _Episode:
             self._tools.progress(f"recalled: {len(recalled)} similar failures")
         return recalled
 
+    def _learned(self) -> tuple[Template, ...]:
+        """The skills that may be used here."""
+        if self._arm is Arm.CONTROL:
+            return ()
+        return templates_of(usable(current(self._tools.store), self._task.repository))
+
+    def _in_order(
+        self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] | None = None, seed: int
+    ) -> Iterator[Candidate]:
+        """What is proposed, best first, and what failed in an earlier repair later than that."""
+        learned = () if strategies else self._skills
+        proposed = self._bench.proposed(strategies, replay=replay, learned=learned, seed=seed)
+        return put_off(proposed, self._retrial.given.later, self._bench.digest)
+
+    def _tried_first(self) -> tuple[Candidate, ...]:
+        """What came nearest in an earlier repair, then edits of skills that do better than the likeliest strategy's turn."""
+        again = [found for miss in self._retrial.given.start if (found := self._bench.again(miss)) is not None]
+        good = [skill for skill in self._skills if skill.prior >= TURN_PRIOR]
+        return (*again, *islice(self._bench.proposed((), learned=good) if good else (), SKILLED))
+
     def _priors(self) -> dict[str, float]:
-        return priors(self._lineup.near(), replayable=replays(self._shapes) > 0)
+        return priors(self._lineup.near(), replayable=bool(self._first) or replays(self._shapes) > 0)
 
     def _left(self, state: State) -> tuple[str, ...]:
         return open_arms(self._priors(), state.tried)
@@ -196,12 +201,27 @@ class _Episode:
         chosen, seed = decision.chosen, self._tools.rng.getrandbits(32)
         bench, slice_end = self._bench, min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
         if chosen == DEEP:
-            everything = bench.with_pairs(self._lineup.rest())
+            singles = by_score(self._lineup.rest(), self._in_order((), seed=seed) if self._skills else iter(()))
+            everything = bench.with_pairs(singles, RESUMED if self._retrial.given.start else SINGLES_FIRST)
             return bench.attempt(everything, strategies=STRATEGIES, deadline=self._deadline, seed=seed)
         if chosen == REPLAY:
             replayed = islice(bench.proposed((), replay=self._shapes, seed=seed), replays(self._shapes))
-            return bench.attempt(replayed, strategies=(), deadline=slice_end, seed=seed)
+            return bench.attempt(chain(self._first, replayed), strategies=(), deadline=slice_end, seed=seed)
         return bench.attempt(self._lineup.of(chosen), strategies=(chosen,), deadline=slice_end, seed=seed)
+
+    def _nearest(self, result: AttemptResult) -> NearMiss | None:
+        if result.nearest is None:
+            return None
+        found = result.nearest.candidate
+        return NearMiss(
+            path=found.path,
+            line=found.line,
+            template=found.template,
+            edit=self._bench.diff(found),
+            passed=result.nearest.passed,
+            error_type=result.nearest.error_type,
+            message=result.nearest.message[:LONGEST_MESSAGE],
+        )
 
     def _learn(self, decision: Decision, state: State, result: AttemptResult, attempt: Attempt) -> State:
         """Conclude the decision, remember the experience; the state that the next choice is made in."""
@@ -209,7 +229,7 @@ class _Episode:
         tools.progress(attempt.reflection)
         # What a discarded edit turned the failure into is told in the reflection; the failure to repair is still the same.
         following = replace(state, tried=(*state.tried, decision.chosen))
-        tools.learner.conclude(decision, _components(self._failure, result, attempt))
+        tools.learner.conclude(decision, components(self._failure, result, attempt))
         tools.store.tasks.add_attempt(self._task.id, attempt)
         tools.experiences.remember(self._experience(decision, result, attempt))
         return following
@@ -230,6 +250,7 @@ class _Episode:
             shape=attempt.shape,
             created_at=decision.created_at,
             tried=result.tried,
+            rewrites=result.rewrites,
         )
 
     def _seconds_left(self) -> float:
@@ -240,52 +261,3 @@ def _learned(failure: Failure, tools: Toolbox) -> dict[str, float]:
     """What the templates' priors are to be multiplied by for this kind of failure."""
     prior = {template.name: template.prior_for(failure.family) for template in all_templates()}
     return edit_weights(tools.experiences.latest(MOST_EXPERIENCES), failure.family, prior)
-
-
-def _attempt(decision: Decision, result: AttemptResult) -> Attempt:
-    return Attempt(
-        decision_id=decision.id,
-        strategy=decision.chosen,
-        probability=decision.probability,
-        candidates=result.candidates,
-        rivals=result.rivals,
-        outcome=result.outcome,
-        reflection=result.reflection,
-        patch=result.patch,
-        shape=result.shape,
-        proof=result.proof,
-    )
-
-
-def _components(failure: Failure, result: AttemptResult, attempt: Attempt) -> dict[str, float]:
-    proven = attempt.outcome is AttemptOutcome.PROVEN
-    return repair_components(
-        failing_before=len(failure.failing_tests),
-        fixed=len(failure.failing_tests) if proven else result.fixed,
-        broken=int(attempt.outcome is AttemptOutcome.UNPROVEN),
-        moved=result.became is not None,
-        proven=proven,
-        patch_lines=sum(line.startswith(("+", "-")) for line in attempt.patch.splitlines()[2:]),
-        candidates=attempt.candidates,
-        wasted=result.wasted,
-    )
-
-
-def _ended(
-    status: RepairStatus,
-    failure: Failure | None,
-    attempts: tuple[Attempt, ...],
-    reproduction: Reproduction,
-    test_runs: int,
-    started: float,
-) -> Repaired:
-    return Repaired(
-        status=status,
-        failure=failure,
-        attempts=attempts,
-        tests=len(reproduction.report.results),
-        flaky=reproduction.flaky,
-        candidates=sum(attempt.candidates for attempt in attempts),
-        test_runs=reproduction.test_runs + test_runs,
-        seconds=time.monotonic() - started,
-    )

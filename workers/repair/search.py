@@ -60,11 +60,12 @@ class Weighing:
     strategies: frozenset[str]
     replay: Mapping[EditShape, float]
     template_weight: Mapping[str, float]
+    learned: tuple[Template, ...] = ()
 
     def templates(self) -> tuple[Template, ...]:
         """The templates that can yield anything."""
         replayed = {shape.template for shape in self.replay}
-        return tuple(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed)
+        return (*(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed), *self.learned)
 
     def base(self, suspect: float, template: Template) -> float:
         """The score of a template's best edit at a suspect, without replay."""
@@ -81,7 +82,7 @@ class Weighing:
         weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
         if weight is not None:
             return replace(draft, score=_lifted(draft.score, weight))
-        return draft if draft.template.strategy in self.strategies else None
+        return draft if draft.template.strategy in self.strategies or draft.template.strategy == REPLAY else None
 
     def replays(self, template: Template) -> bool:
         """Whether any shape of this template is to be replayed."""
@@ -124,18 +125,20 @@ def propose(
     strategies: Sequence[str] | None,
     replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
+    learned: Sequence[Template] = (),
     seed: int = 0,
 ) -> Iterator[Candidate]:
     """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
 
-    `strategies` limits to those arms (None: all of them); beside them, shapes in `replay` are yielded whatever their arm,
-    so that REPLAY, or no arm at all, means those alone. Tests are never edited. Equal arguments give equal candidates.
+    `strategies` limits to those arms (None: all of them); beside them, shapes in `replay` and what `learned` templates make
+    are yielded whatever their arm, so that REPLAY, or no arm at all, means those alone. Tests are never edited. Equal arguments give equal candidates.
     """
     weighing = Weighing(
         failure=failure,
         strategies=frozenset(STRATEGIES if strategies is None else strategies),
         replay=replay,
         template_weight=template_weight,
+        learned=tuple(learned),
     )
     agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
     search = _Search(weighing, Project(sources), agenda)

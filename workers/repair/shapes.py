@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import difflib
 import keyword
 import re
@@ -10,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memory.model import EditShape
+from memory.terms import EVERYWHERE
 
 _TOKEN = re.compile(
     r"""(?P<string>[rbfuRBFU]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
@@ -24,15 +24,6 @@ _SILENT = re.compile(r"\.|[a-zA-Z]{0,2}'?\$\d+'?")
 """Tokens of a shape that mean nothing by themselves: a hole, a string that is one, and the dot between two."""
 
 _SMALL_NUMBERS = frozenset({"0", "1", "2", "0.0", "1.0"})
-_KEPT_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, frozenset, tuple, int, float)
-
-KNOWN_NAMES: frozenset[str] = (
-    frozenset(keyword.kwlist)
-    | frozenset(dir(builtins))
-    | frozenset(name for kind in _KEPT_TYPES for name in dir(kind) if not name.startswith("_"))
-    | frozenset({"self", "cls", "deepcopy", "__init__", "key", "reverse"})
-)
-"""Names that mean the same everywhere: keywords, builtins, methods of builtin types."""
 
 
 class _Token(NamedTuple):
@@ -110,7 +101,7 @@ def _with_holes(tokens: Iterable[_Token], numbers: dict[str, int]) -> str:
 
 
 def _hole(kind: str, token: str, numbers: dict[str, int]) -> str:
-    if kind == "operator" or (kind == "name" and token in KNOWN_NAMES):
+    if kind == "operator" or (kind == "name" and token in EVERYWHERE):
         return token
     if kind == "number" and token in _SMALL_NUMBERS:
         return token

@@ -150,7 +150,7 @@ def test_stats() -> None:
         ),
         version="v1",
         since="rolled back from v2: fixed: -0.2 against control",
-        patterns=(Pattern(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3),),
+        patterns=(Pattern(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3, repositories=1),),
         actions={},
         signals={},
     )

@@ -1,0 +1,104 @@
+"""Verbal and other lessons of failed attempts: which are of the same failure, and what the next attempt gets of them. Pure.
+
+Reflexion (Shinn et al. 2023) hands a model its own words about what failed, and names the modes here. The embedded engine
+has another use of the same facts: what was tried comes later, and what came nearest comes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory.model import Failure, NearMiss, Reflection, RetryMode
+
+MOST_RECALLED = 30
+"""So many of a repository's latest reflections are looked at."""
+
+MOST_RULED_OUT = 1000
+"""Candidates that one reflection names: 8 bytes each."""
+
+ALIKE = 0.5
+"""The share of failing tests that two attempts have in common when they are at the same failure."""
+
+EXPECTED: Mapping[str, float] = {
+    RetryMode.NONE: 0.15,
+    RetryMode.LAST_ATTEMPT: 0.2,
+    RetryMode.REFLECTION: 0.2,
+    RetryMode.BOTH: 0.25,
+}
+"""How often a second attempt succeeds, before any evidence."""
+
+_NAMED = "retry:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """What an attempt is given of earlier ones: candidates to try later, and where to start."""
+
+    later: frozenset[str] = frozenset()
+    start: tuple[NearMiss, ...] = ()
+    told: tuple[Reflection, ...] = ()
+
+
+def of_same(failure: Failure, reflections: Iterable[Reflection]) -> tuple[Reflection, ...]:
+    """Those of the same failure, be it at another commit: most of the failing tests are the same."""
+    wanted = set(failure.failing_tests)
+    return tuple(each for each in reflections if _overlap(wanted, set(each.failing_tests)) >= ALIKE)
+
+
+def _overlap(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def given(mode: RetryMode, reflections: Sequence[Reflection]) -> Retry:
+    """What a mode gives of the reflections on this failure, the newest first.
+
+    `last_attempt` gives what was tried, so that it is not done again in the same order; `reflection` what came nearest,
+    to start from, and the lessons themselves, for an engine that reads.
+    """
+    later: frozenset[str] = frozenset()
+    if mode in (RetryMode.LAST_ATTEMPT, RetryMode.BOTH):
+        later = frozenset(key for each in reflections for key in each.ruled_out)
+    if mode not in (RetryMode.REFLECTION, RetryMode.BOTH):
+        return Retry(later=later)
+    near = sorted((e.nearest for e in reflections if e.nearest is not None), key=lambda miss: -miss.passed)
+    return Retry(later=later, start=tuple(dict.fromkeys(near))[:1], told=tuple(reflections))
+
+
+def arms(modes: Iterable[RetryMode]) -> dict[str, float]:
+    """Modes as the policy chooses between them, with what is expected of each."""
+    return {f"{_NAMED}{mode}": EXPECTED[mode] for mode in modes}
+
+
+def mode_of(arm: str) -> RetryMode:
+    """The mode that an arm stands for."""
+    return RetryMode(arm.removeprefix(_NAMED))
+
+
+def digest(path: str, before: str, after: str) -> str:
+    """A short name of what an edit of a module replaces by what: the same where lines moved, or others changed.
+
+    Sixteen digits: two edits that share one only change places in an order.
+    """
+    head = _common(before, after)
+    tail = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - head)
+    start = before.rfind("\n", 0, head) + 1
+    taken, put = (text[start : _line_end(text, len(text) - tail)] for text in (before, after))
+    above = before[:start].rstrip().rpartition("\n")[2]  # tells equal lines of a module apart
+    named = "\0".join((path, taken, put, above))
+    return hashlib.sha256(named.encode(errors="replace")).hexdigest()[:16]
+
+
+def _common(one: str, other: str) -> int:
+    """The length of the common beginning, by halving: a module is compared for every candidate."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _line_end(text: str, at: int) -> int:
+    found = text.find("\n", at)
+    return len(text) if found < 0 else found

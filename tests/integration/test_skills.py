@@ -1,0 +1,209 @@
+"""A fix that was accepted in one place is made in another: real projects, a real store, real sandboxes."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from benchmarks.repair.firstfound import FirstFound
+from memory.embed import HashedWords
+from memory.experiences import Experiences
+from memory.learner import Learner
+from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
+from memory.skills import current, template_of, usable
+from memory.store import Store, open_store
+from workers.repair.engine import Workbench
+from workers.repair.episode import SKILLED, Toolbox, repair
+from workers.repair.repaired import Repaired
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import discover
+
+pytestmark = pytest.mark.sandbox
+
+LEAN = " ".join(
+    f"-p no:{name}"
+    for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "xdist.looponfail", "inline_snapshot")
+)
+
+SHELF = {
+    "shelf.py": """
+class Shelf:
+    def __init__(self, size):
+        self.size = size
+        self.held = []
+
+    def put(self, *names):
+        for name in names:
+            if len(self.held) - 1 < self.size:
+                self.held.append(name)
+        return len(self.held)
+""",
+    "test_shelf.py": """
+from shelf import Shelf
+
+
+def test_it_holds_no_more_than_its_size():
+    assert [Shelf(size).put("a", "b", "c") for size in (1, 2, 5)] == [1, 2, 3]
+
+
+def test_it_holds_what_there_is():
+    assert Shelf(3).put("a") == 1
+""",
+}
+
+QUEUE = {
+    "queue_of.py": """
+class Queue:
+    def __init__(self, most):
+        self.most = most
+        self.waiting = []
+        self.refused = []
+
+    def join(self, *people):
+        before = len(self.waiting) + len(self.refused)
+        for one in people:
+            if one in self.waiting:
+                continue
+            if len(self.waiting) - 1 < self.most:
+                self.waiting.append(one)
+            else:
+                self.refused.append(one)
+        return len(self.waiting), len(self.refused) + before - before
+""",
+    "test_queue_of.py": """
+from queue_of import Queue
+
+
+def test_those_who_wait_and_those_who_are_refused():
+    assert Queue(2).join("x", "y", "z") == (2, 1)
+    assert Queue(1).join("x", "y", "z") == (1, 2)
+
+
+def test_some():
+    assert Queue(4).join("x", "x") == (1, 0)
+""",
+}
+
+
+class House:
+    """A memory with its learner, and repairs that use both."""
+
+    def __init__(self, home: Path) -> None:
+        self.store: Store = open_store(f"sqlite:///{home / 'memory.db'}")
+        self._home = home
+        self._clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        self.learner = Learner(self.store, random.Random(1), self._clock, control_share=0.0)
+
+    def repair(
+        self,
+        name: str,
+        files: dict[str, str],
+        *,
+        workbench: Callable[..., Workbench] = Workbench,
+        retries: tuple[RetryMode, ...] = (RetryMode.NONE,),
+    ) -> Repaired:
+        root = self._home / uuid.uuid4().hex
+        root.mkdir()
+        for path, text in files.items():
+            (root / path).write_text(text)
+        (root / "pytest.ini").write_text(f"[pytest]\naddopts = {LEAN}\n")
+        task = Task(
+            id=root.name,
+            kind=TaskKind.REPAIR,
+            repository=f"o/{name}",
+            sha=root.name,
+            number=0,
+            created_at=self._clock(),
+        )
+        self.store.tasks.add(task)
+        tools = Toolbox(
+            sandbox=Bubblewrap(),
+            store=self.store,
+            learner=self.learner,
+            experiences=Experiences(self.store, HashedWords()),
+            rng=random.Random(1),
+            budget_seconds=60.0,
+            progress=lambda line: None,
+            workbench=workbench,
+            retries=retries,
+        )
+        return repair(task, discover(root, python=None, test_command=None), tools)
+
+    def merged(self, repaired: Repaired, *accounts: int) -> None:
+        assert repaired.proven is not None
+        for account in accounts:
+            self.learner.hear(
+                repaired.proven.decision_id,
+                SignalKind.FIX_MERGED,
+                Actor(id=account, login=f"m{account}"),
+                Permission.MAINTAIN,
+                f"pull:{account}",
+            )
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    found = House(tmp_path)
+    with found.store:
+        yield found
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[House]:
+    (tmp_path / "fresh").mkdir()
+    found = House(tmp_path / "fresh")
+    with found.store:
+        yield found
+
+
+def candidates(repaired: Repaired) -> int:
+    assert repaired.first is not None
+    return repaired.first.candidates
+
+
+def test_an_accepted_fix_is_made_elsewhere_in_fewer_candidates(house: House, fresh: House) -> None:
+    """Two maintainers merge a fix; the same slip under other names in another repository is repaired sooner."""
+    taught = house.repair("shelf", SHELF)
+    assert usable(current(house.store), "o/queue") == ()
+    house.merged(taught, 1, 2)
+    (skill,) = usable(current(house.store), "o/queue")
+    assert (skill.state, skill.repositories, skill.teachers) == (SkillState.ACTIVE, ("o/shelf",), (1, 2))
+    learned, cold = house.repair("queue", QUEUE), fresh.repair("queue", QUEUE)
+    assert candidates(learned) < candidates(cold)
+    assert candidates(learned) <= SKILLED
+    (used,) = (each for each in house.store.experiences.all() if each.repository == "o/queue")
+    assert set(used.tried) == {template_of(skill)}
+
+
+def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
+    """Without the merges nothing reaches other repositories, and with them again it is the same skill as before."""
+    taught = house.repair("shelf", SHELF)
+    house.merged(taught, 1, 2)
+    before = current(house.store)
+    assert taught.proven is not None
+    for account in (1, 2):
+        house.learner.take_back(taught.proven.decision_id, SignalKind.FIX_MERGED, f"pull:{account}")
+    assert usable(current(house.store), "o/queue") == ()
+    assert [skill.state for skill in current(house.store)] == [SkillState.CANDIDATE]
+    assert [
+        replace(skill, teachers=(1, 2), state=SkillState.ACTIVE, rate=before[0].rate) for skill in current(house.store)
+    ] == list(before)
+
+
+def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> None:
+    """Cut off before its patch, a repair leaves what it ruled out: the next one comes to the patch in fewer candidates."""
+    cold = candidates(fresh.repair("queue", QUEUE, workbench=partial(FirstFound, most=200)))
+    cut = house.repair("queue", QUEUE, workbench=partial(FirstFound, most=cold - 1))
+    assert cut.proven is None
+    assert sum(len(each.ruled_out) for each in house.store.reflections.latest("o/queue", 30)) == cold - 1
+    again = house.repair("queue", QUEUE, workbench=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
+    assert candidates(again) < cold
+    chosen = [d.chosen for d in house.store.ledger.decisions_of_kind(TaskKind.REPAIR)]
+    assert "retry:last_attempt" in chosen
