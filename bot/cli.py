@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
+from bot.exchange import commands as exchange
 from bot.learned import commands
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
@@ -22,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(commands)
+app.add_typer(exchange)
 
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]
 

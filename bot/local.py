@@ -120,6 +120,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         repository=name,
         arm=context.learner.arm(f"{name}@{head_sha}"),
         slots=context.settings.max_comments,
+        taste=context.taste(TaskKind.REVIEW, name),
     )
     _remember(reviewed, decided, task, context)
     return LocalReview(reviewed=reviewed, decided=decided)

@@ -16,6 +16,7 @@ from memory.store.experiences import Experiences
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
+from memory.store.models import Models
 from memory.store.posts import Posts
 from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
@@ -34,6 +35,7 @@ __all__ = [
     "KnownRepository",
     "LeasedJob",
     "Ledger",
+    "Models",
     "NewJob",
     "Posts",
     "Repositories",
@@ -77,6 +79,11 @@ class Store:
     def tasks(self) -> Tasks:
         """Repairs and reviews, with their attempts."""
         return Tasks(self.database)
+
+    @property
+    def models(self) -> Models:
+        """Reward models, and the decisions that they are trained on."""
+        return Models(self.database)
 
     @property
     def repositories(self) -> Repositories:

@@ -135,6 +135,7 @@ def _decide(this: Round, reviewed: Reviewed, context: Context) -> Mapping[str, D
         repository=repository,
         arm=learner.arm(f"{repository}#{this.pull.number}"),
         made=this.made,
+        taste=context.taste(TaskKind.REVIEW, repository),
     )
     here = [finding for finding in reviewed.findings if finding.fingerprint not in known]
     elsewhere = [finding for finding in reviewed.elsewhere if finding.fingerprint not in known]
