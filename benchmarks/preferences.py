@@ -21,6 +21,7 @@ from benchmarks.report import show, spread
 from memory.embed import EMBEDDERS, Embedder
 from memory.model import Finding, Severity, Suggestion, TaskKind
 from memory.preferences.collecting import embedded, option_of_finding
+from memory.preferences.evaluation import calibration_error
 from memory.preferences.judged import Judged, Pair, pairs
 from memory.preferences.training import Trained, train
 
@@ -90,7 +91,9 @@ def finding(rng: random.Random, number: int) -> Finding:
     )
 
 
-def reviewed(who: Maintainer, reviews: int, rng: random.Random, *, begin: int = 0) -> tuple[list[Judged], dict[str, float]]:
+def reviewed(
+    who: Maintainer, reviews: int, rng: random.Random, *, begin: int = 0
+) -> tuple[list[Judged], dict[str, float]]:
     """What `who` made of the findings of so many reviews, and the true log-odds of each."""
     judged: list[Judged] = []
     truth: dict[str, float] = {}
@@ -121,7 +124,7 @@ def reviewed(who: Maintainer, reviews: int, rng: random.Random, *, begin: int = 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One maintainer's model. Accuracies are over fresh pairs; `surprise` is its log loss there, less the prior's."""
+    """One maintainer's model, judged by fresh pairs; `surprise` is its log loss less the prior's, `calibration` its ECE."""
 
     pairs: int
     accuracy: float
@@ -155,7 +158,7 @@ def run(reviews: int, seed: int, strength: float, embedder: Embedder) -> Run:
         prior=right(asked, expected),
         taste=right(asked, truth),
         surprise=surprise(asked, believed) - surprise(asked, expected),
-        calibration=trained.evaluation.calibration_error,
+        calibration=calibration_error(np.array(gaps(asked, believed)), np.ones(len(asked))),
         let_through=not trained.evaluation.refusal,
         training_seconds=training,
         embedding_seconds=embedding,
@@ -172,14 +175,17 @@ def foretold(trained: Trained, judged: Sequence[Judged], embedder: Embedder) -> 
 
 def right(asked: Sequence[Pair], strength: dict[str, float]) -> float:
     """The share of pairs in the right order; a tie counts a half."""
-    gaps = [strength[pair.better.decision_id] - strength[pair.worse.decision_id] for pair in asked]
-    return sum((gap > 0) + 0.5 * (gap == 0) for gap in gaps) / len(gaps)
+    return sum((gap > 0) + 0.5 * (gap == 0) for gap in gaps(asked, strength)) / len(asked)
 
 
 def surprise(asked: Sequence[Pair], strength: dict[str, float]) -> float:
     """The mean log loss of the choices."""
-    gaps = [strength[pair.better.decision_id] - strength[pair.worse.decision_id] for pair in asked]
-    return sum(log(1.0 + exp(-gap)) for gap in gaps) / len(gaps)
+    return sum(log(1.0 + exp(-gap)) for gap in gaps(asked, strength)) / len(asked)
+
+
+def gaps(asked: Sequence[Pair], strength: dict[str, float]) -> list[float]:
+    """How much stronger the better of each pair is held to be."""
+    return [strength[pair.better.decision_id] - strength[pair.worse.decision_id] for pair in asked]
 
 
 def main() -> None:
@@ -194,7 +200,10 @@ def main() -> None:
     embedder = EMBEDDERS[given.embedder]()
     embedder.embed(["loaded before the clock runs"])
     seeds = range(given.first_seed, given.first_seed + given.maintainers)
-    for strength, title in ((given.strength, "maintainers with a taste"), (0.0, "maintainers without: the prior is all")):
+    for strength, title in (
+        (given.strength, "maintainers with a taste"),
+        (0.0, "maintainers without: the prior is all"),
+    ):
         rows = []
         for reviews in given.reviews:
             rows.append((f"{reviews} reviews", report([run(reviews, seed, strength, embedder) for seed in seeds])))
@@ -211,7 +220,7 @@ def report(runs: Sequence[Run]) -> str:
     return (
         f"{mean['pairs']:.0f} pairs: prior {mean['prior']:.3f}, model {mean['accuracy']:.3f} "
         f"(gain {gains.mean():+.3f} ± {half:.3f}), own taste {mean['taste']:.3f}; log loss {mean['surprise']:+.3f}; "
-        f"held-out ECE {mean['calibration']:.3f}; let through {sum(each.let_through for each in runs)} of {len(runs)}; "
+        f"ECE {mean['calibration']:.3f}; let through {sum(each.let_through for each in runs)} of {len(runs)}; "
         f"training over embedding {ratio}"
     )
 

@@ -71,7 +71,9 @@ def export(
         list[str] | None,
         typer.Option(metavar="OWNER/NAME", help="A repository whose code and verdicts may leave; give it for each."),
     ] = None,
-    since: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only decisions from that day on.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only decisions from that day on.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write what people accepted and rejected, for whoever fine-tunes a model; only from the repositories named."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,10 @@ L2_GRID = (0.3, 1.0, 3.0, 10.0, 30.0, 1e6)
 EMBEDDING_GRID = (0.0, 1.0, 3.0)
 """How far apart embeddings stand against features; 0 leaves them out."""
 
-TEMPERATURES = tuple(np.geomspace(0.25, 8.0, 41).tolist())
+TEMPERATURES: tuple[float, ...] = tuple(np.geomspace(0.5, 16.0, 41).tolist())
+
+TEMPERATURE_PULL = 4.0
+"""What leaving a temperature of 1 costs, in nats for the square of its logarithm: few pairs hardly tell how sure to be."""
 
 NEWTON_STEPS = 25
 _ENOUGH = 1e-8
@@ -83,10 +87,11 @@ def table(pairs: Sequence[Pair], names: Sequence[str], vectors: Mapping[str, Flo
             for name, value in option.features.items():
                 if name in column:
                     features[row, column[name]] += sign * value
+    dimensions = len(next(iter(vectors.values()))) if vectors else 0
     between = [vectors[p.better.decision_id] - vectors[p.worse.decision_id] for p in pairs] if vectors else []
     return Table(
         features=features,
-        embeddings=np.array(between, dtype=np.float64) if between else np.zeros((len(pairs), 0)),
+        embeddings=np.array(between, dtype=np.float64).reshape(len(pairs), dimensions),
         offsets=np.array([pair.better.option.prior_odds - pair.worse.option.prior_odds for pair in pairs]),
         weights=np.array([pair.weight for pair in pairs]),
     )
@@ -150,11 +155,22 @@ def choose(train: Table, held_out: Table) -> Hyperparameters:
     The temperature (Guo et al. 2017, "On calibration of modern neural networks") divides all strengths.
     """
     scales = EMBEDDING_GRID if train.embeddings.shape[1] else (0.0,)
-    tried = []
-    for l2 in L2_GRID:
-        for embedding in scales:
-            margin = margins(held_out, fit(train, l2=l2, embedding=embedding))
-            tried.append((log_loss(margin, held_out.weights), -l2, embedding, margin))
-    _, l2, embedding, margin = min(tried, key=lambda each: each[:3])
-    temperature = min(TEMPERATURES, key=lambda t: log_loss(margin / t, held_out.weights))
-    return Hyperparameters(l2=-l2, embedding=embedding, temperature=temperature)
+    grid = [(l2, embedding) for l2 in sorted(L2_GRID, reverse=True) for embedding in scales]
+    tried = [margins(held_out, fit(train, l2=l2, embedding=embedding)) for l2, embedding in grid]
+    least = _plainest([np.logaddexp(0.0, -margin) for margin in tried], held_out.weights)
+    (l2, embedding), margin = grid[least], tried[least]
+    return Hyperparameters(l2=l2, embedding=embedding, temperature=_temperature(margin, held_out.weights))
+
+
+def _plainest(losses: Sequence[Floats], weights: Floats) -> int:
+    """The first, so the plainest, whose loss is within one standard error of the least (Breiman et al. 1984)."""
+    best = losses[int(np.argmin([np.average(loss, weights=weights) for loss in losses]))]
+    worse = [loss - best for loss in losses]
+    enough = [np.average(gap, weights=weights) <= gap.std() / len(gap) ** 0.5 for gap in worse]
+    return enough.index(True)
+
+
+def _temperature(margin: Floats, weights: Floats) -> float:
+    total = float(weights.sum())
+    cost = {t: total * log_loss(margin / t, weights) + TEMPERATURE_PULL * log(t) ** 2 for t in TEMPERATURES}
+    return min(cost, key=cost.__getitem__)

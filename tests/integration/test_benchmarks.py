@@ -25,6 +25,8 @@ TINY = {
     "screen": ("--runs", "1", "--candidates", "2", "--without-mutation"),
     "agreement": ("--packages", "inflection", "--candidates", "2"),
     "localisation": ("--cases", CASES),
+    "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
+    "finetune_smoke": ("--steps", "12"),
 }
 
 EXPECTED = {
@@ -32,6 +34,8 @@ EXPECTED = {
     "sandbox": r"ratio, with files +\d+\.\d",
     "screen": r"verdicts alike +2 of 2",
     "agreement": r"verdicts alike +2 of 2",
+    "preferences": r"20 reviews +\d+ pairs: prior \d\.\d+, model \d\.\d+",
+    "finetune_smoke": r"DPO margin +0\.000 to \d+\.\d*[1-9]",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
 }
 
