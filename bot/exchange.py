@@ -117,14 +117,14 @@ def model_document(trained: Trained, *, active: bool) -> dict[str, object]:
 
 def model_table(models: list[tuple[Trained, bool]]) -> Table:
     """The reward models for people: what each foretold of held-out pairs."""
-    table = Table("model", "held out", "right", "more than the prior", "off by", box=None, pad_edge=False)
+    table = Table("model", "held out", "right", "less surprised than the prior", "off by", box=None, pad_edge=False)
     for trained, active in models:
         found = trained.evaluation
         table.add_row(
             f"{trained.kind} {trained.id}" + (" *" if active else ""),
             f"{found.pairs} pairs",
-            f"{found.accuracy:.0%}",
-            f"{found.gain:+.0%} ({found.low:+.0%} to {found.high:+.0%})",
+            f"{found.accuracy:.0%}, {found.prior_accuracy:.0%} by the prior",
+            f"{found.gain:+.3f} nats ({found.low:+.3f} to {found.high:+.3f})",
             f"{found.calibration_error:.0%}",
         )
     return table

@@ -183,8 +183,11 @@ def before(patch: str) -> str:
 
 
 def cleaned(example: Example, clean: Callable[[str], str]) -> Example:
-    """The example with both of its texts passed through `clean`."""
-    return replace(example, prompt=clean(example.prompt), completion=clean(example.completion))
+    """The example with both of its texts passed through `clean`; half characters, as test output has them, replaced."""
+    prompt, completion = (
+        clean(text).encode(errors="replace").decode() for text in (example.prompt, example.completion)
+    )
+    return replace(example, prompt=prompt, completion=completion)
 
 
 Lines = Iterator[tuple[Example, dict[str, object]]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import floor, inf, log2
 
 BANDS = 2
-"""Weights count as equal within such a fraction of a doubling."""
+"""Weights count as equal while they are in the same of so many steps from the greatest to its half, and so on."""
 
 
 def rank(*, proven: Sequence[bool], weights: Sequence[float], strengths: Sequence[float]) -> list[int]:
@@ -14,10 +14,10 @@ def rank(*, proven: Sequence[bool], weights: Sequence[float], strengths: Sequenc
 
     All three stand in the order of what is ranked, which decides where nothing else does.
     """
-    keys = zip(proven, weights, strengths, strict=True)
-    order = [(not sure, -_band(weight), -strength, place) for place, (sure, weight, strength) in enumerate(keys)]
+    keys, most = zip(proven, weights, strengths, strict=True), max(weights, default=0.0)
+    order = [(not sure, _band(weight, most), -strength, place) for place, (sure, weight, strength) in enumerate(keys)]
     return [place for *_, place in sorted(order)]
 
 
-def _band(weight: float) -> float:
-    return floor(BANDS * log2(weight)) if weight > 0.0 else -inf
+def _band(weight: float, most: float) -> float:
+    return floor(BANDS * (log2(most) - log2(weight))) if weight > 0.0 else inf

@@ -35,11 +35,12 @@ _ENOUGH = 1e-8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hyperparameters:
-    """What is chosen on held-out earlier time."""
+    """What is chosen on held-out earlier time; `prior_temperature` is what the prior alone would be divided by."""
 
     l2: float
     embedding: float
     temperature: float = 1.0
+    prior_temperature: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +160,12 @@ def choose(train: Table, held_out: Table) -> Hyperparameters:
     tried = [margins(held_out, fit(train, l2=l2, embedding=embedding)) for l2, embedding in grid]
     least = _plainest([np.logaddexp(0.0, -margin) for margin in tried], held_out.weights)
     (l2, embedding), margin = grid[least], tried[least]
-    return Hyperparameters(l2=l2, embedding=embedding, temperature=_temperature(margin, held_out.weights))
+    return Hyperparameters(
+        l2=l2,
+        embedding=embedding,
+        temperature=_temperature(margin, held_out.weights),
+        prior_temperature=_temperature(held_out.offsets, held_out.weights),
+    )
 
 
 def _plainest(losses: Sequence[Floats], weights: Floats) -> int:

@@ -92,7 +92,7 @@ def _evaluate(
     chosen: Hyperparameters,
 ) -> Evaluation:
     data = table(held_out, names, vectors)
-    return evaluate(held_out, margins(data, weights) / chosen.temperature, data.offsets)
+    return evaluate(held_out, margins(data, weights) / chosen.temperature, data.offsets / chosen.prior_temperature)
 
 
 def _model(weights: Floats, names: Sequence[str], chosen: Hyperparameters, embedder: str) -> RewardModel:

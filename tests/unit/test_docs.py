@@ -25,6 +25,7 @@ PAGES = (
     "README.md",
     "docs/architecture.md",
     "docs/commands.md",
+    "docs/fine-tuning.md",
     "docs/operations.md",
     "docs/repair.md",
     "docs/settings.md",
@@ -122,7 +123,10 @@ def test_make_help_lists_every_target() -> None:
 def test_benchmarks_are_documented() -> None:
     """Each figure in the README names a benchmark that is there; every benchmark is named there or where it belongs."""
     pattern = r"python -m (benchmarks[\w.]*\w)"
-    named, explained = (set(re.findall(pattern, read(page))) for page in ("README.md", "docs/repair.md"))
+    named, explained = (
+        set(re.findall(pattern, "".join(read(page) for page in pages)))
+        for pages in (("README.md",), ("docs/repair.md", "docs/fine-tuning.md"))
+    )
     found = (p for p in (ROOT / "benchmarks").rglob("*.py") if "__main__" in p.read_text())
     runnable = {str(p.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__main__") for p in found}
     assert named <= runnable
