@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from bot.console import BAD_INPUT, AsJson, complain, out, print_json, refusing
 from workers.settings import WorkerSettings, load
 
 if TYPE_CHECKING:
+    from memory.model import TaskKind
     from memory.preferences.training import Trained
 
 commands = typer.Typer()
@@ -26,6 +29,7 @@ class What(StrEnum):
     SFT = "sft"
     DPO = "dpo"
     KTO = "kto"
+    LEARNINGS = "learnings"
 
 
 @commands.command()
@@ -74,9 +78,13 @@ def export(
     since: Annotated[
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only decisions from that day on.")
     ] = None,
+    own_names: Annotated[
+        bool, typer.Option("--own-names", help="With learnings: error types that the project named itself, too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write what people accepted and rejected, for whoever fine-tunes a model; only from the repositories named."""
+    """Write what people accepted and rejected, for whoever fine-tunes a model, or what they taught, for other repositories;
+    only from the repositories named."""
     from memory.exports import Form
     from memory.exports import export as write
     from workers.context import build
@@ -88,6 +96,12 @@ def export(
     if not file.absolute().parent.is_dir():
         complain(f"there is no directory {file.absolute().parent}; make it, or name another file")
         raise typer.Exit(BAD_INPUT)
+    if (since is not None) if what is What.LEARNINGS else own_names:
+        complain("--since goes with sft, dpo and kto, --own-names with learnings")
+        raise typer.Exit(BAD_INPUT)
+    if what is What.LEARNINGS:
+        _export_learnings(file, repository, own_names=own_names, as_json=as_json)
+        return
     with refusing():
         store = build(load(WorkerSettings)).store
         day = since.replace(tzinfo=UTC) if since else None
@@ -96,6 +110,77 @@ def export(
         print_json(asdict(exported))
     else:
         out.print(exported.text(), markup=False)
+
+
+def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
+    from memory.exports import write_atomically
+    from memory.sharing.document import parse, render
+    from memory.sharing.harvest import harvest
+    from memory.sharing.lessons import merged
+    from memory.sharing.strict import BadLearnings
+    from workers.context import build
+
+    if len(repositories) > 1:
+        complain("one file holds what one repository learned; export the others into files of their own")
+        raise typer.Exit(BAD_INPUT)
+    with refusing():
+        settings = load(WorkerSettings)
+        learned = harvest(build(settings).store, repositories[0], _links(settings.github_url), private_names=own_names)
+    try:
+        learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
+    except (BadLearnings, UnicodeDecodeError) as error:
+        complain(f"{file} is there and is no learnings file ({error}); move it away, or name another one")
+        raise typer.Exit(BAD_INPUT) from error
+    write_atomically(file.absolute(), render(learned).splitlines())
+    if as_json:
+        print_json({"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)})
+    else:
+        out.print(f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before they go anywhere")
+
+
+def _links(github_url: str) -> Callable[[TaskKind, str, int], str]:
+    """Where people see an issue or pull request, by where the API is."""
+    root = github_url.replace("://api.github.com", "://github.com").removesuffix("/api/v3").rstrip("/")
+    place = {"review": "pull", "repair": "issues"}
+    return lambda kind, repository, number: f"{root}/{repository}/{place[kind]}/{number}"
+
+
+@commands.command(name="import")
+def import_(
+    file: Annotated[Path | None, typer.Argument(show_default=False)] = None,
+    remove: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Take out again, exactly, what came from a source.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take over a reviewed learnings file as a prior; without FILE, what was taken over."""
+    from memory.sharing.document import parse
+    from memory.sharing.lessons import Learnings
+    from memory.sharing.strict import MOST_BYTES, BadLearnings
+    from workers.context import build
+
+    with refusing():
+        context = build(load(WorkerSettings))
+        if remove is not None and not context.store.imports.remove(remove):
+            complain(f"nothing was imported from {remove!r}; `apprentice import` lists the sources")
+            raise typer.Exit(BAD_INPUT)
+        if file is not None:
+            try:
+                with file.open("rb") as opened:
+                    learned = parse(opened.read(MOST_BYTES + 1).decode())
+            except (BadLearnings, OSError, UnicodeDecodeError) as error:
+                complain(f"{file}: {error}")
+                raise typer.Exit(BAD_INPUT) from error
+            context.store.imports.put(learned.source, learned, now=context.clock())
+        known = context.store.imports.all(Learnings)
+    if as_json:
+        print_json({"imports": [{"source": each.source, "lessons": len(each.lessons)} for each in known]})
+        return
+    table = Table("source", "lessons", "about", box=None, pad_edge=False)
+    for each in known:
+        labels = sorted({lesson.label for lesson in each.lessons})
+        table.add_row(each.source, str(len(each.lessons)), escape(", ".join(labels[:8])))
+    out.print(table if known else "nothing was imported")
 
 
 def model_document(trained: Trained, *, active: bool) -> dict[str, object]:

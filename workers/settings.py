@@ -84,6 +84,9 @@ class WorkerSettings(Settings):
     poll_seconds: float = Field(600.0, gt=0, description="How often reactions are polled.")
     max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
     review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
+    share_learnings: bool = Field(
+        False, description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior for its reviews."
+    )
     unsafe_without_sandbox: bool = Field(
         False, description="Run code without a sandbox where none can be had. Only for repositories you trust fully."
     )

@@ -13,6 +13,7 @@ from types import TracebackType
 from memory.errors import StoreError, StoreUnavailable
 from memory.store.engine import Database, connect
 from memory.store.experiences import Experiences
+from memory.store.imports import Imports
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
@@ -30,6 +31,7 @@ __all__ = [
     "EffectState",
     "EffectStatus",
     "Experiences",
+    "Imports",
     "Inbox",
     "JobState",
     "KnownRepository",
@@ -84,6 +86,11 @@ class Store:
     def models(self) -> Models:
         """Reward models, and the decisions that they are trained on."""
         return Models(self.database)
+
+    @property
+    def imports(self) -> Imports:
+        """What was imported from elsewhere, by source."""
+        return Imports(self.database)
 
     @property
     def repositories(self) -> Repositories:

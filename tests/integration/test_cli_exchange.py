@@ -68,3 +68,39 @@ def test_a_model_that_shows_nothing_is_told_and_refused(home: Path) -> None:
     assert ran.code == 2
     assert "may not be used: too little to tell" in ran.err
     assert "too little to tell" in apprentice(home, "preferences").out
+
+
+def test_learnings_go_out_and_in_and_out_again(home: Path, tmp_path: Path) -> None:
+    """What two people taught here is a file that another installation takes over, lists, and takes out."""
+    file, there = tmp_path / "learnings.yml", tmp_path / "there"
+    ran = apprentice(home, "export", "learnings", file, "--repository", REPOSITORY, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.document() == {"path": str(file), "source": REPOSITORY, "lessons": 1}
+    assert "http" in file.read_text(encoding="utf-8")
+    once = file.read_text(encoding="utf-8")
+    assert apprentice(home, "export", "learnings", file, "--repository", REPOSITORY).code == 0
+    assert file.read_text(encoding="utf-8") == once
+    assert apprentice(there, "import").out == "nothing was imported\n"
+    assert apprentice(there, "import", file, "--json").document() == {"imports": [{"source": REPOSITORY, "lessons": 1}]}
+    assert "AssertionError" in apprentice(there, "import").out
+    assert apprentice(there, "import", "--remove", REPOSITORY).out == "nothing was imported\n"
+    ran = apprentice(there, "import", "--remove", REPOSITORY)
+    assert (ran.code, "nothing was imported from" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("version: 1\nsource: a\nlessons: [*x]\n", "line 3: anchors and aliases"), (None, "No such file")],
+)
+def test_a_file_of_no_use_is_refused(home: Path, tmp_path: Path, text: str | None, said: str) -> None:
+    """In one line with the file's name, and nothing is imported; nor is it written over."""
+    file = tmp_path / "learnings.yml"
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+        ran = apprentice(home, "export", "learnings", file, "--repository", REPOSITORY)
+        assert (ran.code, file.read_text(encoding="utf-8")) == (2, text)
+    ran = apprentice(home, "import", file)
+    assert ran.code == 2
+    assert said in ran.err
+    assert str(file) in ran.err
+    assert apprentice(home, "import").out == "nothing was imported\n"

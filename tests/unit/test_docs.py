@@ -26,6 +26,7 @@ PAGES = (
     "docs/architecture.md",
     "docs/commands.md",
     "docs/fine-tuning.md",
+    "docs/sharing.md",
     "docs/operations.md",
     "docs/repair.md",
     "docs/settings.md",
