@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,7 +16,6 @@ from bot.console import BAD_INPUT, AsJson, complain, out, print_json, refusing
 from workers.settings import WorkerSettings, load
 
 if TYPE_CHECKING:
-    from memory.model import TaskKind
     from memory.preferences.training import Trained
 
 commands = typer.Typer()
@@ -118,6 +116,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
     from memory.sharing.harvest import harvest
     from memory.sharing.lessons import merged
     from memory.sharing.strict import BadLearnings
+    from workers.comments.learnings import link_to
     from workers.context import build
 
     if len(repositories) > 1:
@@ -125,7 +124,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
         raise typer.Exit(BAD_INPUT)
     with refusing():
         settings = load(WorkerSettings)
-        learned = harvest(build(settings).store, repositories[0], _links(settings.github_url), private_names=own_names)
+        learned = harvest(build(settings).store, repositories[0], link_to(settings.github_url), private_names=own_names)
     try:
         learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
     except (BadLearnings, UnicodeDecodeError) as error:
@@ -136,13 +135,6 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
         print_json({"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)})
     else:
         out.print(f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before they go anywhere")
-
-
-def _links(github_url: str) -> Callable[[TaskKind, str, int], str]:
-    """Where people see an issue or pull request, by where the API is."""
-    root = github_url.replace("://api.github.com", "://github.com").removesuffix("/api/v3").rstrip("/")
-    place = {"review": "pull", "repair": "issues"}
-    return lambda kind, repository, number: f"{root}/{repository}/{place[kind]}/{number}"
 
 
 @commands.command(name="import")

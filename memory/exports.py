@@ -11,6 +11,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -252,12 +253,11 @@ def _provenance(example: Example) -> dict[str, object]:
 
 def write_atomically(path: Path, lines: Iterable[str]) -> None:
     """Write lines beside `path` and put them in its place at the end; what stood there stays until then."""
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
+    with ExitStack() as undone:
+        with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            undone.callback(Path(file.name).unlink)
             file.writelines(f"{line}\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
-        except BaseException:
-            Path(file.name).unlink()
-            raise
-    os.replace(file.name, path)  # noqa: PTH105  the atomic one, by its usual name
+        os.replace(file.name, path)  # noqa: PTH105  the atomic one, by its usual name
+        undone.pop_all()

@@ -85,7 +85,8 @@ class WorkerSettings(Settings):
     max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
     review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
     share_learnings: bool = Field(
-        False, description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior for its reviews."
+        False,
+        description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it when asked.",
     )
     unsafe_without_sandbox: bool = Field(
         False, description="Run code without a sandbox where none can be had. Only for repositories you trust fully."

@@ -10,7 +10,7 @@ from datetime import date
 from memory.model import Decision, Signal, TaskKind
 from memory.rewards import PATTERN, SIGNAL_WORTH
 from memory.sharing.document import MOST_LESSONS, MOST_LINKS, is_public
-from memory.sharing.lessons import QUORUM, Learnings, Lesson
+from memory.sharing.lessons import QUORUM, Learnings, Lesson, not_of
 from memory.store import Store
 
 
@@ -66,6 +66,13 @@ def harvest(
     fit.sort(key=lambda each: (-each[1].weight, each[0]))
     lessons = (_lesson(store, repository, pattern, tally, link) for pattern, tally in fit[:MOST_LESSONS])
     return Learnings(source=repository, lessons=tuple(lessons))
+
+
+def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learnings, ...]:
+    """Learnings without the lessons that this installation taught itself: the table has learned from those already."""
+    found = tuple(learnings)
+    known = store.models.known([each for one in found for lesson in one.lessons for each in lesson.decisions])
+    return tuple(not_of(known, each) for each in found)
 
 
 def _pattern(decision: Decision) -> Pattern:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -72,6 +72,12 @@ def shifted(prior: float, learnings: Iterable[Learnings], pattern: tuple[TaskKin
     mean = sum(min(lesson.weight, MOST) * lesson.mean for _, lesson in found) / weight
     counted = min(weight, MOST)
     return Shifted((OWN * prior + counted * mean) / (OWN + counted), tuple(sorted({source for source, _ in found})))
+
+
+def not_of(known: Collection[str], learnings: Learnings) -> Learnings:
+    """The same without the lessons that come from decisions that are `known` here: those were learned from already."""
+    foreign = tuple(each for each in learnings.lessons if not set(each.decisions) & set(known))
+    return Learnings(source=learnings.source, lessons=foreign)
 
 
 def merged(old: Learnings, new: Learnings) -> Learnings:

@@ -80,6 +80,14 @@ class Models:
             newest = query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(limit)
             return [load(Decision, body) for body in connection.execute(newest).scalars()]
 
+    def known(self, decision_ids: list[str]) -> set[str]:
+        """Those of these ids that are decisions of this ledger."""
+        found: set[str] = set()
+        with self.database.reading() as connection:
+            for ids in in_batches(decision_ids):
+                found |= set(connection.execute(select(decisions.c.id).where(decisions.c.id.in_(ids))).scalars())
+        return found
+
     def sightings_of(self, decision_ids: list[str]) -> dict[str, Sighting]:
         """What was seen when these decisions were made, by decision id."""
         found: dict[str, Sighting] = {}

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Task, TaskKind
 from memory.sharing.document import PATH
+from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
 from memory.sharing.strict import BadLearnings
 from workers.comments import reviews
@@ -131,16 +132,14 @@ def _is_proven(finding: Finding) -> bool:
 
 def _learned_elsewhere(this: Round, reviewed: Reviewed, context: Context) -> tuple[Reviewed, tuple[Learnings, ...]]:
     """What was imported, and what the repository's own file says on the base branch; one of no use is told as not read."""
-    imported = tuple(context.store.imports.all(Learnings))
-    if not context.settings.share_learnings:
-        return reviewed, imported
+    imported = context.store.imports.all(Learnings)
     try:
-        own = learnings_at(this.mirror, this.pull.base_sha)
+        own = learnings_at(this.mirror, this.pull.base_sha) if context.settings.share_learnings else None
     except BadLearnings as error:
         untold = FileCoverage(path=PATH, status=CoverageStatus.FAILED, reason=f"on the base branch, {error}")
         others = (each for each in reviewed.coverage if each.path != PATH)
-        return replace(reviewed, coverage=(*others, untold)), imported
-    return reviewed, (*imported, own) if own else imported
+        return replace(reviewed, coverage=(*others, untold)), from_elsewhere(context.store, imported)
+    return reviewed, from_elsewhere(context.store, (*imported, own) if own else imported)
 
 
 def _decide(this: Round, reviewed: Reviewed, learnings: Sequence[Learnings], context: Context) -> Mapping[str, Decided]:

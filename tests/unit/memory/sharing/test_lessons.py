@@ -24,7 +24,7 @@ from memory.model import (
 from memory.posting import appraise, decide_posting, reason
 from memory.rewards import PATTERN
 from memory.sharing.document import parse, render
-from memory.sharing.harvest import harvest
+from memory.sharing.harvest import from_elsewhere, harvest
 from memory.sharing.lessons import MOST, OWN, Learnings, Lesson, merged, shifted
 from memory.store import Store
 
@@ -206,3 +206,11 @@ def test_an_update_changes_only_what_was_learned() -> None:
     more = replace(new, weight=4.0)
     assert merged(learned(old, lesson(0.1, 2.0, "E711")), learned(more)) == learned(more)
     assert merged(learned(old, source="b/b"), learned(new)) == learned(new)
+
+
+def test_ones_own_lessons_are_no_news(store: Store, teach: Callable[..., None]) -> None:
+    """A lesson from a decision of this ledger is passed over, wherever it was read; the others stay."""
+    teach("ab", SignalKind.ACCEPTED)
+    own = harvest(store, "acme/shop", link)
+    other = learned(replace(lesson(0.5, 3.0), decisions=("elsewhere",)), source="b/b")
+    assert from_elsewhere(store, [own, other]) == (Learnings(source="acme/shop", lessons=()), other)
