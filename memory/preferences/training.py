@@ -23,8 +23,8 @@ HELD_OUT = 0.2
 class Trained:
     """A reward model with what is known of it.
 
-    `id` hangs on the data and on how it was trained, and on nothing else. `repositories` are those whose people taught it;
-    what one person alone has taught reaches no further than these.
+    `id` hangs on the data and on how it was trained, and on nothing else. `teachers` and `repositories` are those of the
+    pairs that it learned from; what one person alone has taught reaches no further than these.
     """
 
     id: str
@@ -68,8 +68,8 @@ def train(
         model=model,
         evaluation=_evaluate(pairs(later), names, vectors, weights, chosen),
         trained_on=len(data),
-        teachers=len({each.teacher for each in earlier}),
-        repositories=tuple(sorted({each.repository for each in earlier})),
+        teachers=len({each.teacher for pair in data for each in (pair.better, pair.worse)}),
+        repositories=tuple(sorted({each.repository for pair in data for each in (pair.better, pair.worse)})),
         created_at=now,
     )
 

@@ -100,6 +100,10 @@ def test_one_teacher_reaches_no_further_than_taught(judge: Judge) -> None:
     alone = train([replace(j, teacher=1) for j in judged], {}, embedder="e", kind=TaskKind.REVIEW, now=NOW)
     assert alone.reaches("o/r")
     assert not alone.reaches("o/other")
+    hardly = [*(replace(j, teacher=1) for j in judged), judge("more", task="more", label="F401", teacher=2)]
+    assert train(hardly, {}, embedder="e", kind=TaskKind.REVIEW, now=NOW).teachers == 1, (
+        "a word that is compared with none"
+    )
     assert train(judged, {}, embedder="e", kind=TaskKind.REVIEW, now=NOW).reaches("o/other")
 
 
