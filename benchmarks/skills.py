@@ -29,10 +29,10 @@ from benchmarks.report import show
 from memory.embed import HashedWords
 from memory.generalise import generalised
 from memory.groups import Taught
+from memory.intervals import wilson
 from memory.model import Experience, Failure, Family, RetryMode, Rewrite, Skill
 from memory.rewrites import rewrites
 from memory.skills import QUORUM, mean
-from memory.stats import wilson
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.repair.candidates import Suspect

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.commands import Command, CommandError, Verb, parse
 from bot.events import Pull
 from memory.model import SignalKind
-from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review
+from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review, Share
 
 _VERDICTS = {Verb.ACCEPT: SignalKind.ACCEPTED, Verb.REJECT: SignalKind.REJECTED}
 _OUT_OF_PLACE = {
@@ -69,6 +69,13 @@ def _obey(command: Command | CommandError, spoken: Spoken, origin: Origin) -> Jo
             )
         case Verb.ACCEPT | Verb.REJECT if spoken.about:
             return _judge(command, spoken, origin)
+        case Verb.SHARE:
+            return Share(
+                repository=origin.repository,
+                actor=origin.actor,
+                number=spoken.number,
+                comment_id=spoken.comment_id,
+            )
         case Verb.WHY | Verb.HELP:
             return _answer(spoken, origin, command=command.verb, argument=command.argument)
         case verb:

@@ -22,6 +22,7 @@ class Verb(StrEnum):
     FIX = "fix"
     REVIEW = "review"
     WHY = "why"
+    SHARE = "share"
     HELP = "help"
     ACCEPT = "accept"
     REJECT = "reject"

@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Sighting, Task, TaskKind
+from memory.sharing.harvest import from_elsewhere
+from memory.sharing.lessons import Learnings
 from workers.context import Context
 from workers.errors import BadInput
 from workers.git import local_commits, origin, top_level, uncommitted
@@ -121,6 +123,8 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         repository=name,
         arm=context.learner.arm(f"{name}@{head_sha}"),
         slots=context.settings.max_comments,
+        taste=context.taste(TaskKind.REVIEW, name),
+        learnings=from_elsewhere(context.store, context.store.imports.all(Learnings)),
     )
     _remember(reviewed, decided, task, context)
     return LocalReview(reviewed=reviewed, decided=decided)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from memory import policy
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
 from memory.rewards import PATTERN, expectation
+from memory.sharing.lessons import Learnings, shifted
 
 if TYPE_CHECKING:
     from memory.learner import Learner
@@ -49,10 +50,12 @@ SHARPNESS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appraisal:
-    """What is believed of a pattern's acceptance in a repository, and the cell of that repository alone."""
+    """What is believed of a pattern's acceptance in a repository, the cell of that repository alone, and the `sources`
+    outside of it whose learnings moved the prior."""
 
     belief: policy.Belief
     here: Cell
+    sources: tuple[str, ...] = ()
 
 
 def state_of(repository: str, finding: Finding) -> State:
@@ -66,13 +69,24 @@ def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
     return max(base, PROVEN_PRIOR) if suggestion_proven else base
 
 
-def appraise(learner: Learner, repository: str, finding: Finding, *, arm: Arm, suggestion_proven: bool) -> Appraisal:
-    """The levelled posterior of a finding's acceptance; the control arm reads no evidence."""
+def appraise(
+    learner: Learner,
+    repository: str,
+    finding: Finding,
+    *,
+    arm: Arm,
+    suggestion_proven: bool,
+    learnings: Sequence[Learnings] = (),
+) -> Appraisal:
+    """The levelled posterior of a finding's acceptance; the control arm reads no evidence, and no `learnings`."""
     state = state_of(repository, finding)
     cells = {} if arm is Arm.CONTROL else learner.cells(state)
-    prior = prior_of(finding, suggestion_proven=suggestion_proven)
+    base = prior_of(finding, suggestion_proven=suggestion_proven)
+    known = () if arm is Arm.CONTROL else learnings
+    prior = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
     return Appraisal(
-        belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior, pull=PULL),
+        belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior.mean, pull=PULL),
+        sources=prior.sources,
         here=cells.get((state.levels()[0], PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
     )
 
@@ -112,13 +126,16 @@ def decide_posting(
     arm: Arm,
     suggestion_proven: bool,
     slots_left: int,
+    learnings: Sequence[Learnings] = (),
 ) -> Decision:
     """Decide, and record, what to do with a finding. The chosen word is an `Action`.
 
     The control arm is not uniform over the actions, which would annoy people: it decides as on the first day,
     from the prior alone, with the same floor.
     """
-    appraisal = appraise(learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven)
+    appraisal = appraise(
+        learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven, learnings=learnings
+    )
     actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
     chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
     features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
@@ -129,6 +146,8 @@ def decide_posting(
 def reason(decision: Decision, appraisal: Appraisal) -> str:
     """One line for people: what was seen here, and what is expected."""
     expected = f"acceptance {appraisal.belief.mean:.2f} ± {appraisal.belief.deviation:.2f}"
+    if appraisal.sources:
+        expected += f", with what {' and '.join(appraisal.sources[:3])} learned"
     if decision.arm is Arm.CONTROL:
         return f"control arm, nothing learned was used; {expected}"
     seen = appraisal.here.weight

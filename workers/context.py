@@ -6,12 +6,14 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
 from memory.learner import Learner
+from memory.model import TaskKind
+from memory.preferences.collecting import Taste, taste
 from memory.rollback import current
 from memory.store import Store, open_store
 from workers.effects import Effects
@@ -44,6 +46,7 @@ class Context:
     store: Store
     learner: Learner
     experiences: Experiences
+    embedder: Embedder
     clock: Clock
     rng: random.Random
     connect: Callable[[RepositoryRef], GitHub]
@@ -82,7 +85,12 @@ class Context:
             rng=self.rng,
             budget_seconds=self.settings.budget_seconds,
             progress=self.progress,
+            taste=partial(self.taste, TaskKind.REPAIR),
         )
+
+    def taste(self, kind: TaskKind, repository: str) -> Taste | None:
+        """What people of a repository like, where a reward model is in force that knows."""
+        return taste(self.store, self.embedder, kind, repository)
 
     @property
     def effects(self) -> Effects:
@@ -111,11 +119,13 @@ def build(
     """A context on real parts; opens the store, touches neither GitHub nor the sandbox yet."""
     store = open_store(settings.database())
     rng = generator(settings, "")
+    embedder = embedder or EMBEDDERS[settings.embedder]()
     return Context(
         settings=settings,
         store=store,
         learner=_learner(store, rng, clock, settings),
-        experiences=Experiences(store, embedder or EMBEDDERS[settings.embedder]()),
+        experiences=Experiences(store, embedder),
+        embedder=embedder,
         clock=clock,
         rng=rng,
         connect=connector(settings, clock, seconds_between_writes),

@@ -122,7 +122,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     review_comment: bool = False
 
 
-RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer
+class Share(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
+    """Propose what was learned in a repository as a file in it; `number` is where that was asked."""
+
+    repository: RepositoryRef
+    actor: Account
+    number: int
+    comment_id: int
+
+
+RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer | Share
 """Work on one repository."""
 
 OwnJob = Reconcile | Judge

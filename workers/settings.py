@@ -87,6 +87,10 @@ class WorkerSettings(Settings):
         2, ge=1, description="Other repositories (and people) that must have taught something before it reaches one."
     )
     review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
+    share_learnings: bool = Field(
+        False,
+        description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it when asked.",
+    )
     unsafe_without_sandbox: bool = Field(
         False, description="Run code without a sandbox where none can be had. Only for repositories you trust fully."
     )

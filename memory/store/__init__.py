@@ -13,9 +13,11 @@ from types import TracebackType
 from memory.errors import StoreError, StoreUnavailable
 from memory.store.engine import Database, connect
 from memory.store.experiences import Experiences
+from memory.store.imports import Imports
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
+from memory.store.models import Models
 from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
@@ -35,11 +37,13 @@ __all__ = [
     "EffectState",
     "EffectStatus",
     "Experiences",
+    "Imports",
     "Inbox",
     "JobState",
     "KnownRepository",
     "LeasedJob",
     "Ledger",
+    "Models",
     "NewJob",
     "PolicyEvents",
     "Posts",
@@ -107,6 +111,16 @@ class Store:
     def tasks(self) -> Tasks:
         """Repairs and reviews, with their attempts."""
         return Tasks(self.database)
+
+    @property
+    def models(self) -> Models:
+        """Reward models, and the decisions that they are trained on."""
+        return Models(self.database)
+
+    @property
+    def imports(self) -> Imports:
+        """What was imported from elsewhere, by source."""
+        return Imports(self.database)
 
     @property
     def repositories(self) -> Repositories:

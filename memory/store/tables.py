@@ -251,3 +251,22 @@ policy_events = Table(
     Column("version", String, nullable=False),
     Column("body", Text, nullable=False),
 )
+
+reward_models = Table(
+    "reward_models",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "kind", "created_at"),
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("source", String, primary_key=True),
+    Column("imported_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+)

@@ -30,6 +30,8 @@ TINY = {
     "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
     "teachers": ("--runs", "3"),
     "skills": ("--cases", CASES, "--most", "20"),
+    "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
+    "finetune_smoke": ("--steps", "12"),
 }
 
 EXPECTED = {
@@ -37,6 +39,8 @@ EXPECTED = {
     "sandbox": r"ratio, with files +\d+\.\d",
     "screen": r"verdicts alike +2 of 2",
     "agreement": r"verdicts alike +2 of 2",
+    "preferences": r"20 reviews +\d+ pairs: prior \d\.\d+, model \d\.\d+",
+    "finetune_smoke": r"DPO margin +0\.000 to \d+\.\d*[1-9]",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",

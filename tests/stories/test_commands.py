@@ -22,6 +22,7 @@ def test_help(town: Town) -> None:
 | `@apprentice review` | review this pull request now, running its tests |
 | `@apprentice why ID` | explain a decision: what was known, the odds, the alternatives |
 | `@apprentice accept`, `@apprentice reject because …` | tell me whether this was useful |
+| `@apprentice share` | propose what was learned here as a file for other repositories |
 | `@apprentice help` | this table |
 
 People with write access can command and teach. Reactions, applied suggestions, merges and closes teach too.
@@ -126,7 +127,7 @@ def test_bot(town: Town) -> None:
     assert len(town.answers(number)) == 1
 
 
-@pytest.mark.parametrize("command", ["fix", "help", "why 1234567890abcdef", "fxi"])
+@pytest.mark.parametrize("command", ["fix", "help", "share", "why 1234567890abcdef", "fxi"])
 def test_outsider(command: str, town: Town) -> None:
     """A command by somebody without write access is answered, and nothing is done."""
     number = town.issue(QUESTION, "")

@@ -25,8 +25,10 @@ PAGES = (
     "README.md",
     "docs/architecture.md",
     "docs/commands.md",
+    "docs/fine-tuning.md",
     "docs/learning.md",
     "docs/ledger.md",
+    "docs/sharing.md",
     "docs/operations.md",
     "docs/repair.md",
     "docs/settings.md",
@@ -124,7 +126,7 @@ def test_make_help_lists_every_target() -> None:
 def test_benchmarks_are_documented() -> None:
     """Each figure in the README names a benchmark that is there; every benchmark is named there or where it belongs."""
     pattern = r"python -m (benchmarks[\w.]*\w)"
-    pages = ("README.md", "docs/repair.md", "docs/ledger.md", "docs/learning.md")
+    pages = ("README.md", "docs/repair.md", "docs/ledger.md", "docs/learning.md", "docs/fine-tuning.md")
     named, *explained = (set(re.findall(pattern, read(page))) for page in pages)
     found = (p for p in (ROOT / "benchmarks").rglob("*.py") if "__main__" in p.read_text())
     runnable = {str(p.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__main__") for p in found}

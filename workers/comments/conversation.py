@@ -27,6 +27,7 @@ def help_text(bot_name: str, *, key: str) -> str:
             f"| `@{bot_name} review` | review this pull request now, running its tests |",
             f"| `@{bot_name} why ID` | explain a decision: what was known, the odds, the alternatives |",
             f"| `@{bot_name} accept`, `@{bot_name} reject because …` | tell me whether this was useful |",
+            f"| `@{bot_name} share` | propose what was learned here as a file for other repositories |",
             f"| `@{bot_name} help` | this table |",
             "",
             "People with write access can command and teach. Reactions, applied suggestions, merges and closes teach too.",

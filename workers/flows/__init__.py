@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import answer, feedback, fix, judge, reconcile, review, track
-from workers.jobs import Answer, Feedback, Fix, Judge, Poll, Reconcile, Review, Track
+from workers.flows import answer, feedback, fix, judge, reconcile, review, share, track
+from workers.jobs import Answer, Feedback, Fix, Judge, Poll, Reconcile, Review, Share, Track
 from workers.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -15,6 +15,7 @@ FLOWS: Mapping[type, Flow] = {
     Track: track.run,
     Poll: track.poll,
     Answer: answer.run,
+    Share: share.run,
     Reconcile: reconcile.run,
     Judge: judge.run,
 }

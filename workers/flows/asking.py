@@ -6,7 +6,7 @@ from memory.model import Actor, Permission
 from workers.comments import conversation
 from workers.comments.marker import marker
 from workers.context import Context
-from workers.jobs import Account, Answer, Fix, Review
+from workers.jobs import Account, Answer, Fix, Review, Share
 from workers.ports import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
@@ -26,7 +26,7 @@ def say(number: int, text: str, key: str, context: Context, github: GitHub) -> i
     )
 
 
-def refuse(job: Fix | Review | Answer, context: Context, github: GitHub) -> None:
+def refuse(job: Fix | Review | Answer | Share, context: Context, github: GitHub) -> None:
     """Tell an outsider, once for a comment however many commands it holds: strangers cannot make us talk."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"

@@ -9,6 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Task, TaskKind
+from memory.sharing.document import PATH
+from memory.sharing.harvest import from_elsewhere
+from memory.sharing.lessons import Learnings
+from memory.sharing.strict import BadLearnings
 from workers.comments import reviews
 from workers.context import Context
 from workers.errors import BadInput
@@ -18,8 +22,10 @@ from workers.flows.rounds import Round
 from workers.jobs import Job, Review
 from workers.patches import parse_diff
 from workers.ports import GitHub, PullRequest
+from workers.review.coverage import CoverageStatus, FileCoverage
 from workers.review.decide import Decided, decide
 from workers.review.engine import Reviewed, review_change
+from workers.review.learnings import learnings_at
 from workers.review.plan import ReviewPlan, plan_review
 from workers.sandbox.project import Project, discover
 
@@ -37,7 +43,8 @@ def run(job: Review, context: Context) -> Sequence[Job]:
     this = _open(job, pull, github, context)
     reviewed = _read(this, context)
     this = _reopened(this, reviewed)
-    decided = _decide(this, reviewed, context)
+    reviewed, learnings = _learned_elsewhere(this, reviewed, context)
+    decided = _decide(this, reviewed, learnings, context)
     plan = _plan(this, reviewed, decided, context)
     post(this, reviewed, decided, plan, context)
     return ()
@@ -123,7 +130,19 @@ def _is_proven(finding: Finding) -> bool:
     return finding.suggestion is not None and finding.suggestion.proof is not None
 
 
-def _decide(this: Round, reviewed: Reviewed, context: Context) -> Mapping[str, Decided]:
+def _learned_elsewhere(this: Round, reviewed: Reviewed, context: Context) -> tuple[Reviewed, tuple[Learnings, ...]]:
+    """What was imported, and what the repository's own file says on the base branch; one of no use is told as not read."""
+    imported = context.store.imports.all(Learnings)
+    try:
+        own = learnings_at(this.mirror, this.pull.base_sha) if context.settings.share_learnings else None
+    except BadLearnings as error:
+        untold = FileCoverage(path=PATH, status=CoverageStatus.FAILED, reason=f"on the base branch, {error}")
+        others = (each for each in reviewed.coverage if each.path != PATH)
+        return replace(reviewed, coverage=(*others, untold)), from_elsewhere(context.store, imported)
+    return reviewed, from_elsewhere(context.store, (*imported, own) if own else imported)
+
+
+def _decide(this: Round, reviewed: Reviewed, learnings: Sequence[Learnings], context: Context) -> Mapping[str, Decided]:
     """Choose for what is new. What was decided in an earlier round stays decided: a push is no second draw."""
     known = {sighting.finding.fingerprint for sighting in this.earlier}
     learner = context.for_task(f"review:{this.pull.number}").learner
@@ -135,6 +154,8 @@ def _decide(this: Round, reviewed: Reviewed, context: Context) -> Mapping[str, D
         repository=repository,
         arm=learner.arm(f"{repository}#{this.pull.number}"),
         made=this.made,
+        taste=context.taste(TaskKind.REVIEW, repository),
+        learnings=learnings,
     )
     here = [finding for finding in reviewed.findings if finding.fingerprint not in known]
     elsewhere = [finding for finding in reviewed.elsewhere if finding.fingerprint not in known]

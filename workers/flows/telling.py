@@ -6,7 +6,7 @@ from workers.comments import conversation, reviews
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.flows.asking import say
-from workers.jobs import Answer, Fix, Job, Review
+from workers.jobs import Answer, Fix, Job, Review, Share
 from workers.ports import GitHub
 
 
@@ -17,6 +17,8 @@ def tell(job: Job, error: ApprenticeError, context: Context) -> None:
             _comment(job.issue, "repair this", error, context, context.connect(job.repository))
         case Answer():
             _comment(job.number, "answer", error, context, context.connect(job.repository))
+        case Share():
+            _comment(job.number, "share what was learned", error, context, context.connect(job.repository))
         case Review():
             github = context.connect(job.repository)
             if job.commanded:

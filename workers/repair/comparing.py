@@ -6,10 +6,12 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from memory.model import Failure, Family
+from memory.preferences.collecting import Taste
 from workers.repair.behaviour import Comparison
 from workers.repair.candidates import Candidate
 from workers.repair.classify import is_test_path
 from workers.repair.forkserver import Observe
+from workers.repair.liking import liking
 from workers.repair.naturalness import Naturalness
 from workers.repair.ranking import Field
 from workers.repair.screen import Screen
@@ -25,13 +27,16 @@ CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
 class Comparer:
     """Compares candidates for one failure. What the repository's code looks like is learned when first needed.
 
-    `suspicion` is the score of the likeliest place of the fault.
+    `suspicion` is the score of the likeliest place of the fault; `taste` knows what people here like, where it is known.
     """
 
-    def __init__(self, sources: Mapping[str, str], failure: Failure, suspicion: float) -> None:
+    def __init__(
+        self, sources: Mapping[str, str], failure: Failure, suspicion: float, taste: Taste | None = None
+    ) -> None:
         self._sources = sources
         self._suspicion = suspicion
         self._failure = failure
+        self._taste = taste
         self._naturalness: Naturalness | None = None
 
     def field(self, listed: Shortlist, screen: Screen, seed: int) -> Field:
@@ -50,6 +55,7 @@ class Comparer:
             sizes=tuple(changed_characters(old, new) for old, new in pairs),
             thorough=listed.thorough,
             suspicion=self._suspicion,
+            liking=liking(self._taste, candidates, before) if self._taste and len(candidates) > 1 else (),
         )
 
     def _compared(self, candidates: Sequence[Candidate], screen: Screen, seed: int) -> Comparison:

@@ -8,6 +8,7 @@ from itertools import islice
 from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, NearMiss, Proof, Rewrite
+from memory.preferences.collecting import Taste
 from memory.reflections import digest
 from memory.rewrites import rewrites
 from workers.patches import unified
@@ -76,9 +77,10 @@ class Workbench:
         progress: Callable[[str], None],
         *,
         weights: Mapping[str, float] | None = None,
+        taste: Taste | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """`weights` are what was learned of templates, to multiply their priors by."""
+        """`weights` are what was learned of templates, to multiply their priors by; `taste` orders what is worth the same."""
         self._prover = Prover(sandbox, project, reproduction, failure, limits, self.diff)
         self._reproduction = reproduction
         self._failure = failure
@@ -91,7 +93,7 @@ class Workbench:
         self._sources = sources_of(project)
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
-        self._comparer = Comparer(self._sources, failure, suspicion)
+        self._comparer = Comparer(self._sources, failure, suspicion, taste)
         wanted = judges(reproduction, failure, self._suspects)
         self._open = open_screen(
             sandbox,

@@ -29,6 +29,7 @@ from memory.model import (
     Task,
     TaskKind,
 )
+from memory.preferences.collecting import Taste
 from memory.skills import current, usable
 from memory.store import Store
 from workers.ports import Sandbox
@@ -58,14 +59,15 @@ RESUMED = 40
 SLICE = 0.25
 """The share of the time left that one strategy may take."""
 
-
 MOST_EXPERIENCES = 2000
 """How many of the latest attempts say how well each kind of edit does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """What an episode works with. `workbench` opens a Workbench from its arguments; `retries` are the modes to choose from."""
+    """What an episode works with. `workbench` opens a Workbench from its arguments; `retries` are the modes to choose from,
+    `taste` is a repository's people's.
+    """
 
     sandbox: Sandbox
     store: Store
@@ -76,6 +78,7 @@ class Toolbox:
     progress: Callable[[str], None]
     workbench: Callable[..., Workbench] = Workbench
     retries: tuple[RetryMode, ...] = tuple(RetryMode)
+    taste: Callable[[str], Taste | None] = lambda _repository: None
 
 
 def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
@@ -89,8 +92,9 @@ def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
         return ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
     tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
-    weights = {} if arm is Arm.CONTROL else _learned(failure, tools)
-    with tools.workbench(tools.sandbox, project, reproduction, failure, tools.progress, weights=weights) as bench:
+    weights, taste = ({}, None) if arm is Arm.CONTROL else (_learned(failure, tools), tools.taste(task.repository))
+    opened = (tools.sandbox, project, reproduction, failure, tools.progress)
+    with tools.workbench(*opened, weights=weights, taste=taste) as bench:
         episode = _Episode(task, failure, tools, bench, arm, started)
         attempts = episode.run()
         proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from memory.model import Confidence, Doubt
+from memory.preferences.ranking import rank
 from workers.repair.behaviour import Comparison, clusters
 from workers.repair.candidates import Candidate
 from workers.repair.suspicion import Kind
@@ -32,7 +33,8 @@ class Field:
     """The plausible edits, in the order of being found, and what is known of each, in the same order.
 
     `surprise` is in bits a token, `sizes` in characters; `thorough` tells that the search for others was adequate;
-    `suspicion` is the score of the likeliest place.
+    `suspicion` is the score of the likeliest place. `liking` is how well people here like such edits, empty where nobody
+    knows: it orders what is worth about the same, and nothing else.
     """
 
     candidates: tuple[Candidate, ...]
@@ -42,6 +44,7 @@ class Field:
     sizes: tuple[int, ...]
     thorough: bool
     suspicion: float
+    liking: tuple[float, ...] = ()
 
     def only(self, candidates: Collection[Candidate]) -> Field:
         """The same with these of them alone."""
@@ -59,6 +62,7 @@ class Field:
             sizes=tuple(compress(self.sizes, kept)),
             thorough=self.thorough,
             suspicion=self.suspicion,
+            liking=tuple(compress(self.liking, kept)),
         )
 
 
@@ -81,8 +85,8 @@ class Opinion:
 def opinion(field: Field) -> Opinion:
     """Rank a field that is not empty."""
     worths = worth(field)
-    groups = [sorted(group, key=lambda n: (-worths[n], field.sizes[n])) for group in clusters(field.comparison)]
-    groups.sort(key=lambda group: -_weight([worths[n] for n in group]))
+    groups = [_best_first(group, worths, field) for group in clusters(field.comparison)]
+    groups = _clusters_best_first(groups, worths, field)
     weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
     return Opinion(
@@ -109,6 +113,25 @@ def worth(field: Field) -> list[float]:
             value *= MISTYPED
         found.append(value)
     return found
+
+
+def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
+    """The edits of one cluster. Of those worth about the same the most liked is first, else the smallest of equals."""
+    found = sorted(group, key=lambda n: (-worths[n], field.sizes[n]))
+    if not field.liking:
+        return found
+    weights, liking = [worths[n] for n in found], [field.liking[n] for n in found]
+    return [found[place] for place in rank(proven=[True] * len(found), weights=weights, strengths=liking)]
+
+
+def _clusters_best_first(groups: Sequence[list[int]], worths: Sequence[float], field: Field) -> list[list[int]]:
+    """The clusters by their weight; of about equal ones, the one whose best edit is most liked comes first."""
+    found = sorted(groups, key=lambda group: -_weight([worths[n] for n in group]))
+    if not field.liking:
+        return found
+    weights = [_weight([worths[n] for n in group]) for group in found]
+    liking = [field.liking[group[0]] for group in found]
+    return [found[place] for place in rank(proven=[True] * len(found), weights=weights, strengths=liking)]
 
 
 def _weight(worths: Sequence[float]) -> float:

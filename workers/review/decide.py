@@ -9,6 +9,8 @@ from types import MappingProxyType
 from memory import posting
 from memory.learner import Learner
 from memory.model import Action, Arm, Decision, Finding
+from memory.preferences.collecting import Taste, option_of_finding
+from memory.sharing.lessons import Learnings
 from workers.review.findings import harm, order
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
@@ -36,18 +38,38 @@ def decide(
     arm: Arm,
     slots: int,
     made: Mapping[str, Decision] = MappingProxyType({}),
+    taste: Taste | None = None,
+    learnings: Sequence[Learnings] = (),
 ) -> Mapping[str, Decided]:
     """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
+    Of findings as bad as each other, the one that people with this `taste` would rather read chooses first; `learnings`
+    from elsewhere are a prior.
     """
     decided: dict[str, Decided] = {}
-    for finding in sorted(findings, key=lambda each: (-harm(each), order(each))):
+    for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
         proven = finding.suggestion is not None and finding.suggestion.proof is not None
-        appraisal = posting.appraise(learner, repository, finding, arm=arm, suggestion_proven=proven)
+        appraisal = posting.appraise(
+            learner, repository, finding, arm=arm, suggestion_proven=proven, learnings=learnings
+        )
         decision = made.get(finding.fingerprint) or posting.decide_posting(
-            learner, task_id, repository, finding, arm=arm, suggestion_proven=proven, slots_left=slots
+            learner,
+            task_id,
+            repository,
+            finding,
+            arm=arm,
+            suggestion_proven=proven,
+            slots_left=slots,
+            learnings=learnings,
         )
         decided[finding.fingerprint] = Decided(decision=decision, why=posting.reason(decision, appraisal))
         slots -= decided[finding.fingerprint].action in INLINE
     return decided
+
+
+def queue(findings: Sequence[Finding], taste: Taste | None) -> list[Finding]:
+    """The worst first; of equals the most liked where that is known, else by their place."""
+    liking = taste.strengths([option_of_finding(each) for each in findings]) if taste else [0.0] * len(findings)
+    pairs = sorted(zip(liking, findings, strict=True), key=lambda pair: (-harm(pair[1]), -pair[0], order(pair[1])))
+    return [finding for _, finding in pairs]

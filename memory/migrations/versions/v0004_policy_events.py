@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0004"
-down_revision = "0001"  # 0002 and 0003 are made elsewhere at the same time
+down_revision = "0003"
 branch_labels = None
 depends_on = None
 

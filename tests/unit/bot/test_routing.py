@@ -11,7 +11,7 @@ import pytest
 from bot.events import Ignored, parse
 from bot.routing import jobs_for
 from memory.model import SignalKind
-from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review, Track
+from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review, Share, Track
 
 Route = Callable[..., tuple[Job, ...]]
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
@@ -108,6 +108,12 @@ def test_fix_in_issue(route: Route) -> None:
     """`fix` under an issue pins the issue's text and the comment's, which may hold the traceback."""
     job = changed(NEW_ISSUE, commanded=True, comment_id=8001, body="`round_up(2)` gives 3.\n\n@apprentice fix")
     assert route("issue_comment") == (job,)
+
+
+def test_share(route: Route) -> None:
+    """`share` asks for the file of learnings, wherever it stands."""
+    job = Share(repository=REPOSITORY, actor=MARA, number=12, comment_id=8001)
+    assert route("issue_comment", said("@apprentice share")) == (job,)
 
 
 def test_talk(route: Route) -> None:

@@ -116,3 +116,21 @@ def test_a_field_without_one_of_its_edits_is_about_the_others() -> None:
     left = three.only((three.candidates[0], three.candidates[2]))
     assert [c.score for c in left.candidates] == [0.5, 0.3]
     assert opinion(left).confidence is Confidence.AGREED
+
+
+def test_liking_orders_what_is_worth_about_the_same() -> None:
+    """Within a cluster and between clusters; without a liking, or where the worth differs, it says nothing."""
+    alike = field((0.50, behaves("a")), (0.49, behaves("a")))
+    assert opinion(alike).order == (0, 1)
+    assert opinion(replace(alike, liking=(0.0, 1.0))).order == (1, 0)
+    apart = field((0.50, behaves("a")), (0.49, behaves("b")))
+    assert opinion(replace(apart, liking=(0.0, 1.0))).order == (1, 0)
+    unequal = field((0.9, behaves("a")), (0.2, behaves("a")))
+    assert opinion(replace(unequal, liking=(0.0, 9.0))).order == (0, 1)
+
+
+def test_a_field_of_some_keeps_their_liking() -> None:
+    """What leaves the field takes its liking along."""
+    whole = replace(field((0.5, None), (0.4, None)), liking=(1.0, 2.0))
+    assert whole.only(whole.candidates[1:]).liking == (2.0,)
+    assert field((0.5, None)).only(()).liking == ()

@@ -1,0 +1,120 @@
+"""People ask the bot to write down what they taught it; what it proposes, and what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from memory.sharing.document import PATH, parse
+from tests.stories import town as founding
+from tests.stories.town import REPOSITORY, Town, readable
+
+pytestmark = pytest.mark.sandbox
+
+EMPTY: dict[str, str | bytes | None] = {"pantry/empty.py": 'def empty():\n    return f"empty"\n'}
+"""A change with one finding, F541."""
+
+
+@pytest.fixture
+def sharing_town(tmp_path: Path) -> Iterator[Town]:
+    """A town whose operator opted in."""
+    with founding.town(tmp_path, share_learnings=True) as made:
+        yield made
+
+
+def judged(town: Town, *people: str) -> int:
+    """A pull request whose one remark these people found good; its number."""
+    number = town.propose("empty", EMPTY)
+    remark = town.remark_on(number, "F541")
+    for who in people:
+        town.reply(number, remark.id, "@apprentice accept", by=getattr(town, who))
+    return number
+
+
+def test_what_two_people_taught_is_proposed(sharing_town: Town) -> None:
+    """A draft pull request holds the lesson with links and without names; asked again, nothing is opened twice."""
+    town = sharing_town
+    number = judged(town, "maya", "finn")
+    (answer,) = town.say(number, "@apprentice share")
+    (pull,) = town.fixes()
+    assert answer == f"I put 1 lesson up for review in #{pull.number}.\n<!-- marker -->"
+    assert (pull.draft, pull.head_ref, pull.title) == (
+        True,
+        "apprentice/learnings",
+        "Learnings for other repositories, to be reviewed",
+    )
+    assert readable(pull.body) == snapshot("""\
+`.apprentice/learnings.yml` holds 1 lesson: how often people here accepted findings of a rule, or fixes of a kind. Each was taught by at least 2 people, and links to where.
+
+It holds no code, paths, messages or names. Read it like code, and remove whatever should not leave. Once merged, whoever reads this repository can take it over as a prior.
+<!-- marker -->\
+""")
+    text = town.maya.read(REPOSITORY, PATH, pull.head_ref)
+    (lesson,) = parse(text).lessons
+    assert (lesson.label, lesson.mean, lesson.weight, lesson.teachers) == ("F541", 1.0, 2.0, 2)
+    assert lesson.taught_by[0].endswith(f"/{REPOSITORY}/pull/{number}")
+    assert not any(who in text for who in ("maya", "finn", "empty"))
+    (again,) = town.say(number, "@apprentice share")
+    assert again == answer
+    assert [each.number for each in town.fixes()] == [pull.number]
+
+
+def test_once_merged_there_is_nothing_new(sharing_town: Town) -> None:
+    """The file says it all; and what was learned here is not believed a second time because it stands there."""
+    town = sharing_town
+    number = judged(town, "maya", "finn")
+    town.say(number, "@apprentice share")
+    (pull,) = town.fixes()
+    town.maya.mark_ready(REPOSITORY, pull.number)
+    town.maya.merge(REPOSITORY, pull.number)
+    town.settle()
+    (answer,) = town.say(number, "@apprentice share")
+    assert answer == f"`{PATH}` already says what was learned here.\n<!-- marker -->"
+    later = town.propose("later", {"pantry/later.py": 'def later():\n    return f"later"\n'})
+    assert "learned" not in town.remark_on(later, "F541").body
+
+
+def test_one_persons_word_does_not_leave(sharing_town: Town) -> None:
+    """Nor do outsiders'; the answer says what it takes."""
+    number = judged(sharing_town, "maya", "olga")
+    (answer,) = sharing_town.say(number, "@apprentice share")
+    assert answer == snapshot("""\
+Nothing here was taught by at least 2 people yet, and nothing less leaves.
+<!-- marker -->\
+""")
+    assert sharing_town.fixes() == []
+
+
+def test_strangers_share_nothing(sharing_town: Town) -> None:
+    """Only people with write access can ask for it."""
+    number = judged(sharing_town, "maya", "finn")
+    (answer,) = sharing_town.say(number, "@apprentice share", by=sharing_town.olga)
+    assert "only people with write access" in answer
+    assert sharing_town.fixes() == []
+
+
+def test_nothing_is_shared_where_nobody_opted_in(town: Town) -> None:
+    """The answer names the setting."""
+    number = judged(town, "maya", "finn")
+    (answer,) = town.say(number, "@apprentice share")
+    assert answer == snapshot("""\
+Sharing is switched off; whoever runs me can set `APPRENTICE_SHARE_LEARNINGS`.
+<!-- marker -->\
+""")
+    assert town.fixes() == []
+
+
+def test_somebody_elses_file_is_not_replaced(sharing_town: Town) -> None:
+    """What another repository learned stays, and the answer says what to do."""
+    town = sharing_town
+    town.maya.push(REPOSITORY, "main", {PATH: 'version: 1\nsource: "acme/shop"\nlessons: []\n'}, "Add learnings")
+    number = judged(town, "maya", "finn")
+    (answer,) = town.say(number, "@apprentice share")
+    assert answer == snapshot("""\
+I could not share what was learned: .apprentice/learnings.yml holds what acme/shop learned; 'apprentice import' it and remove the file
+<!-- marker -->\
+""")
+    assert town.fixes() == []

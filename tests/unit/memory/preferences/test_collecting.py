@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import count
+
+import pytest
+
+from memory.embed import HashedWords
+from memory.learner import Learner
+from memory.model import (
+    Action,
+    Actor,
+    Arm,
+    Decision,
+    Finding,
+    Permission,
+    Severity,
+    Sighting,
+    SignalKind,
+    TaskKind,
+)
+from memory.posting import decide_posting
+from memory.preferences.collecting import activate, judged_options, learn_preferences, option_of_finding, taste
+from memory.store import Store, StoreError
+
+ADA, EVE = Actor(id=1, login="ada"), Actor(id=2, login="eve")
+sources = count()
+
+
+def finding(name: str, *, path: str = "src/a.py", severity: Severity = Severity.MINOR) -> Finding:
+    return Finding(
+        fingerprint=name, path=path, line=3, end_line=3, tool="ruff", rule="B006", category="style",
+        severity=severity, message="m", anchor="def f(x=[]):",
+    )  # fmt: skip
+
+
+def seen(store: Store, learner: Learner, what: Finding, *, task: str = "t1", arm: Arm = Arm.LEARNED) -> Decision:
+    """Decide on a finding and remember having seen it."""
+    decision = decide_posting(learner, task, "o/r", what, arm=arm, suggestion_proven=False, slots_left=9)
+    sighting = Sighting(
+        repository="o/r", number=1, sha="0" * 40, decision_id=decision.id, finding=what,
+        action=Action(decision.chosen), created_at=decision.created_at,
+    )  # fmt: skip
+    store.posts.add_sightings([sighting])
+    return decision
+
+
+def say(learner: Learner, decision: Decision, kind: SignalKind, who: Actor = ADA, role: str = "write") -> str:
+    source = f"comment:{next(sources)}"
+    learner.hear(decision.id, kind, who, Permission(role), source)
+    return source
+
+
+def test_silence_and_outsiders_are_no_data(store: Store, learner: Learner) -> None:
+    """Only what somebody whose word counts was for or against is collected; the control arm is."""
+    silent, outside, liked = (seen(store, learner, finding(name), arm=arm) for name, arm in
+                              (("silent", Arm.LEARNED), ("outside", Arm.LEARNED), ("liked", Arm.CONTROL)))  # fmt: skip
+    say(learner, outside, SignalKind.REJECTED, role="read")
+    say(learner, liked, SignalKind.ACCEPTED)
+    (found,) = judged_options(store, TaskKind.REVIEW)
+    assert (found.decision_id, found.verdict, found.label) == (liked.id, 1.0, "B006")
+    assert silent.id != found.decision_id
+    assert judged_options(store, TaskKind.REPAIR) == []
+
+
+def test_what_is_taken_back_is_forgotten(store: Store, learner: Learner) -> None:
+    """A retracted verdict leaves nothing to train on."""
+    decision = seen(store, learner, finding("f"))
+    source = say(learner, decision, SignalKind.REJECTED)
+    assert len(judged_options(store, TaskKind.REVIEW)) == 1
+    learner.take_back(decision.id, SignalKind.REJECTED, source)
+    assert judged_options(store, TaskKind.REVIEW) == []
+
+
+def judged_reviews(store: Store, learner: Learner, reviews: int) -> None:
+    """Reviews of four findings by two people who want to hear of sources, and not of tests."""
+    rng = random.Random(3)
+    for review in range(reviews):
+        for number in range(4):
+            source = rng.random() < 0.5
+            path = "src/a.py" if source else "tests/test_a.py"
+            decision = seen(store, learner, finding(f"{review}.{number}", path=path), task=f"t{review:03}")
+            wanted = source if rng.random() < 0.9 else not source
+            kind = SignalKind.ACCEPTED if wanted else SignalKind.REJECTED
+            say(learner, decision, kind, (ADA, EVE)[review % 2])
+
+
+def test_a_model_is_trained_kept_and_put_in_force(store: Store, learner: Learner) -> None:
+    """From the verdicts in the store to a taste that tells source files from tests; the same data is kept once."""
+    judged_reviews(store, learner, 110)
+    now = learner._clock()
+    trained = learn_preferences(store, HashedWords(), TaskKind.REVIEW, now)
+    learn_preferences(store, HashedWords(), TaskKind.REVIEW, now + timedelta(days=1))
+    assert trained.evaluation.refusal == ""
+    assert taste(store, HashedWords(), TaskKind.REVIEW, "o/r") is None, "trained is not in force"
+    activate(store, trained.id)
+    assert [(t.id, active) for t, active in store.models.all(type(trained))] == [(trained.id, True)]
+    known = taste(store, HashedWords(), TaskKind.REVIEW, "o/other")
+    assert known is not None
+    liked, not_liked = strengths(known.strengths, "src/b.py", "tests/test_b.py")
+    assert liked > not_liked
+    assert store.models.deactivate(TaskKind.REVIEW)
+    assert taste(store, HashedWords(), TaskKind.REVIEW, "o/r") is None
+
+
+def strengths(of: object, *paths: str) -> Sequence[float]:
+    assert callable(of)
+    found: list[float] = of([option_of_finding(finding("x", path=path)) for path in paths])
+    return found
+
+
+def test_a_model_that_shows_nothing_is_not_put_in_force(store: Store, learner: Learner) -> None:
+    """Activation is refused with the reason; so is a model that does not exist."""
+    trained = learn_preferences(store, HashedWords(), TaskKind.REVIEW, learner._clock())
+    with pytest.raises(StoreError, match="may not be used: too little to tell"):
+        activate(store, trained.id)
+    with pytest.raises(StoreError, match="no reward model nowhere"):
+        activate(store, "nowhere")
+    assert store.models.active(TaskKind.REVIEW, type(trained)) is None

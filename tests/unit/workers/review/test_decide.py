@@ -1,0 +1,62 @@
+"""Who chooses first while there are inline comments left."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memory.embed import HashedWords
+from memory.learner import Learner
+from memory.model import Arm, Finding, Severity, TaskKind
+from memory.preferences.collecting import Taste
+from memory.preferences.reward import Hyperparameters, RewardModel
+from memory.preferences.training import train
+from memory.store import open_store
+from workers.review.decide import decide, queue
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def finding(path: str, severity: Severity = Severity.MINOR) -> Finding:
+    return Finding(
+        fingerprint=path, path=path, line=1, end_line=1, tool="ruff", rule="B006", category="style",
+        severity=severity, message="m", anchor="a",
+    )  # fmt: skip
+
+
+def taste(**weights: float) -> Taste:
+    """People who like these features."""
+    empty = train([], {}, embedder="e", kind=TaskKind.REVIEW, now=NOW)
+    model = RewardModel(
+        weights=weights, dimensions=(), embedder="", hyperparameters=Hyperparameters(l2=1.0, embedding=0.0)
+    )
+    return Taste(replace(empty, model=model), HashedWords())
+
+
+def test_the_worst_chooses_first_and_of_equals_the_first_in_the_change() -> None:
+    """Where no taste is known."""
+    found = [finding("b.py"), finding("a.py"), finding("z.py", Severity.MAJOR)]
+    assert [each.path for each in queue(found, None)] == ["z.py", "a.py", "b.py"]
+
+
+def test_of_equals_the_most_liked_chooses_first() -> None:
+    """A taste orders findings that are as bad as each other, and never puts one before a worse one."""
+    found = [finding("a.py"), finding("tests/b.py"), finding("z.py", Severity.MAJOR)]
+    liked = taste(**{"path=test": 50.0})
+    assert [each.path for each in queue(found, liked)] == ["z.py", "tests/b.py", "a.py"]
+
+
+@pytest.mark.parametrize(("arm", "heard"), [(Arm.LEARNED, "tests/b.py"), (Arm.CONTROL, "a.py")])
+def test_the_last_inline_comment_goes_to_the_most_liked(arm: Arm, heard: str, tmp_path: Path) -> None:
+    """Except in the control arm, which uses nothing learned."""
+    found = [replace(finding(path), severity=Severity.MAJOR) for path in ("a.py", "tests/b.py")]
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as store:
+        learner = Learner(store, random.Random(5), lambda: NOW, control_share=0.0)
+        liked = taste(**{"path=test": 50.0})
+        decided = decide(found, learner, task_id="t", repository="o/r", arm=arm, slots=1, taste=liked)
+    first = min(decided.values(), key=lambda each: -len(each.decision.available))
+    assert first.decision.subject == heard

@@ -1,0 +1,75 @@
+"""Propose what was learned in a repository as a file in it, by pull request: people decide what leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory.sharing.document import PATH, render
+from memory.sharing.harvest import harvest
+from memory.sharing.lessons import Learnings, merged
+from memory.sharing.strict import BadLearnings
+from workers.comments import learnings as words
+from workers.context import Context
+from workers.errors import BadInput
+from workers.flows.asking import actor_of, may_command, refuse, say
+from workers.git import Mirror
+from workers.jobs import Job, Share
+from workers.ports import BranchHead, GitHub
+from workers.review.learnings import learnings_at
+
+BRANCH = "apprentice/learnings"
+
+
+def run(job: Share, context: Context) -> Sequence[Job]:
+    """Check who asked, gather what may leave, open or update one pull request, and say so."""
+    github = context.connect(job.repository)
+    if not may_command(github, actor_of(job.actor)):
+        refuse(job, context, github)
+        return ()
+    key = f"{context.job_id}:answer"
+    say(job.number, _shared(job, key, context, github), key, context, github)
+    return ()
+
+
+def _shared(job: Share, key: str, context: Context, github: GitHub) -> str:
+    if not context.settings.share_learnings:
+        return words.switched_off(key=key)
+    learned = harvest(context.store, job.repository.full_name, words.link_to(context.settings.github_url))
+    if not learned.lessons:
+        return words.nothing_yet(key=key)
+    base, mirror = github.default_branch(), context.mirror(job.repository, github)
+    mirror.fetch(base.sha)
+    known = _known(mirror, base, learned.source)
+    wanted = merged(known, learned) if known else learned
+    if wanted == known:
+        return words.nothing_new(key=key)
+    return words.proposed(_propose(wanted, base, mirror, context, github), wanted, key=key)
+
+
+def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:
+    """What the file says now; raises BadInput where it is of no use, or somebody else's: it is not ours to replace."""
+    try:
+        known = learnings_at(mirror, base.sha)
+    except BadLearnings as error:
+        raise BadInput(f"{PATH} on {base.name} cannot be read ({error}); mend or remove it") from error
+    if known is not None and known.source != source:
+        raise BadInput(f"{PATH} holds what {known.source} learned; `apprentice import` it and remove the file")
+    return known
+
+
+def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: Context, github: GitHub) -> int:
+    """The number of the pull request; one that is open is updated by moving its branch."""
+    commit = mirror.commit(base.sha, {PATH: render(wanted).encode()}, words.commit_message(wanted), context.clock())
+    mirror.push(commit, BRANCH)
+    key = f"{context.job_id}:learnings"
+    body = words.pull_body(wanted, key=key)
+    return context.effects.once(
+        key,
+        make=lambda: _open_one(github) or github.open_pull(head=BRANCH, base=base.name, title=words.TITLE, body=body),
+        find=lambda: _open_one(github),
+    )
+
+
+def _open_one(github: GitHub) -> int | None:
+    number = github.find_pull(head=BRANCH)
+    return number if number is not None and github.pull(number).state == "open" else None
