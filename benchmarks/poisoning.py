@@ -72,7 +72,7 @@ class Town:
         return policy.choose(here, STRATEGIES, self.learner.cells(here), {}, random.Random(0), arm=Arm.LEARNED)[0]
 
     def without_quota(self) -> float:
-        """The acceptance and proof that plain sums over everyone would give the good strategy, as a product."""
+        """Proof times acceptance of the good strategy as plain sums over everyone would have it."""
         level = state(VICTIM).levels()[1]
         found = self.store.ledger.totals([level])
         parts = [found.get((level, GOOD, factor)) for factor in Factor]
@@ -155,6 +155,8 @@ class Attack:
     after: Odds
     value_before: float
     value_after: float
+    bad_before: float
+    bad_after: float
     plain_before: float
     plain_after: float
     table_moved: bool
@@ -162,11 +164,16 @@ class Attack:
 
     def line(self) -> tuple[str, str]:
         """One row of the report."""
-        shift = f"value {self.value_before:.3f} → {self.value_after:.3f}"
+        good = f"good {self.value_before:.3f} → {self.value_after:.3f}"
+        bad = f"bad {self.bad_before:.3f} → {self.bad_after:.3f}"
         odds = f"odds {self.before[GOOD]:.3f} → {self.after[GOOD]:.3f}"
-        plain = f"plain sums {self.plain_before:.3f} → {self.plain_after:.3f}"
-        unmoved = "unmoved" if self.before == self.after else "moved"
-        return self.name, f"{unmoved}; {shift}; {odds}; {plain}; undo {'exact' if self.undone else 'NOT EXACT'}"
+        plain = f"good in plain sums {self.plain_before:.3f} → {self.plain_after:.3f}"
+        undo = f"undo {'exact' if self.undone else 'NOT EXACT'}"
+        return self.name, "; ".join(("unmoved" if self.is_unmoved() else "moved", good, bad, odds, plain, undo))
+
+    def is_unmoved(self) -> bool:
+        """Whether the victim believes and chooses as before, to the bit."""
+        return (self.before, self.value_before, self.bad_before) == (self.after, self.value_after, self.bad_after)
 
 
 def attack(name: str, honest: int, rounds: int, act: Callable[[Town], object]) -> Attack:
@@ -174,7 +181,9 @@ def attack(name: str, honest: int, rounds: int, act: Callable[[Town], object]) -
     with town() as here:
         live_honestly(here, honest, rounds)
         before, value, plain, digest = here.odds(), here.value(), here.without_quota(), here.store.ledger.cells_digest()
+        bad = here.value(BAD)
         act(here)
+        bad_after = here.value(BAD)
         after, moved = here.odds(), here.store.ledger.cells_digest() != digest
         value_after, plain_after = here.value(), here.without_quota()
         forget(here.store, taught_in(here.store, EVIL), now=here.clock(), new_id=opaque_id)
@@ -183,6 +192,8 @@ def attack(name: str, honest: int, rounds: int, act: Callable[[Town], object]) -
             before=before,
             after=after,
             value_before=value,
+            bad_before=bad,
+            bad_after=bad_after,
             value_after=value_after,
             plain_before=plain,
             plain_after=plain_after,

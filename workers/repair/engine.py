@@ -44,7 +44,7 @@ class AttemptResult:
 
     `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
     nearest candidate (None if it stayed), `first` the first plausible candidate, `tried` the candidates up to it by
-    template, `wasted` those whose tests never ended or took the process with them, `path` the file of the candidate that is proven, or nearest.
+    template, `wasted` those whose tests never ended or took the process with them, `path` the file of what is proven, or nearest.
     """
 
     outcome: AttemptOutcome
