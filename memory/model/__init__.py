@@ -45,6 +45,7 @@ from memory.model.reviews import (
     Sighting,
 )
 from memory.model.tasks import (
+    Among,
     Experience,
     Post,
     PostKind,
@@ -56,6 +57,7 @@ __all__ = [
     "MAJORITY",
     "Action",
     "Actor",
+    "Among",
     "Arm",
     "Attempt",
     "AttemptOutcome",

@@ -12,10 +12,11 @@ from types import TracebackType
 
 from memory.errors import StoreError, StoreUnavailable
 from memory.store.engine import Database, connect
-from memory.store.experiences import Experiences
+from memory.store.experiences import Entry, Experiences, Standing
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
+from memory.store.near import Near, open_near
 from memory.store.posts import Posts
 from memory.store.repositories import KnownRepository, Repositories
 from memory.store.schema import migrate
@@ -28,21 +29,25 @@ __all__ = [
     "Effect",
     "EffectState",
     "EffectStatus",
+    "Entry",
     "Experiences",
     "Inbox",
     "JobState",
     "KnownRepository",
     "LeasedJob",
     "Ledger",
+    "Near",
     "NewJob",
     "Posts",
     "Repositories",
+    "Standing",
     "Store",
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
     "StoredTask",
     "Tasks",
+    "open_near",
     "open_store",
 ]
 
