@@ -62,6 +62,7 @@ from memory.model.skills import (
     SkillState,
 )
 from memory.model.tasks import (
+    Among,
     Experience,
     Post,
     PostKind,
@@ -73,6 +74,7 @@ __all__ = [
     "MAJORITY",
     "Action",
     "Actor",
+    "Among",
     "Arm",
     "Attempt",
     "AttemptOutcome",

@@ -65,10 +65,27 @@ class Experience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
-    """A remembered experience and how near it is: `score` is a fused rank score, higher is nearer."""
+    """A remembered experience and how near it is: `score` is a fused rank score, higher is nearer.
+
+    `copies` counts how often the same was tried with the same outcome. `stale` says that the code it cites is there neither
+    as it was found nor as it was left.
+    """
 
     experience: Experience
     score: float
+    copies: int = 1
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Among:
+    """Which experiences are meant: those that are all of what is given. Empty or None means any."""
+
+    repository: str = ""
+    error_type: str = ""
+    family: str = ""
+    outcome: str = ""
+    before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

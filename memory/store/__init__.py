@@ -12,12 +12,13 @@ from types import TracebackType
 
 from memory.errors import StoreError, StoreUnavailable
 from memory.store.engine import Database, connect
-from memory.store.experiences import Experiences
+from memory.store.experiences import Entry, Experiences, Standing
 from memory.store.imports import Imports
 from memory.store.inbox import Inbox
 from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.ledger import Ledger
 from memory.store.models import Models
+from memory.store.near import Near, open_near
 from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
@@ -36,6 +37,7 @@ __all__ = [
     "Effect",
     "EffectState",
     "EffectStatus",
+    "Entry",
     "Experiences",
     "Imports",
     "Inbox",
@@ -44,6 +46,7 @@ __all__ = [
     "LeasedJob",
     "Ledger",
     "Models",
+    "Near",
     "NewJob",
     "PolicyEvents",
     "Posts",
@@ -51,12 +54,14 @@ __all__ = [
     "Reflections",
     "Repositories",
     "Skills",
+    "Standing",
     "Store",
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
     "StoredTask",
     "Tasks",
+    "open_near",
     "open_store",
 ]
 

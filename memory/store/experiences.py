@@ -1,24 +1,60 @@
-"""Episodic memory: what was tried at which failure, its searchable text, and its vectors for each embedder."""
+"""Episodic memory: what was tried at which failure, its searchable text, and its vectors for each embedder and view.
+
+Every row carries the number of the change that made it what it is, given out in the order of the commits, so that a process
+which has read up to one number reads on from there. What is forgotten leaves its id and such a number, and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, ScalarSelect, Update, delete, func, select, text, update
 
 from memory.errors import StoreError
-from memory.model import Experience
+from memory.model import AttemptOutcome, Experience
 from memory.store.bodies import dump, load
-from memory.store.engine import Database, changed, dialect_insert, in_batches, insert_new
+from memory.store.engine import Database, dialect_insert, in_batches, insert_new
 from memory.store.tables import experiences, vectors
 
 Floats = npt.NDArray[np.float32]
 
+WHOLE = "whole"
+"""The view of an experience that is all of its text."""
+
 _STORED = np.dtype("<f4")
 _NEWEST_FIRST = (experiences.c.created_at.desc(), experiences.c.id.desc())
+_KNOWN = experiences.c.forgotten.is_(False)
+_ORDER_LOCK = 0x4558504C  # any constant that nothing else in the database uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What an index needs of one row. A copy of another experience, or one that was forgotten, is not `listed`."""
+
+    id: str
+    sequence: int
+    repository: str
+    error_type: str
+    family: str
+    outcome: str
+    created_at: datetime
+    text: str
+    listed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What decides how long an experience is kept. `helped` counts the repairs that it led to."""
+
+    id: str
+    outcome: AttemptOutcome
+    copy: bool
+    helped: int
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,54 +63,133 @@ class Experiences:
 
     database: Database
 
-    def add(self, experience: Experience, text: str) -> bool:
-        """Remember an experience, to be found by `text`; False, and nothing changed, when its id is known."""
-        row: dict[str, object] = {
-            "id": experience.id,
-            "repository": experience.repository,
-            "created_at": experience.created_at,
-            "text": text,
-            "body": dump(experience),
-        }
+    def add(self, experience: Experience, text: str, *, likeness: str = "", edit: str = "") -> bool:
+        """Remember an experience, to be found by `text`; False, and nothing changed, when its id is or was known.
+
+        One of the same `likeness` as an earlier one is its copy: kept and counted, and not found on its own.
+        """
         with self.database.writing() as connection:
-            return insert_new(connection, experiences, row)
+            same_as = _first_alike(connection, likeness) if likeness else None
+            row: dict[str, object] = {
+                "id": experience.id,
+                "sequence": _next(connection),
+                "repository": experience.repository,
+                "error_type": experience.error_type,
+                "family": experience.family,
+                "outcome": experience.outcome,
+                "likeness": likeness,
+                "edit": edit,
+                "same_as": same_as,
+                "copies": 1,
+                "helped": 0,
+                "forgotten": False,
+                "created_at": experience.created_at,
+                "text": text,
+                "body": dump(experience),
+            }
+            added = insert_new(connection, experiences, row)
+            if added and same_as is not None:
+                connection.execute(_changed(same_as).values(copies=experiences.c.copies + 1))
+        return added
 
     def get(self, experience_id: str) -> Experience | None:
         """The experience with this id."""
+        found = self.several([experience_id]).get(experience_id)
+        return None if found is None else found[0]
+
+    def several(self, ids: Sequence[str]) -> dict[str, tuple[Experience, int]]:
+        """Those of some ids that are known, each with how many copies of it there are, itself included."""
+        query = select(experiences.c.id, experiences.c.body, experiences.c.copies).where(_KNOWN)
         with self.database.reading() as connection:
-            query = select(experiences.c.body).where(experiences.c.id == experience_id)
-            body = connection.execute(query).scalar_one_or_none()
-        return None if body is None else load(Experience, body)
+            rows = connection.execute(query.where(experiences.c.id.in_(list(ids))))
+            return {row.id: (load(Experience, row.body), row.copies) for row in rows}
 
     def all(self, *, repository: str | None = None, limit: int | None = None) -> list[Experience]:
-        """Experiences (of one repository), newest first, at most `limit`."""
-        query = select(experiences.c.body).order_by(*_NEWEST_FIRST).limit(limit)
+        """Experiences (of one repository), newest first, copies included, at most `limit`."""
+        query = select(experiences.c.body).where(_KNOWN).order_by(*_NEWEST_FIRST).limit(limit)
         if repository is not None:
             query = query.where(experiences.c.repository == repository)
         with self.database.reading() as connection:
             return [load(Experience, body) for body in connection.execute(query).scalars()]
 
+    def alike(self, edit: str, repository: str, limit: int) -> list[Experience]:
+        """The latest experiences of a repository with this edit."""
+        query = select(experiences.c.body).where(_KNOWN, experiences.c.edit == edit)
+        query = query.where(experiences.c.repository == repository).order_by(*_NEWEST_FIRST).limit(limit)
+        with self.database.reading() as connection:
+            return [load(Experience, body) for body in connection.execute(query).scalars()]
+
     def texts(self, *, repository: str | None = None) -> dict[str, str]:
         """The searchable text of every experience (of one repository) by id, newest first."""
-        query = select(experiences.c.id, experiences.c.text).order_by(*_NEWEST_FIRST)
+        query = select(experiences.c.id, experiences.c.text).where(_KNOWN).order_by(*_NEWEST_FIRST)
         if repository is not None:
             query = query.where(experiences.c.repository == repository)
         with self.database.reading() as connection:
             return {row.id: row.text for row in connection.execute(query)}
 
-    def delete(self, experience_id: str) -> bool:
-        """Forget an experience and its vectors; False when there is none."""
-        with self.database.writing() as connection:
-            return changed(connection, delete(experiences).where(experiences.c.id == experience_id)) == 1
+    def newest_sequence(self) -> int:
+        """The number of the latest change, 0 before the first."""
+        with self.database.reading() as connection:
+            return connection.execute(select(func.max(experiences.c.sequence))).scalar_one() or 0
 
-    def vectors_missing(self, embedder_id: str) -> list[tuple[str, str]]:
+    def since(self, sequence: int, limit: int = 20_000) -> list[Entry]:
+        """The rows that changed after a number, in the order of their changes, at most `limit`."""
+        query = select(experiences).where(experiences.c.sequence > sequence).order_by(experiences.c.sequence)
+        with self.database.reading() as connection:
+            return [
+                Entry(
+                    id=row.id,
+                    sequence=row.sequence,
+                    repository=row.repository,
+                    error_type=row.error_type,
+                    family=row.family,
+                    outcome=row.outcome,
+                    created_at=row.created_at,
+                    text=row.text,
+                    listed=row.same_as is None and not row.forgotten,
+                )
+                for row in connection.execute(query.limit(limit))
+            ]
+
+    def credit(self, ids: Iterable[str]) -> None:
+        """Note that these led to a repair."""
+        with self.database.writing() as connection:
+            for each in sorted(ids):
+                changed = update(experiences).where(experiences.c.id == each, _KNOWN)
+                connection.execute(changed.values(helped=experiences.c.helped + 1))
+
+    def standings(self) -> list[Standing]:
+        """What every experience has to say for itself, in no order."""
+        columns = (experiences.c.id, experiences.c.outcome, experiences.c.same_as, experiences.c.helped)
+        with self.database.reading() as connection:
+            return [
+                Standing(
+                    id=row.id,
+                    outcome=AttemptOutcome(row.outcome),
+                    copy=row.same_as is not None,
+                    helped=row.helped,
+                    created_at=row.created_at,
+                )
+                for row in connection.execute(select(*columns, experiences.c.created_at).where(_KNOWN))
+            ]
+
+    def delete(self, experience_id: str) -> bool:
+        """Forget an experience and its vectors; False when there is none. Its first copy takes its place."""
+        return self.delete_all([experience_id]) == 1
+
+    def delete_all(self, ids: Sequence[str]) -> int:
+        """Forget these experiences; how many there were."""
+        with self.database.writing() as connection:
+            return sum(_forget(connection, each) for each in ids)
+
+    def vectors_missing(self, embedder_id: str, view: str = WHOLE) -> list[tuple[str, str]]:
         """Id and text of each experience that this embedder has not embedded yet, newest first."""
-        embedded = select(vectors.c.experience_id).where(vectors.c.embedder_id == embedder_id)
-        query = select(experiences.c.id, experiences.c.text).where(experiences.c.id.not_in(embedded))
+        embedded = select(vectors.c.experience_id).where(vectors.c.embedder_id == embedder_id, vectors.c.view == view)
+        query = select(experiences.c.id, experiences.c.text).where(_KNOWN, experiences.c.id.not_in(embedded))
         with self.database.reading() as connection:
             return [(row.id, row.text) for row in connection.execute(query.order_by(*_NEWEST_FIRST))]
 
-    def put_vectors(self, embedder_id: str, new: Mapping[str, Floats]) -> None:
+    def put_vectors(self, embedder_id: str, new: Mapping[str, Floats], view: str = WHOLE) -> None:
         """Store one vector for each experience id, over an earlier one; ids forgotten meanwhile are passed over.
 
         Raises StoreError unless all of an embedder's vectors have one dimension and the same length.
@@ -82,24 +197,81 @@ class Experiences:
         with self.database.writing() as connection:
             _require_one_length(connection, embedder_id, new)
             for batch in in_batches(sorted(new)):
-                _put_vectors(connection, embedder_id, {each: new[each] for each in batch})
+                _put_vectors(connection, embedder_id, view, {each: new[each] for each in batch})
 
-    def matrix(self, embedder_id: str, *, repository: str | None = None) -> tuple[list[str], Floats]:
+    def vectors_of(self, embedder_id: str, ids: Sequence[str], view: str = WHOLE) -> dict[str, Floats]:
+        """The vectors of those of some experiences that have one."""
+        query = select(vectors.c.experience_id, vectors.c.data)
+        query = query.where(vectors.c.embedder_id == embedder_id, vectors.c.view == view)
+        found: dict[str, Floats] = {}
+        with self.database.reading() as connection:
+            for batch in in_batches(ids):
+                rows = connection.execute(query.where(vectors.c.experience_id.in_(batch)))
+                found.update((row.experience_id, np.frombuffer(row.data, dtype=_STORED)) for row in rows)
+        return found
+
+    def matrix(self, embedder_id: str, *, repository: str | None = None, view: str = WHOLE) -> tuple[list[str], Floats]:
         """Ids of embedded experiences (of one repository), sorted, and their n×d float32 vectors in the same order."""
         query = select(vectors.c.experience_id, vectors.c.data, vectors.c.dimensions)
-        query = query.where(vectors.c.embedder_id == embedder_id).order_by(vectors.c.experience_id)
+        query = query.where(vectors.c.embedder_id == embedder_id, vectors.c.view == view)
         if repository is not None:
             query = query.join(experiences).where(experiences.c.repository == repository)
         with self.database.reading() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(query.order_by(vectors.c.experience_id)).all()
         dimensions = rows[0].dimensions if rows else 0
         floats = np.frombuffer(b"".join(row.data for row in rows), dtype=_STORED).reshape(len(rows), dimensions)
         return [row.experience_id for row in rows], floats.astype(np.float32, copy=False)
 
 
-def _put_vectors(connection: Connection, embedder_id: str, new: Mapping[str, Floats]) -> None:
-    known = select(experiences.c.id).where(experiences.c.id.in_(list(new))).order_by(experiences.c.id)
-    rows = [_vector_row(embedder_id, found, new[found]) for found in connection.execute(known).scalars()]
+def _next(connection: Connection) -> int:
+    """The next change's number. Writers wait for one another here until they commit: numbers come in that order."""
+    if connection.dialect.name == "postgresql":  # on SQLite the write transaction itself is the lock
+        connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _ORDER_LOCK})
+    return 1 + (connection.execute(select(func.max(experiences.c.sequence))).scalar_one() or 0)
+
+
+def _changed(experience_id: str) -> Update:
+    return update(experiences).where(experiences.c.id == experience_id)
+
+
+def _first_alike(connection: Connection, likeness: str) -> str | None:
+    query = select(experiences.c.id).where(experiences.c.likeness == likeness, experiences.c.same_as.is_(None), _KNOWN)
+    return connection.execute(query.limit(1)).scalar_one_or_none()
+
+
+def _forget(connection: Connection, experience_id: str) -> int:
+    """Blank one row; 1, or 0 where none is known."""
+    query = select(experiences.c.same_as, experiences.c.copies).where(experiences.c.id == experience_id, _KNOWN)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return 0
+    blank: dict[str, object] = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
+    connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
+    connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
+    if row.same_as is not None:
+        connection.execute(_changed(row.same_as).values(copies=experiences.c.copies - 1))
+    elif row.copies > 1:
+        _succeed(connection, experience_id, row.copies - 1)
+    return 1
+
+
+def _succeed(connection: Connection, experience_id: str, copies: int) -> None:
+    """Let the first copy of an experience take its place."""
+    first: ScalarSelect[str] = (
+        select(experiences.c.id)
+        .where(experiences.c.same_as == experience_id)
+        .order_by(experiences.c.created_at, experiences.c.id)
+        .limit(1)
+        .scalar_subquery()
+    )
+    heir = connection.execute(select(first)).scalar_one()
+    connection.execute(_changed(heir).values(same_as=None, copies=copies, sequence=_next(connection)))
+    connection.execute(update(experiences).where(experiences.c.same_as == experience_id).values(same_as=heir))
+
+
+def _put_vectors(connection: Connection, embedder_id: str, view: str, new: Mapping[str, Floats]) -> None:
+    known = select(experiences.c.id).where(experiences.c.id.in_(list(new)), _KNOWN).order_by(experiences.c.id)
+    rows = [_vector_row(embedder_id, view, found, new[found]) for found in connection.execute(known).scalars()]
     if rows:
         insert = dialect_insert(connection, vectors)
         new_data = {"data": insert.excluded.data}
@@ -107,16 +279,17 @@ def _put_vectors(connection: Connection, embedder_id: str, new: Mapping[str, Flo
 
 
 def _require_one_length(connection: Connection, embedder_id: str, new: Mapping[str, Floats]) -> None:
-    stored = select(vectors.c.dimensions).where(vectors.c.embedder_id == embedder_id).distinct()
+    stored = select(vectors.c.dimensions).where(vectors.c.embedder_id == embedder_id).limit(1)  # the rest is as long
     shapes = {vector.shape for vector in new.values()}
     shapes |= {(dimensions,) for dimensions in connection.execute(stored).scalars()}
     if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise StoreError(f"vectors of {embedder_id} differ in shape: {sorted(shapes)}; give a new embedder a new id")
 
 
-def _vector_row(embedder_id: str, experience_id: str, vector: Floats) -> dict[str, object]:
+def _vector_row(embedder_id: str, view: str, experience_id: str, vector: Floats) -> dict[str, object]:
     return {
         "embedder_id": embedder_id,
+        "view": view,
         "experience_id": experience_id,
         "dimensions": vector.shape[0],
         "data": vector.astype(_STORED).tobytes(),

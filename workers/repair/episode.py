@@ -236,6 +236,8 @@ class _Episode:
         tools.learner.conclude(decision, components(self._failure, result, attempt))
         tools.store.tasks.add_attempt(self._task.id, attempt)
         tools.experiences.remember(self._experience(decision, result, attempt))
+        if proven:
+            tools.experiences.helped(self._recalled, attempt.shape)
         return following
 
     def _experience(self, decision: Decision, result: AttemptResult, attempt: Attempt) -> Experience:

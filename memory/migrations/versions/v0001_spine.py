@@ -202,20 +202,29 @@ def _create_memory() -> None:
     op.create_table(
         "experiences",
         _name("id"),
-        _name("repository"),
+        _big("sequence"),
+        *(_name(name) for name in ("repository", "error_type", "family", "outcome", "likeness", "edit")),
+        sa.Column("same_as", sa.String()),
+        _integer("copies"),
+        _integer("helped"),
+        sa.Column("forgotten", sa.Boolean(), nullable=False),
         _time("created_at"),
         _text("text"),
         _text("body"),
         sa.PrimaryKeyConstraint("id", name="pk_experiences"),
+        sa.UniqueConstraint("sequence", name="uq_experiences_sequence"),
     )
+    op.create_index("ix_experiences_likeness", "experiences", ["likeness"])
+    op.create_index("ix_experiences_edit", "experiences", ["edit"])
     op.create_index("ix_experiences_repository_created_at", "experiences", ["repository", "created_at"])
     op.create_table(
         "vectors",
         _name("embedder_id"),
+        _name("view"),
         _name("experience_id"),
         _integer("dimensions"),
         sa.Column("data", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("embedder_id", "experience_id", name="pk_vectors"),
+        sa.PrimaryKeyConstraint("embedder_id", "view", "experience_id", name="pk_vectors"),
         sa.ForeignKeyConstraint(
             ["experience_id"], ["experiences.id"], name="fk_vectors_experience_id", ondelete="CASCADE"
         ),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.index import BM25, best, cosines, fuse, terms
+from memory.index import BM25, best, fuse, latest_best, terms
 
 FAILURES = [
     "KeyError: 'unit_price' in shop.cart.Basket.total",
@@ -55,10 +55,39 @@ def test_best_is_the_head_of_the_full_sort(scores: list[float], k: int) -> None:
     assert best(array, k) == ordered[:k]
 
 
-def test_cosine_of_a_row_with_itself_is_highest() -> None:
-    """Exact search gives each unit vector back as its own nearest."""
-    matrix = np.eye(4, dtype=np.float32)
-    assert [best(cosines(matrix, row), 1) for row in matrix] == [[0], [1], [2], [3]]
+def test_later_rows_win_ties_where_they_are_asked_to() -> None:
+    """The newest of equals comes first."""
+    assert latest_best(np.array([1.0, 2.0, 1.0, 0.0]), 3) == [1, 2, 0]
+
+
+WORDS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), max_size=30)
+
+
+@given(WORDS, WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5))
+def test_adding_is_as_building(first: list[list[str]], second: list[list[str]], query: list[str]) -> None:
+    """An index that grew gives the scores of one built at once, and with room for all postings nothing is left out."""
+    grown = BM25(first)
+    for document in second:
+        grown.add(document)
+    whole = BM25([*first, *second]).scores(query)
+    assert grown.scores(query).tolist() == whole.tolist()
+    assert grown.scores(query, postings=10_000).tolist() == pytest.approx(whole.tolist())
+
+
+def test_common_words_do_not_choose() -> None:
+    """Beyond the postings that may be read, a common word adds to what rare ones found, and finds nothing by itself."""
+    index = BM25([["rare", "common"], ["common"], ["common"]])
+    cut, whole = index.scores(["rare", "common"], postings=2), index.scores(["rare", "common"])
+    assert cut[0] == pytest.approx(whole[0])
+    assert (cut[1], cut[2]) == (0.0, 0.0)
+    assert whole[1] > 0
+
+
+def test_removed_documents_score_nothing() -> None:
+    """A removed document keeps its row, and nothing else."""
+    index = BM25([["a"], ["a"]])
+    index.remove(0)
+    assert index.scores(["a"])[0] == 0.0 < index.scores(["a"])[1]
 
 
 def test_fusion_follows_the_heavier_view_and_rewards_agreement() -> None:

@@ -1,0 +1,150 @@
+"""hit@5 of single views and of the hybrid: the share of questions with an answer among the first five.
+
+Vectors are kept beside the data, by the hash of their text, so that a second run embeds nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.report import Interval, Numbers, bootstrap
+from benchmarks.retrieval.sets import Asked as AskedSet
+from benchmarks.retrieval.sets import Case, Question
+from memory.embed import Embedder
+from memory.index import BM25, latest_best, terms
+from memory.model import Among
+from memory.nearest import Nearest
+from memory.shelf import FAILURES, FOCUS, REPORTS, WHOLE, Asked, Shelf, Weights
+from memory.store import Entry
+
+HITS = 5
+PROSE, CODE = 1000, 600
+"""So many characters behind the title of a report, or of a failure's text, are embedded: the model reads 256 pieces of words,
+which prose has fewer of than code."""
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """What one set showed: hit@5 by way of searching, and the hybrid's lead over the better single view."""
+
+    name: str
+    cases: int
+    questions: int
+    hits: Mapping[str, Interval]
+    lead: Interval
+
+
+class Kept:
+    """An embedder that remembers, in a file."""
+
+    def __init__(self, embedder: Embedder, path: Path) -> None:
+        self._embedder = embedder
+        self._path = path
+        self._known: dict[str, Floats] = {}
+        if path.is_file():
+            with np.load(path) as stored:
+                self._known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One unit row for each text, embedding what is new."""
+        keys = [hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest() for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        ordered = sorted(new, key=lambda key: len(new[key]))
+        for start in range(0, len(ordered), 256):
+            some = ordered[start : start + 256]
+            self._known.update(zip(some, self._embedder.embed([new[key] for key in some]), strict=True))
+        if new:
+            np.savez(self._path, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+        return np.stack([self._known[key] for key in keys])
+
+
+def measured(data: AskedSet, embed: Callable[[Sequence[str]], Floats]) -> Quality:
+    """Search one set by each single view and by the product's hybrid."""
+    weights = REPORTS if data.name.startswith("reports") else FAILURES
+    ways = _Ways(data.cases, weights, embed)
+    found = ways.asked(data.questions, embed)
+    answers = [set(question.answers) for question in data.questions]
+    hits = {
+        way: np.array([bool(set(ids[:HITS]) & wanted) for ids, wanted in zip(lists, answers, strict=True)], dtype=float)
+        for way, lists in found.items()
+    }
+    better = max((way for way in hits if way != "hybrid"), key=lambda way: hits[way].mean())
+    return Quality(
+        name=data.name,
+        cases=len(data.cases),
+        questions=len(data.questions),
+        hits={way: bootstrap(values.tolist(), _mean) for way, values in hits.items()},
+        lead=bootstrap((hits["hybrid"] - hits[better]).tolist(), _mean),
+    )
+
+
+def _mean(samples: Numbers) -> Numbers:
+    return np.asarray(samples.mean(axis=1), dtype=np.float64)
+
+
+class _Ways:
+    """The same cases, searched by words, by meaning, and by the product's shelf."""
+
+    def __init__(self, cases: Sequence[Case], weights: Weights, embed: Callable[[Sequence[str]], Floats]) -> None:
+        self._reports = weights is REPORTS
+        cases = sorted(cases, key=lambda case: case.at)
+        self._ids = [case.id for case in cases]
+        texts = [f"{case.says}\n{case.where}\n{case.done}".strip() for case in cases]
+        whole = embed(self._cut(texts))
+        focus = embed(self._cut([self._focus(case.says, f"{case.where} {case.done}".strip()) for case in cases]))
+        self._times = np.array([case.at for case in cases])
+        self._words = BM25([terms(text) for text in texts])
+        self._dense = Nearest(whole.shape[1])
+        self._dense.add(whole)
+        self._shelf = Shelf(whole.shape[1], weights)
+        entries = [_entry(case, text) for case, text in zip(cases, texts, strict=True)]
+        self._shelf.add(entries, {WHOLE: whole, FOCUS: focus})
+
+    def asked(
+        self, questions: Sequence[Question], embed: Callable[[Sequence[str]], Floats]
+    ) -> dict[str, list[list[str]]]:
+        """The first ids that each way finds for each question."""
+        texts = [f"{each.says}\n{each.where}".strip() for each in questions]
+        focused = [self._focus(each.says, each.where) for each in questions]
+        whole, focus = embed(self._cut(texts)), embed(self._cut(focused))
+        found: dict[str, list[list[str]]] = {"dense": [], "BM25": [], "hybrid": []}
+        for row, question in enumerate(questions):
+            allowed = self._times <= question.at
+            vectors = {WHOLE: whole[row], FOCUS: focus[row]}
+            rows, _ = self._dense.search(whole[row], HITS + 1, allowed)
+            found["dense"].append(self._named(rows, question))
+            scores = np.where(allowed, self._words.scores(terms(texts[row])), 0.0)
+            found["BM25"].append(self._named(latest_best(scores, HITS + 1), question))
+            among = Among(before=datetime.fromtimestamp(question.at + 1, UTC))
+            hits = self._shelf.search(Asked(text=texts[row], focus=focused[row], vectors=vectors), among)
+            found["hybrid"].append([hit.id for hit in hits if hit.id != question.id])
+        return found
+
+    def _cut(self, texts: Sequence[str]) -> list[str]:
+        if self._reports:
+            halves = (text.partition("\n") for text in texts)
+            return [f"{title}{end}{detail[:PROSE]}" for title, end, detail in halves]
+        return [text[:CODE] for text in texts]
+
+    def _named(self, rows: Sequence[int], question: Question) -> list[str]:
+        return [self._ids[row] for row in rows if self._ids[row] != question.id]
+
+    def _focus(self, says: str, where: str) -> str:
+        """A report's title; of a failure, where it happened."""
+        return says if self._reports else where or says
+
+
+def _entry(case: Case, text: str) -> Entry:
+    return Entry(
+        id=case.id, sequence=0, repository="", error_type="", family="", outcome="",
+        created_at=datetime.fromtimestamp(case.at, UTC), text=text, listed=True,
+    )  # fmt: skip
