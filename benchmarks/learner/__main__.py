@@ -34,7 +34,8 @@ TUNED = {
     "regcb": Tuning(explore="--regcbopt --mellowness 0.001", rate=1.0),
     "softmax": Tuning(explore="--softmax --lambda 100", rate=0.3),
     "bag": Tuning(explore="--bag 5 --greedify", rate=0.3),
-    "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 100", rate=1.0, embeddings=True),
+    "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 1000", rate=1.0, embeddings=True),
+    "softmax, embeddings": Tuning(explore="--softmax --lambda 100", rate=1.0, embeddings=True),
 }
 """Vowpal Wabbit's algorithms with the best of the settings that `benchmarks.learner.tune` tries in the world "tuning"."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
+from memory.preferences.collecting import Taste
 from memory.rewrites import rewrites
 from workers.ports import Sandbox
 from workers.repair.candidates import Candidate
@@ -27,9 +28,10 @@ class FirstFound(Workbench):
         progress: Callable[[str], None],
         *,
         weights: Mapping[str, float] | None = None,
+        taste: Taste | None = None,
         most: int,
     ) -> None:
-        super().__init__(sandbox, project, reproduction, failure, progress, weights=weights)
+        super().__init__(sandbox, project, reproduction, failure, progress, weights=weights, taste=taste)
         self._left = most
 
     def attempt(

@@ -18,7 +18,7 @@ from memory.errors import StoreError
 from memory.model import AttemptOutcome, Experience
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, dialect_insert, in_batches, insert_new
-from memory.store.tables import experiences, vectors
+from memory.store.tables import experiences, reflections, vectors
 
 Floats = npt.NDArray[np.float32]
 
@@ -240,7 +240,7 @@ def _first_alike(connection: Connection, likeness: str) -> str | None:
 
 
 def _forget(connection: Connection, experience_id: str) -> int:
-    """Blank one row; 1, or 0 where none is known."""
+    """Blank one row, and delete what hangs on it; 1, or 0 where none is known."""
     query = select(experiences.c.same_as, experiences.c.copies).where(experiences.c.id == experience_id, _KNOWN)
     row = connection.execute(query).one_or_none()
     if row is None:
@@ -248,6 +248,7 @@ def _forget(connection: Connection, experience_id: str) -> int:
     blank: dict[str, object] = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
     connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
+    connection.execute(delete(reflections).where(reflections.c.id == experience_id))
     if row.same_as is not None:
         connection.execute(_changed(row.same_as).values(copies=experiences.c.copies - 1))
     elif row.copies > 1:

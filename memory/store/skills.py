@@ -32,11 +32,10 @@ class Skills:
 
     def sources(self) -> str:
         """A text that changes whenever experiences or signals do."""
-        remembered = select(func.count(), func.max(experiences.c.created_at), func.max(experiences.c.id))
+        changed = select(func.max(experiences.c.sequence))
         heard = select(func.count()).select_from(signals)
         with self.database.reading() as connection:
-            count, latest, last = connection.execute(remembered).one()
-            return f"{count} {latest} {last} {connection.execute(heard).scalar_one()}"
+            return f"{connection.execute(changed).scalar_one()} {connection.execute(heard).scalar_one()}"
 
     def replace(self, new: Sequence[Skill], stamp: str) -> None:
         """Put these in the place of all that were here."""

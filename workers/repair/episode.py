@@ -236,7 +236,7 @@ class _Episode:
         tools.learner.conclude(decision, components(self._failure, result, attempt))
         tools.store.tasks.add_attempt(self._task.id, attempt)
         tools.experiences.remember(self._experience(decision, result, attempt))
-        if proven:
+        if attempt.outcome is AttemptOutcome.PROVEN:
             tools.experiences.helped(self._recalled, attempt.shape)
         return following
 

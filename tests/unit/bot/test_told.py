@@ -42,16 +42,28 @@ def explanation() -> Explanation:
         arm="learned",
         policy_version="v1",
         policy_now="v2",
+        seed=7,
+        features={},
         decided_at="2026-01-01T00:00:00+00:00",
         reason="tried 4 times on KeyError here, worth 0.75 on average",
         options=(_option("wrap", 0.25, 0.2), _option("guard", 0.75, 0.7)),
         table=(
-            Row(scope="repository", key="repair|o/r|KeyError", strategy="guard", factor="proof", count=4, mean=0.75),
-            Row(scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5),
-            Row(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1),
+            Row(
+                scope="repository",
+                key="repair|o/r|KeyError",
+                strategy="guard",
+                factor="proof",
+                count=4,
+                mean=0.75,
+                witnesses=1,
+            ),
+            Row(scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5, witnesses=1),
+            Row(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1, witnesses=1),
         ),
         components={"suite_green": 1.0},
         target=0.75,
+        withdrawn=False,
+        advantage=0.25,
         signals=(_heard(taken_back=False), _heard(taken_back=True)),
         neighbours=(
             Remembered(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
@@ -80,6 +92,7 @@ def _heard(*, taken_back: bool) -> Heard:
         source="pull:1",
         at="2026-01-01T00:00:00+00:00",
         taken_back=taken_back,
+        limited=False,
     )
 
 
@@ -109,6 +122,7 @@ What came of it
   tests: suite_green 1.00; target 0.75
   ada (write): fix merged, weight 1.0
   ada (write): fix merged, weight 1.0, taken back
+  0.25 better than expected
 """)
 
 
@@ -151,6 +165,7 @@ def test_stats() -> None:
         version="v1",
         since="rolled back from v2: fixed: -0.2 against control",
         patterns=(Pattern(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3, repositories=1),),
+        skills=(),
         actions={},
         signals={},
     )

@@ -15,13 +15,14 @@ from memory.store import Store, open_store
 
 
 class Ticking:
-    """A clock that is one second later every time it is asked."""
+    """A clock that is later every time it is asked, by default a second."""
 
-    def __init__(self) -> None:
-        self._seconds = count()
+    def __init__(self, step: timedelta = timedelta(seconds=1)) -> None:
+        self._steps = count()
+        self._step = step
 
     def __call__(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(self._seconds))
+        return datetime(2026, 1, 1, tzinfo=UTC) + self._step * next(self._steps)
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def test_what_was_expected_is_held_against_what_came(store: Store, learner: Lear
     states = [replace(STATE, repository=f"other/{number}") for number in range(2)]
     for state in (*states, STATE):
         decision = learner.decide("t1", state, ("swap",), arm=Arm.LEARNED, prior={"swap": 0.5})
-        learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, next_state=None, prior={})
+        learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0})
     why = explained(store, learner, decision.id)
     assert why.features["expected_proof"] == pytest.approx(0.5, abs=0.2)
     assert why.advantage == pytest.approx(0.75 - float(why.features["expected_proof"]))
@@ -115,7 +115,7 @@ def test_a_limit_is_told(store: Store, learner: Learner) -> None:
     for decision in made:
         learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
     assert "weight 0.0, having taught enough that day" in explained(store, learner, made[-1].id).text()
-    learner.conclude(made[0], {"suite_green": 1.0}, next_state=None, prior={})
+    learner.conclude(made[0], {"suite_green": 1.0})
     forget(store, taught_about(store, made[0].id), now=NOW, new_id=lambda: "undo")
     why = explained(store, learner, made[0].id)
     assert why.withdrawn

@@ -38,7 +38,7 @@ def taught(learner: Learner) -> list[Decision]:
     """Decisions in two repositories, with outcomes and Ada's verdicts."""
     made = [decide(learner, state) for state in (STATE, STATE, ELSEWHERE)]
     for decision in made:
-        learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+        learner.conclude(decision, {"suite_green": 1.0})
         say(learner, decision, ADA, SignalKind.FIX_MERGED)
     return made
 
@@ -70,7 +70,7 @@ def test_a_repository_is_forgotten_with_its_tests(learner: Learner, store: Store
     before = store.ledger.cells_digest()
     bad = [decide(learner, replace(STATE, repository="bad/repo")) for _ in range(5)]
     for decision in bad:
-        learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0}, next_state=None, prior={})
+        learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0})
         say(learner, decision, MALLORY, SignalKind.ACCEPTED)
     assert undo(store, taught_in(store, "bad/repo")) == 10
     assert store.ledger.cells_digest() == before
@@ -82,11 +82,11 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
     """What was learned from one decision is undone; its outcome stays in the ledger, and cannot be learned again."""
     before = store.ledger.cells_digest()
     decision = decide(learner)
-    outcome = learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+    outcome = learner.conclude(decision, {"suite_green": 1.0})
     say(learner, decision, ADA)
     assert undo(store, taught_about(store, decision.id)) == 2
     assert store.ledger.cells_digest() == before
-    assert learner.conclude(decision, {"suite_green": -1.0}, next_state=None, prior={}) == outcome
+    assert learner.conclude(decision, {"suite_green": -1.0}) == outcome
     assert store.ledger.cells_digest() == before
     assert taught_about(store, decision.id) == Lessons()
 

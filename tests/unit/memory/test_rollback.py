@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_newest_version_is_in_use_until_something_happens() -> None:
     again = event(PolicyEventKind.REINSTATED, PRESENT.version, minute=2.0)
     assert in_use([back]) == InUse(version=FORMER.version, since=at(1))
     assert in_use([back, again]) == InUse(version=PRESENT.version, since=at(2))
-    newer = Levelled(version="next", pulls=PRESENT.pulls)
+    newer = Levelled(replace(PRESENT.parameters, version="next"))
     assert in_use([back], {**VERSIONS, "next": newer}) == InUse(version="next")
 
 
@@ -110,7 +111,9 @@ def test_a_version_worse_than_its_former_gives_way() -> None:
         chosen = rng.choices(("bad", "good"), (0.7, 0.3))[0]
         proven = rng.random() < (0.9 if chosen == "good" else 0.1)
         log.append(logged(number, {"bad": 0.7, "good": 0.3}, chosen, proven=proven, version="worse"))
-    versions = MappingProxyType({FORMER.version: FORMER, "worse": Levelled(version="worse", pulls=FORMER.pulls)})
+    versions = MappingProxyType(
+        {FORMER.version: FORMER, "worse": Levelled(replace(FORMER.parameters, version="worse"))}
+    )
     judged = judge(log, InUse(version="worse"), versions)
     assert judged.use == FORMER.version
     assert "proof target: -0." in judged.reason

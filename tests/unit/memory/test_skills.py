@@ -103,7 +103,7 @@ def test_what_stops_working_is_retired_until_it_is_taught_again() -> None:
     assert usable([retired], "o/one") == ()
     again = [
         experience(100 + n, rewrites=(Rewrite(before=f"return x{n}.size < y", after=f"return x{n}.size <= y"),))
-        for n in range(4)
+        for n in range(12)
     ]
     back = next(s for s in derived((*again, *TEACHERS, *failures), Verdicts()) if s.id == skill.id)
     assert back.state is not SkillState.RETIRED

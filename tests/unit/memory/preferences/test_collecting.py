@@ -24,6 +24,7 @@ from memory.model import (
 from memory.posting import decide_posting
 from memory.preferences.collecting import activate, judged_options, learn_preferences, option_of_finding, taste
 from memory.store import Store, StoreError
+from tests.unit.memory.conftest import Ticking
 
 ADA, EVE = Actor(id=1, login="ada"), Actor(id=2, login="eve")
 sources = count()
@@ -74,6 +75,12 @@ def test_what_is_taken_back_is_forgotten(store: Store, learner: Learner) -> None
     assert judged_options(store, TaskKind.REVIEW) == []
 
 
+@pytest.fixture
+def unhurried(store: Store) -> Learner:
+    """Its people have a day for every few verdicts: more of them would weigh nothing."""
+    return Learner(store, random.Random(7), Ticking(timedelta(hours=6)), control_share=0.1)
+
+
 def judged_reviews(store: Store, learner: Learner, reviews: int) -> None:
     """Reviews of four findings by two people who want to hear of sources, and not of tests."""
     rng = random.Random(3)
@@ -87,10 +94,10 @@ def judged_reviews(store: Store, learner: Learner, reviews: int) -> None:
             say(learner, decision, kind, (ADA, EVE)[review % 2])
 
 
-def test_a_model_is_trained_kept_and_put_in_force(store: Store, learner: Learner) -> None:
+def test_a_model_is_trained_kept_and_put_in_force(store: Store, unhurried: Learner) -> None:
     """From the verdicts in the store to a taste that tells source files from tests; the same data is kept once."""
-    judged_reviews(store, learner, 110)
-    now = learner._clock()
+    judged_reviews(store, unhurried, 110)
+    now = unhurried._clock()
     trained = learn_preferences(store, HashedWords(), TaskKind.REVIEW, now)
     learn_preferences(store, HashedWords(), TaskKind.REVIEW, now + timedelta(days=1))
     assert trained.evaluation.refusal == ""

@@ -175,7 +175,7 @@ def test_a_repair_strategy_is_a_lesson_about_the_error_type(store: Store) -> Non
     state = State(kind=TaskKind.REPAIR, repository="acme/shop", label="KeyError", family="lookup")
     for person in (1, 2):
         decision = learner.decide(f"t{person}", state, ("guards",), arm=Arm.LEARNED, prior={})
-        learner.conclude(decision, {"suite_green": 1.0}, next_state=None, prior={})
+        learner.conclude(decision, {"suite_green": 1.0})
         learner.hear(decision.id, SignalKind.FIX_MERGED, Actor(id=person, login="x"), Permission.WRITE, f"p:{person}")
     (only,) = harvest(store, "acme/shop", link).lessons
     assert (only.pattern, only.mean, only.weight) == ((TaskKind.REPAIR, "KeyError", "guards"), 1.0, 2.0)

@@ -33,6 +33,8 @@ def values(annotation: object) -> st.SearchStrategy[object]:
         return SIMPLE[annotation]
     arguments = get_args(annotation)
     origin = get_origin(annotation)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return st.tuples(*map(values, arguments))
     if origin is tuple:
         return st.lists(values(arguments[0]), max_size=3).map(tuple)
     if origin is Mapping:
