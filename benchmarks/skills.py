@@ -32,7 +32,8 @@ from memory.groups import Taught
 from memory.intervals import wilson
 from memory.model import Experience, Failure, Family, RetryMode, Rewrite, Skill
 from memory.rewrites import rewrites
-from memory.skills import QUORUM, mean
+from memory.skills import mean
+from memory.store import QUORUM
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.repair.candidates import Suspect

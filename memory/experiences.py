@@ -229,6 +229,7 @@ def neighbours(recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:
             strategy=found.experience.strategy,
             success=found.experience.outcome is AttemptOutcome.PROVEN,
             similarity=clipped(found.score),
+            expected=found.experience.usual,
         )
         for found in recollections
     )

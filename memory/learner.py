@@ -22,6 +22,12 @@ USUAL = "usual"
 """Feature of a decision: the proof that the table alone expected of it, which remembered cases are held against."""
 
 
+def usual(decision: Decision) -> float | None:
+    """The proof that the table alone expected of a decision; None where it was not asked."""
+    found = decision.features.get(USUAL)
+    return found if isinstance(found, float) else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Draw:
     seed: int

@@ -15,7 +15,7 @@ from memory.generalise import generalised
 from memory.groups import Taught
 from memory.model import AttemptOutcome, Experience, Signal, Skill, SkillState
 from memory.rewards import SIGNAL_WORTH
-from memory.store import Store
+from memory.store import QUORUM, Store
 
 PRIOR_WINS, PRIOR_LOSSES = 0.1, 1.9
 """A skill that nobody tried repairs one failure in twenty that it fits, and that is worth two tries: edits of other
@@ -28,9 +28,6 @@ TEACHING, ACCEPTING = 0.25, 0.25
 
 UPPER = 1.645
 """Standard deviations above the mean that the upper bound of a rate stands, about its 95 % quantile."""
-
-QUORUM = 2
-"""So many people have to accept what taught a skill before it is used in repositories that did not."""
 
 MOST_READ = 5000
 """Experiences that skills are derived of, the latest."""

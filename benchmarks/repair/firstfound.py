@@ -67,5 +67,5 @@ class FirstFound(Workbench):
             became=None,
             patch=self.diff(found) if found else "",
             shape=found.shape if found else None,
-            rewrites=rewrites(self._sources[found.path], found.source) if found else (),
+            rewrites=rewrites(self.sources[found.path], found.source) if found else (),
         )

@@ -43,7 +43,8 @@ class Post:
 class Experience:
     """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template.
 
-    `rewrites` are what a proven patch replaced by what: what skills are learned of.
+    `rewrites` are what a proven patch replaced by what: what skills are learned of. `usual` is the mean of proof that the
+    table gave the strategy when it was tried, where it was asked.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Experience:
     created_at: datetime
     tried: Mapping[str, int] = field(default_factory=dict)
     rewrites: tuple[Rewrite, ...] = ()
+    usual: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,10 +90,10 @@ class Workbench:
         self.screened: list[str] = []
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
-        self._sources = sources_of(project)
-        self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self._sources)
+        self.sources = sources_of(project)
+        self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
-        self._comparer = Comparer(self._sources, failure, suspicion, taste)
+        self._comparer = Comparer(self.sources, failure, suspicion, taste)
         wanted = judges(reproduction, failure, self._suspects)
         self._open = open_screen(
             sandbox,
@@ -130,7 +130,7 @@ class Workbench:
     ) -> Iterator[Candidate]:
         """What these strategies, replayed shapes and learned templates propose, best first."""
         return propose(
-            self._sources,
+            self.sources,
             self._suspects,
             self._failure,
             strategies=tuple(strategies),
@@ -192,15 +192,15 @@ class Workbench:
 
     def diff(self, candidate: Candidate) -> str:
         """What a candidate changes, as a unified diff."""
-        return unified(candidate.path, self._sources[candidate.path], candidate.source)
+        return unified(candidate.path, self.sources[candidate.path], candidate.source)
 
     def digest(self, candidate: Candidate) -> str:
         """A short name of what a candidate changes."""
-        return digest(candidate.path, self._sources[candidate.path], candidate.source)
+        return digest(candidate.path, self.sources[candidate.path], candidate.source)
 
     def again(self, miss: NearMiss) -> Candidate | None:
         """An earlier attempt's edit on the code as it is now; None where it does not fit any more."""
-        return restored(miss, self._sources.get(miss.path))
+        return restored(miss, self.sources.get(miss.path))
 
     def tried(self, candidate: Candidate) -> bool:
         """Whether the same edit was taken to be tried before."""
@@ -243,11 +243,11 @@ class Workbench:
         line = [s for s in self._suspects if (s.path, s.line) == place]
         function = [s for s in self._suspects if s.path == plausible.path and first <= s.line <= last]
         for near in (line, function, self._suspects):
-            yield from propose(self._sources, near, self._failure, strategies=None, template_weight=self._weights)
+            yield from propose(self.sources, near, self._failure, strategies=None, template_weight=self._weights)
 
     def _paired(self, near: list[tuple[Candidate, float]]) -> tuple[list[tuple[Candidate, float]], Iterator[Candidate]]:
         """These near misses, and what they give with a second edit."""
-        return near, combine(near, self._sources, self._suspects, self._failure, template_weight=self._weights)
+        return near, combine(near, self.sources, self._suspects, self._failure, template_weight=self._weights)
 
     def _result(
         self, tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome, runs: int
@@ -269,7 +269,7 @@ class Workbench:
             wasted=tally.wasted,
             patch=self.diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,
-            rewrites=rewrites(self._sources[best.candidate.path], best.candidate.source) if best else (),
+            rewrites=rewrites(self.sources[best.candidate.path], best.candidate.source) if best else (),
             proof=best.proof if best else None,
         )
 

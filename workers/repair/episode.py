@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from memory.edits import edit_weights
 from memory.experiences import Experiences, neighbours, replay_shapes
-from memory.learner import Learner
+from memory.learner import Learner, usual
 from memory.model import (
     Arm,
     Attempt,
@@ -162,6 +162,7 @@ class _Episode:
             family=self._failure.family,
             repository=self._task.repository,
             k=NEIGHBOURS,
+            read=self._bench.sources.get,
         )
         if recalled:
             self._tools.progress(f"recalled: {len(recalled)} similar failures")
@@ -257,6 +258,7 @@ class _Episode:
             created_at=decision.created_at,
             tried=result.tried,
             rewrites=result.rewrites,
+            usual=usual(decision),
         )
 
     def _seconds_left(self) -> float:
