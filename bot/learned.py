@@ -52,11 +52,14 @@ def stats(as_json: AsJson = False) -> None:
 
 
 @commands.command()
-def rebuild() -> None:
+def rebuild(as_json: AsJson = False) -> None:
     """Derive everything learned anew from the ledger; prints the table's digest."""
     from workers.context import build
 
     with refusing():
         context = build(load(WorkerSettings))
-        context.learner.rebuild()
-    out.print(context.store.ledger.cells_digest())
+        entries, digest = context.learner.rebuild(), context.store.ledger.cells_digest()
+    if as_json:
+        print_json({"entries": entries, "digest": digest})
+    else:
+        out.print(digest)

@@ -18,7 +18,7 @@ FUSION_CONSTANT = 10.0
 """How little it matters to be first rather than second (Cormack, Clarke and Büttcher 2009 have 60, for long rankings of
 many systems; with few views of short ones, 10 found more: see `python -m benchmarks.retrieval quality`)."""
 
-CHOSEN = 1_000
+CHOSEN = 300
 """So many documents are scored by common words where these may not choose."""
 
 MOST_COUNT = 65_535
@@ -113,13 +113,14 @@ class BM25:
 
 def best(scores: NDArray[np.floating], k: int) -> list[int]:
     """The rows of the `k` highest scores above 0, highest first; of equals, the earlier row."""
-    k = min(k, len(scores))
-    if k == 0:
-        return []
-    # Everything that ties with the k-th best takes part, so that the order of equals does not hang on the partition.
-    least = np.partition(scores, len(scores) - k)[len(scores) - k]
-    rows = [int(row) for row in np.flatnonzero((scores >= least) & (scores > 0))]
-    return sorted(rows, key=lambda row: (-scores[row], row))[:k]
+    rows = np.flatnonzero(scores > 0)
+    if (
+        len(rows) > k
+    ):  # all that ties with the k-th best stays, so that the order of equals does not hang on the partition
+        found = scores[rows]
+        rows = rows[found >= np.partition(found, len(rows) - k)[len(rows) - k]] if k else rows[:0]
+    order: list[int] = rows[np.lexsort((rows, -scores[rows]))][:k].tolist()
+    return order
 
 
 def latest_best(scores: NDArray[np.floating], k: int) -> list[int]:

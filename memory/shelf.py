@@ -19,7 +19,7 @@ Mask = NDArray[np.bool_]
 DEPTH = 50
 """How many of each view take part in the fusion."""
 
-POSTINGS = 20_000
+POSTINGS = 10_000
 """So many postings of rare words are read before common ones only add to the scores of what was found."""
 
 WHOLE, FOCUS = "whole", "focus"
