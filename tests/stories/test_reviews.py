@@ -281,11 +281,12 @@ def test_fork(town: Town) -> None:
     town.settle()
     (first,) = town.reviews(number)
     assert readable(first.body) == snapshot("""\
-Reviewed <id>: 2 comments below.
+Reviewed <id>: 1 comment below.
 
 **Also seen**
 
 - `pantry/labels.py:3` **F401** 'os' imported but unused
+- `pantry/labels.py:10` **E711** Comparison to 'None' should be 'cond is None'
 - `pantry/labels.py:17` **F541** f-string without any placeholders
 
 No test was run, because this comes from a fork; `@apprentice review` by a maintainer has them run.
