@@ -37,11 +37,9 @@ def attempted(case: Case, seed: int) -> Result:
             context.store.close()
 
 
-def remembering(
-    home: Path, budget_seconds: float, seed: int, embedder: Embedder, *, control_share: float = 0.0
-) -> Context:
-    """A context whose memory lies under `home`; `control_share` of the tasks, by default none, are kept from it."""
-    settings = load(WorkerSettings, home=home, budget_seconds=budget_seconds, seed=seed, control_share=control_share)
+def remembering(home: Path, budget_seconds: float, seed: int, embedder: Embedder) -> Context:
+    """A context whose memory lies under `home`; no task is kept from it."""
+    settings = load(WorkerSettings, home=home, budget_seconds=budget_seconds, seed=seed, control_share=0.0)
     return build(settings, embedder=embedder)
 
 

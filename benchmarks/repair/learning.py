@@ -28,7 +28,9 @@ from benchmarks.repair.firstfound import FirstFound
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
+from memory import versions
 from memory.embed import Embedder, MiniLM
+from memory.learner import Learner
 from memory.model import Task
 from workers.context import Context
 from workers.errors import ApprenticeError
@@ -72,7 +74,7 @@ class Trials:
     def at_random(self, case: Case, seed: int) -> Tried:
         """What it takes in the control arm, which uses nothing learned."""
         with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
-            return self._tried(case, Path(home), seed, self._repair, control_share=1.0)
+            return self._tried(case, Path(home), seed, partial(self._repair, version=versions.CONTROL))
 
     def alone(self, case: Case, memory: Path | None, seed: int) -> Tried:
         """The same with a copy of a memory, or with none."""
@@ -88,16 +90,8 @@ class Trials:
         with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
             return self._tried(case, Path(home), seed, self._search)
 
-    def _tried(
-        self,
-        case: Case,
-        home: Path,
-        seed: int,
-        way: Callable[[Task, Project, Context], int | None],
-        *,
-        control_share: float = 0.0,
-    ) -> Tried:
-        context = remembering(home, LONGEST, seed, self.embedder, control_share=control_share).for_task(case.id)
+    def _tried(self, case: Case, home: Path, seed: int, way: Callable[[Task, Project, Context], int | None]) -> Tried:
+        context = remembering(home, LONGEST, seed, self.embedder).for_task(case.id)
         try:
             with opened(case, context) as (task, project):
                 first = way(task, project, context)
@@ -109,10 +103,13 @@ class Trials:
             self.done()
         return Tried(case=case.id, candidates=first or self.most, found=first is not None)
 
-    def _repair(self, task: Task, project: Project, context: Context) -> int | None:
+    def _repair(
+        self, task: Task, project: Project, context: Context, *, version: str = versions.PRESENT.version
+    ) -> int | None:
         context.__dict__["sandbox"] = self.sandbox  # where the cached property keeps it
+        learner = Learner(context.store, context.rng, context.clock, control_share=0.0, policy_version=version)
         workbench = partial(FirstFound, most=self.most)
-        first = repair(task, project, replace(context.toolbox(), workbench=workbench)).first
+        first = repair(task, project, replace(context.toolbox(), workbench=workbench, learner=learner)).first
         return first.candidates if first else None
 
     def _search(self, _task: Task, project: Project, context: Context) -> int | None:

@@ -67,7 +67,7 @@ def test_a_null_result_is_said(low: float, high: float, said: str) -> None:
 
 @pytest.mark.sandbox
 def test_a_case_is_tried_to_its_first_plausible_patch(tmp_path: Path) -> None:
-    """With the policy and in fixed order; where all that may be tried is used up, none is found."""
+    """With the policy, in the control arm and in fixed order; where all that may be tried is used up, none is found."""
     write_case(
         tmp_path / "area",
         name="area",
@@ -83,6 +83,7 @@ def test_a_case_is_tried_to_its_first_plausible_patch(tmp_path: Path) -> None:
     trials = Trials(100, HashedWords(), sandbox)
     learned, in_order = trials.alone(one, None, 1), trials.in_order(one, 1)
     assert learned.found
+    assert trials.at_random(one, 1).found
     assert in_order.found
     none = Trials(1, HashedWords(), sandbox).in_order(one, 1)
     assert in_order.candidates > 1
