@@ -18,7 +18,7 @@ from memory.embed import Embedder
 from memory.keeping import edit_of, going, is_stale, likeness, verdict
 from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy import Neighbour
-from memory.rewards import SIGNAL_WORTH, clipped
+from memory.rewards import clipped, say
 from memory.shelf import DEPTH, FAILURES, FOCUS, WHOLE, Asked, Found, Shelf
 from memory.store import Entry, Near, Store, open_near
 
@@ -216,9 +216,7 @@ class Experiences:
         rest = iter(decision_ids)
         while batch := list(islice(rest, 1000)):
             for signal in self._store.ledger.live_signals(batch):
-                worth = SIGNAL_WORTH[signal.kind]
-                said = signal.weight * worth.weight * (worth.value - 0.5)
-                says[signal.decision_id] = says.get(signal.decision_id, 0.0) + said
+                says[signal.decision_id] = says.get(signal.decision_id, 0.0) + say(signal)
         return says
 
 

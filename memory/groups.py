@@ -14,6 +14,7 @@ from memory.model import Rewrite
 from memory.rewrites import levels
 from memory.terms import (
     EVERYWHERE,
+    TELLING,
     Atom,
     Hole,
     NotSource,
@@ -33,8 +34,6 @@ MOST_FREE = 1
 
 MOST_SIZE = 80
 """Nodes and names of either side of a skill. What is longer fits one place only."""
-
-_TELLING = frozenset({"0", "1", "2", "True", "False", "None", "''", "b''", "Ellipsis"})
 
 _RENAMED = "\N{PRIME}"
 """Behind a name that an edit shares with no other: no identifier holds it."""
@@ -135,7 +134,7 @@ def _marked(term: Tree) -> Tree:
 def _telling(constant: Tree) -> bool:
     """Whether a constant means something by itself: small numbers, truth values, nothing, the empty text."""
     (atom,) = constant.children
-    return isinstance(atom, Atom) and atom.value in _TELLING
+    return isinstance(atom, Atom) and atom.value in TELLING
 
 
 def together(one: Group, other: Group) -> Group | None:

@@ -63,7 +63,7 @@ class Learner:
         self.rng = rng
         self._clock = clock
         self._control_share = control_share
-        self._quorum = quorum
+        self.quorum = quorum
         self.policy_version = policy_version
         self._parameters = VERSIONS.get(policy_version, PRESENT).parameters
         self._new_id = new_id
@@ -80,7 +80,7 @@ class Learner:
 
     def cells(self, state: State) -> policy.Cells:
         """The part of the table that speaks of `state`, as far as it may reach its repository."""
-        return self._ledger.cells(state.levels(), repository=state.repository, quorum=self._quorum)
+        return self._ledger.cells(state.levels(), repository=state.repository, quorum=self.quorum)
 
     def values(
         self,
@@ -125,9 +125,9 @@ class Learner:
         )
         draw = self._draw(chances)
         estimate = estimates.get(draw.chosen)
-        expected = rewards.expectation(proof=estimate.proof.mean, value=estimate.q) if estimate else {}
-        usual = {USUAL: estimate.usual} if estimate else {}
-        features = {**expected, **usual, **features}
+        if estimate:
+            expected = {**rewards.expectation(proof=estimate.proof.mean, value=estimate.q), USUAL: estimate.usual}
+            features = {**expected, **features}
         return self._record(task_id, state, chances, draw, arm=arm, subject="", features=features)
 
     def settle(

@@ -71,6 +71,11 @@ def arms(modes: Iterable[RetryMode]) -> dict[str, float]:
     return {f"{_NAMED}{mode}": EXPECTED[mode] for mode in modes}
 
 
+def is_mode(strategy: str) -> bool:
+    """Whether a decision was about how to retry, not about what to try."""
+    return strategy.startswith(_NAMED)
+
+
 def mode_of(arm: str) -> RetryMode:
     """The mode that an arm stands for."""
     return RetryMode(arm.removeprefix(_NAMED))

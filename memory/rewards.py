@@ -89,7 +89,8 @@ def repair_components(
     """The named parts of one attempt's reward, each within [-1, 1].
 
     `fixed` of `failing_before` failing tests pass with the best patch, `broken` others no longer do;
-    `moved` tells that the failure became another one; `wasted` candidates looped without end or broke the run. Speed and size count only for a proven patch.
+    `moved` tells that the failure became another one; `wasted` candidates looped without end or broke the run. Speed and
+    size count only for a proven patch.
     An attempt that the environment cut short is no evidence: do not conclude it at all.
     """
     return {
@@ -145,11 +146,17 @@ def advantage(decision: Decision, target: float | None, acceptance: float | None
     return acceptance - expected if acceptance is not None and isinstance(expected, float) else None
 
 
-def acceptance(signals: Iterable[Signal]) -> float | None:
-    """The weighted mean of what people said, within [0, 1]; None where nobody with weight said anything."""
+def acceptance(signals: Iterable[Signal], *, least: float = 0.0) -> float | None:
+    """The weighted mean of what people said, within [0, 1]; None where it has no weight, or less than `least`."""
     said = [(signal.weight * SIGNAL_WORTH[signal.kind].weight, SIGNAL_WORTH[signal.kind].value) for signal in signals]
     total = sum(weight for weight, _ in said)
-    return sum(weight * value for weight, value in said) / total if total else None
+    return sum(weight * value for weight, value in said) / total if total > 0.0 and total >= least else None
+
+
+def say(signal: Signal) -> float:
+    """What a signal says for what was done, within [-1, 1], below 0 against it; of no account, 0."""
+    worth = SIGNAL_WORTH[signal.kind]
+    return signal.weight * worth.weight * (2.0 * worth.value - 1.0)
 
 
 def millionths(share: float) -> int:

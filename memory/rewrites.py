@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -154,6 +155,13 @@ def imported_name(line: str) -> str:
     if not isinstance(node, (ast.Import, ast.ImportFrom)) or len(node.names) != 1:
         return ""
     return node.names[0].asname or node.names[0].name.split(".")[0]
+
+
+def library_name(line: str) -> str:
+    """What a line of `Rewrite.imports` binds of the standard library, under the library's own name; "" for any other line."""
+    _, *words = line.replace(".", " ").split()
+    ours = not words or words[0] not in sys.stdlib_module_names or "as" in words
+    return "" if ours else imported_name(line)
 
 
 def _bound(body: Statements) -> frozenset[str]:

@@ -6,7 +6,7 @@ or forgotten is as if it had never been, and the same memory gives the same skil
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
@@ -14,8 +14,10 @@ from math import sqrt
 from memory.generalise import generalised
 from memory.groups import Taught
 from memory.model import AttemptOutcome, Experience, Signal, Skill, SkillState
-from memory.rewards import SIGNAL_WORTH
+from memory.rewards import say
+from memory.rewrites import library_name
 from memory.store import QUORUM, Store
+from memory.terms import EVERYWHERE, TELLING, pattern, words_in
 
 PRIOR_WINS, PRIOR_LOSSES = 0.1, 1.9
 """A skill that nobody tried repairs one failure in twenty that it fits, and that is worth two tries: edits of other
@@ -58,12 +60,11 @@ class Verdicts:
 
 def verdicts(signals: Iterable[Signal]) -> Verdicts:
     """The verdicts in signals that stand."""
-    against: Counter[str] = Counter()
+    against: defaultdict[str, float] = defaultdict(float)
     teachers: dict[str, list[int]] = {}
     for signal in signals:
-        worth = SIGNAL_WORTH[signal.kind]
-        said = signal.weight * worth.weight * (worth.value - 0.5)
-        against[signal.decision_id] -= said  # type: ignore[assignment]  # a Counter of floats
+        said = say(signal)
+        against[signal.decision_id] -= said
         if said > 0.0:
             teachers.setdefault(signal.decision_id, []).append(signal.actor.id)
     return Verdicts(against=against, teachers={key: tuple(dict.fromkeys(ids)) for key, ids in teachers.items()})
@@ -131,17 +132,25 @@ def upper(skill: Skill) -> float:
     return min(1.0, rate + UPPER * sqrt(rate * (1.0 - rate) / (total + 1.0)))
 
 
-def usable(skills: Iterable[Skill], repository: str) -> tuple[Skill, ...]:
+def usable(skills: Iterable[Skill], repository: str, quorum: int = QUORUM) -> tuple[Skill, ...]:
     """The skills to be tried in a repository, the best first.
 
-    What a repository's own fixes taught may be tried there; elsewhere only what a quorum of people accepted.
+    What a repository's own fixes taught may be tried there; elsewhere only what `quorum` people accepted, and what
+    shows nothing of the code that taught it.
     """
-    open_here = [each for each in skills if each.state is not SkillState.RETIRED and _reaches(each, repository)]
+    open_here = [each for each in skills if each.state is not SkillState.RETIRED and _reaches(each, repository, quorum)]
     return tuple(sorted(open_here, key=lambda each: -each.rate)[:MOST_USED])
 
 
-def _reaches(skill: Skill, repository: str) -> bool:
-    return repository in skill.repositories or len(skill.teachers) >= QUORUM
+def _reaches(skill: Skill, repository: str, quorum: int) -> bool:
+    return repository in skill.repositories or (len(skill.teachers) >= quorum and is_public(skill))
+
+
+def is_public(skill: Skill) -> bool:
+    """Whether all that a skill spells out means the same everywhere: builtins, the standard library, telling constants."""
+    library = {library_name(line) for line in skill.imports}
+    spelled = {word for side in (skill.before, skill.after) for word in words_in(pattern(side))}
+    return "" not in library and spelled <= EVERYWHERE | TELLING | library
 
 
 def current(store: Store) -> tuple[Skill, ...]:

@@ -38,6 +38,9 @@ EVERYWHERE: frozenset[str] = (
 )
 """Names that mean the same everywhere: keywords, builtins, methods of builtin types."""
 
+TELLING = frozenset({"0", "1", "2", "True", "False", "None", "''", "b''", "Ellipsis"})
+"""Constants that mean something by themselves, as their text."""
+
 Literal = str | int | None
 
 
@@ -185,6 +188,15 @@ def names_in(term: Term) -> Iterator[str]:
             yield from (str(each.value) for each in term.children if isinstance(each, Atom))
         for each in term.children:
             yield from names_in(each)
+
+
+def words_in(term: Term) -> Iterator[str]:
+    """All names, words and constants that are given, as text."""
+    if isinstance(term, Atom) and isinstance(term.value, str):
+        yield term.value
+    elif isinstance(term, Tree):
+        for each in term.children:
+            yield from words_in(each)
 
 
 def parts_in(term: Term) -> Iterator[Tree]:

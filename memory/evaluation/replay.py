@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from memory import policy
 from memory.evaluation.targets import Situation, Target
 from memory.model import Arm, Cell, Contribution, Decision, Factor, Level, Logged, Outcome, Signal
-from memory.rewards import MILLIONTHS, SIGNAL_WORTH, contributions_of_outcome, contributions_of_signal
+from memory.reflections import is_mode
+from memory.rewards import MILLIONTHS, acceptance, contributions_of_outcome, contributions_of_signal
 
 Numbers = NDArray[np.float64]
 
@@ -80,9 +81,7 @@ def proven(outcome: Outcome) -> bool:
 
 def verdict(signals: Iterable[Signal]) -> float | None:
     """What people made of a decision, the weighted mean of their verdicts; None where nobody with a say judged it."""
-    weights = [(s.weight * SIGNAL_WORTH[s.kind].weight, SIGNAL_WORTH[s.kind].value) for s in signals]
-    total = sum(weight for weight, _ in weights)
-    return sum(weight * value for weight, value in weights) / total if total >= LEAST_WEIGHT else None
+    return acceptance(signals, least=LEAST_WEIGHT)
 
 
 def replay(log: Sequence[Logged], targets: Mapping[str, Target], *, since: datetime | None = None) -> Replay:
@@ -111,8 +110,13 @@ _Event = tuple[datetime, int, str, "Logged | _Concluded", Signal | None]
 
 
 def _events(log: Iterable[Logged]) -> Iterable[_Event]:
-    """At the same time decisions come first: what was recorded then was not known to them."""
+    """At the same time decisions come first: what was recorded then was not known to them.
+
+    How to retry is decided beside the steps of an episode, and shares their proof: it is left out.
+    """
     for entry in log:
+        if is_mode(entry.decision.chosen):
+            continue
         if entry.outcome is not None:
             yield entry.decision.created_at, 0, entry.decision.id, entry, None
             concluded = _Concluded(entry.decision, entry.outcome)

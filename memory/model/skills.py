@@ -35,8 +35,8 @@ class Skill:
 
     `before` and `after` are source in which holes stand for what the examples do not share (see memory.terms). It applies
     inside of `inside`, where all names in `needs` are known, or `imports` bring them. `broader` is the id of the next
-    more general skill of the same edits, `teachers` are the accounts that accepted any of them. `tries` are repairs in which it was tried, `wins` those of them that it proved and
-    nobody rejected; `rate` is the mean of its posterior.
+    more general skill of the same edits, `teachers` are the accounts that accepted any of them. `tries` are repairs in
+    which it was tried, `wins` those of them that it proved and nobody rejected; `rate` is the mean of its posterior.
     """
 
     id: str

@@ -9,7 +9,7 @@ from datetime import datetime
 from math import log
 
 from memory.model import Signal, TaskKind
-from memory.rewards import SIGNAL_WORTH
+from memory.rewards import say
 
 RIVALS = 3
 """What was rejected is compared with so many accepted ones of its rule at most, the nearest in time."""
@@ -69,20 +69,15 @@ def verdict(signals: Iterable[Signal]) -> float:
 
     Give the signals that stand: what was taken back is not among them.
     """
-    return min(max(sum(_said(signal) for signal in signals), -1.0), 1.0)
+    return min(max(sum(say(signal) for signal in signals), -1.0), 1.0)
 
 
 def teacher(signals: Iterable[Signal]) -> int:
     """The id of the account that said most; the lowest of equals. Raises ValueError without signals."""
     said: defaultdict[int, float] = defaultdict(float)
     for signal in signals:
-        said[signal.actor.id] += abs(_said(signal))
+        said[signal.actor.id] += abs(say(signal))
     return max(sorted(said), key=said.__getitem__)
-
-
-def _said(signal: Signal) -> float:
-    worth = SIGNAL_WORTH[signal.kind]
-    return signal.weight * worth.weight * (2.0 * worth.value - 1.0)
 
 
 def within_quota(judged: Iterable[Judged]) -> list[Judged]:

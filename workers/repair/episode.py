@@ -172,7 +172,7 @@ class _Episode:
         """The skills that may be used here."""
         if self._arm is Arm.CONTROL:
             return ()
-        return templates_of(usable(current(self._tools.store), self._task.repository))
+        return templates_of(usable(current(self._tools.store), self._task.repository, self._tools.learner.quorum))
 
     def _in_order(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] | None = None, seed: int

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from memory.learner import Learner
 from memory.model import (
     Actor,
@@ -117,10 +119,33 @@ def test_a_rejected_fix_teaches_nothing() -> None:
 
 def test_a_quorum_carries_a_skill_beyond_its_repositories() -> None:
     """One maintainer's merge has effect where the fix was made; two people's everywhere."""
+    bounds = tuple(Rewrite(before=f"return {a} < {b}", after=f"return {a} <= {b}") for a, b in ("xy", "uw"))
+    taught = (experience(1, rewrites=bounds[:1]), experience(2, repository="o/two", rewrites=bounds[1:]))
     for teachers, reaches in (((), False), ((7,), False), ((7, 8), True)):
-        skill = both(derived(TEACHERS, Verdicts(teachers={"e1": teachers})))
+        skill = both(derived(taught, Verdicts(teachers={"e1": teachers})))
         assert usable([skill], "o/one") == (skill,)
         assert (usable([skill], "o/three") == (skill,)) is reaches
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "imports", "public"),
+    [
+        ("return __0_Name__ < len(__1_Name__)", "return __0_Name__ <= len(__1_Name__)", (), True),
+        ("return __0_Name__.size", "return __0_Name__.size + 1", (), False),
+        ("return __0_Name__", "return __0_Name__ or 'https://intern.example'", (), False),
+        ("return __0_Name__", "return __0_Name__ * 4711", (), False),
+        ("return __0_Name__", "return ceil(__0_Name__)", ("from math import ceil",), True),
+        ("return __0_Name__", "return ceil(__0_Name__)", ("from acme.rates import ceil",), False),
+        ("return __0_Name__", "return acme(__0_Name__)", ("from math import ceil as acme",), False),
+    ],
+)
+def test_nobody_elses_code_is_shown(before: str, after: str, imports: tuple[str, ...], *, public: bool) -> None:
+    """A skill that spells out a name, text or number of the code that taught it stays in its repository, whoever accepted it."""
+    skill = replace(
+        both(derived(TEACHERS, Verdicts(teachers={"e1": (7, 8)}))), before=before, after=after, imports=imports
+    )
+    assert usable([skill], "o/one") == (skill,)
+    assert (usable([skill], "o/three") == (skill,)) is public
 
 
 def test_signals_and_their_undoing_are_felt_at_once(store: Store, learner: Learner) -> None:

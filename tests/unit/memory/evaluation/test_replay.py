@@ -10,7 +10,8 @@ import pytest
 from memory import policy
 from memory.evaluation import Situation, evaluate, replay, verdict
 from memory.evaluation.targets import OfAgent, targets
-from memory.model import Arm, Factor, SignalKind, State
+from memory.model import Arm, Factor, RetryMode, SignalKind, State
+from memory.reflections import arms
 from memory.versions import CONTROL, PRESENT
 from tests.unit.memory.ledgers import at, logged, said
 
@@ -68,6 +69,15 @@ def test_a_decision_without_an_outcome_is_left_out() -> None:
     """The environment kept it from being tried, or it is under way: no evidence for or against."""
     walked = replay([logged(0, EVEN, "a"), logged(1, EVEN, "b", proven=True)], {"spy": Spy()})
     assert [step.id for step in walked.steps] == ["d1"]
+
+
+def test_how_to_retry_is_no_step() -> None:
+    """It is decided beside the attempts, and shares their proof."""
+    modes = arms([RetryMode.NONE, RetryMode.BOTH])
+    log = [logged(0, modes, next(iter(modes)), proven=True, task="t"), logged(1, EVEN, "a", proven=True, task="t")]
+    spy = Spy()
+    assert [step.id for step in replay(log, {"spy": spy}).steps] == ["d1"]
+    assert (spy.cells, [chosen for chosen, _, _ in spy.told]) == ([0], ["a"])
 
 
 def test_what_is_older_teaches_and_is_not_counted() -> None:
