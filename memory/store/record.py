@@ -10,7 +10,7 @@ from sqlalchemy import select
 from memory.model import Attempt, Decision, Logged, Outcome, Signal, TaskKind
 from memory.store.bodies import load
 from memory.store.engine import Database
-from memory.store.tables import attempts, decisions, outcomes, signals, tasks
+from memory.store.tables import attempts, decisions, outcomes, signals, tasks, withdrawals
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +20,26 @@ class Record:
     database: Database
 
     def logged(self, kind: TaskKind) -> list[Logged]:
-        """Every decision of repairs, or of reviews, oldest first, in one state of the database."""
-        judged = select(decisions.c.body, outcomes.c.body).outerjoin(outcomes).where(decisions.c.kind == kind)
+        """Every decision of repairs, or of reviews, oldest first, in one state of the database; no outcome that was taken back."""
+        judged = (
+            select(decisions.c.body, outcomes.c.body, withdrawals.c.decision_id)
+            .select_from(
+                decisions.outerjoin(outcomes).outerjoin(withdrawals, withdrawals.c.decision_id == decisions.c.id)
+            )
+            .where(decisions.c.kind == kind)
+        )
         heard = select(signals.c.body).join(decisions).where(decisions.c.kind == kind)
         with self.database.reading() as connection:
             rows = connection.execute(judged.order_by(decisions.c.created_at, decisions.c.id)).all()
             said = connection.execute(heard.order_by(signals.c.created_at, signals.c.id)).scalars().all()
         live = _live([load(Signal, body) for body in said])
         found = []
-        for decided, outcome in rows:
+        for decided, outcome, withdrawn in rows:
             decision = load(Decision, decided)
             found.append(
                 Logged(
                     decision=decision,
-                    outcome=None if outcome is None else load(Outcome, outcome),
+                    outcome=None if outcome is None or withdrawn else load(Outcome, outcome),
                     signals=tuple(live.get(decision.id, ())),
                 )
             )

@@ -89,6 +89,8 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
     assert learner.conclude(decision, {"suite_green": -1.0}) == outcome
     assert store.ledger.cells_digest() == before
     assert taught_about(store, decision.id) == Lessons()
+    (told,) = (each for each in store.record.logged(TaskKind.REPAIR) if each.decision.id == decision.id)
+    assert (told.outcome, told.signals) == (None, ())
 
 
 def test_a_rebuild_remembers_what_was_forgotten(learner: Learner, store: Store, taught: list[Decision]) -> None:
