@@ -124,7 +124,13 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
         raise typer.Exit(BAD_INPUT)
     with refusing():
         settings = load(WorkerSettings)
-        learned = harvest(build(settings).store, repositories[0], link_to(settings.github_url), private_names=own_names)
+        learned = harvest(
+            build(settings).store,
+            repositories[0],
+            link_to(settings.github_url),
+            quorum=settings.quorum,
+            private_names=own_names,
+        )
     try:
         learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
     except (BadLearnings, UnicodeDecodeError) as error:

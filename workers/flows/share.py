@@ -34,7 +34,12 @@ def run(job: Share, context: Context) -> Sequence[Job]:
 def _shared(job: Share, key: str, context: Context, github: GitHub) -> str:
     if not context.settings.share_learnings:
         return words.switched_off(key=key)
-    learned = harvest(context.store, job.repository.full_name, words.link_to(context.settings.github_url))
+    learned = harvest(
+        context.store,
+        job.repository.full_name,
+        words.link_to(context.settings.github_url),
+        quorum=context.settings.quorum,
+    )
     if not learned.lessons:
         return words.nothing_yet(key=key)
     base, mirror = github.default_branch(), context.mirror(job.repository, github)
