@@ -10,7 +10,7 @@ from memory.evaluation import Estimates, Evaluation, Figure
 from memory.explanation import Explanation, Option, Row, said
 from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
-from memory.stats import ArmStats, Stats
+from memory.stats import ArmStats, Pattern, Stats
 from memory.suppression import Suppression
 
 BAR = 12
@@ -124,12 +124,17 @@ def stats(found: Stats) -> list[Sheet]:
         ),
         Sheet(
             title="Acceptance by rule",
-            columns=("rule", "decisions", "verdicts", "acceptance"),
-            rows=tuple((p.rule, str(p.decisions), f"{p.verdicts:.1f}", f"{p.acceptance:.2f}") for p in found.patterns),
+            columns=("rule", "decisions", "verdicts", "acceptance", "repositories"),
+            rows=tuple(map(_pattern, found.patterns)),
             notes=() if found.patterns else ("no verdicts yet",),
         ),
         *_skills(found.skills),
     ]
+
+
+def _pattern(pattern: Pattern) -> tuple[str, ...]:
+    verdicts, acceptance = f"{pattern.verdicts:.1f}", f"{pattern.acceptance:.2f}"
+    return (pattern.rule, str(pattern.decisions), verdicts, acceptance, str(pattern.repositories))
 
 
 def _skills(skills: Sequence[Skill]) -> list[Sheet]:

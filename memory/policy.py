@@ -57,6 +57,7 @@ class Parameters:
     caution: float
 
 
+# Remembered cases counted by their outcome then, not by their surprise (`recalled`): it is the former one but for that.
 FORMER = Parameters(
     version="levelled-thompson-1",
     pulls=MappingProxyType({"repository": 8.0, "label": 8.0, "family": 8.0, "global": 4.0}),

@@ -12,6 +12,7 @@ from bot.sheets import Sheet, show
 from memory.audit import Alarm, Check, Item
 from memory.evaluation import Estimates, Evaluation, Figure, Unit
 from memory.explain import Explanation, Heard, Option, Remembered, Row
+from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
 from memory.sequences import Band
 from memory.stats import ArmStats, Difference, Pattern, Stats
@@ -165,7 +166,37 @@ def test_stats() -> None:
         version="v1",
         since="rolled back from v2: fixed: -0.2 against control",
         patterns=(Pattern(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3, repositories=1),),
-        skills=(),
+        skills=(
+            Skill(
+                id="5ki11",
+                before="__0_Name__ < __1_Name__",
+                after="__0_Name__ <= __1_Name__",
+                inside=(),
+                families=("assertion",),
+                error_types=("AssertionError",),
+                needs=(),
+                imports=(),
+                taught_by=("e1", "e2"),
+                repositories=("o/one", "o/two"),
+                teachers=(7,),
+                tries=4,
+                wins=1,
+                rate=0.25,
+                state=SkillState.ACTIVE,
+            ),
+            Skill(
+                id="candi",
+                before="",
+                after="",
+                inside=(),
+                families=(),
+                error_types=(),
+                needs=(),
+                imports=(),
+                taught_by=("e3",),
+                repositories=("o/one",),
+            ),
+        ),
         actions={},
         signals={},
     )
@@ -185,8 +216,13 @@ Findings kept quiet
   summary  9         3                   3       0% (0% to 56%)
 
 Acceptance by rule
-  rule  decisions  verdicts  acceptance
-  B006  4          3.0       0.33
+  rule  decisions  verdicts  acceptance  repositories
+  B006  4          3.0       0.33        1
+
+Skills
+  skill  state   edit                                                wins of tries  rate  taught in
+  5ki11  active  __0_Name__ < __1_Name__ → __0_Name__ <= __1_Name__  1 of 4         0.25  o/one, o/two
+  1 more wait for a fix of theirs to be accepted
 """)
 
 
