@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bot import exchange, forgetting, judging, learned
+from bot import exchange, forgetting, judging, learned, pasts
 from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
@@ -25,6 +25,7 @@ app.add_typer(learned.commands)
 app.add_typer(judging.commands)
 app.add_typer(forgetting.commands)
 app.add_typer(exchange.commands)
+app.add_typer(pasts.commands)
 
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]
 

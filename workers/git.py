@@ -57,9 +57,11 @@ def program() -> Path:
     return Path(found)
 
 
-def _environment(git: Path, config: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+def environment(config: Mapping[str, str] = {}, extra: Mapping[str, str] = {}) -> dict[str, str]:
+    """The environment that git runs in: nobody's configuration but `SAFE` and `config`, and the variables in `extra`."""
+    git = program()
     settings = {**SAFE, **config}
-    environment = {
+    variables = {
         "PATH": f"{git.parent}{os.pathsep}{os.defpath}",
         "HOME": os.devnull,
         "LC_ALL": "C.UTF-8",
@@ -71,8 +73,8 @@ def _environment(git: Path, config: Mapping[str, str], extra: Mapping[str, str])
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for number, (key, value) in enumerate(settings.items()):
-        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return environment | dict(extra)
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables | dict(extra)
 
 
 def _git(
@@ -83,11 +85,10 @@ def _git(
     stdin: bytes = b"",
 ) -> bytes:
     """Standard output of a git command, under `config` and variables of its own; raises with its last line of complaint."""
-    git = program()
-    environment = _environment(git, config, extra)
+    command = [str(program()), *arguments]
     try:
         done = subprocess.run(  # noqa: S603  the arguments are ours
-            [str(git), *arguments], cwd=at, env=environment, input=stdin, capture_output=True, timeout=GIT_SECONDS
+            command, cwd=at, env=environment(config, extra), input=stdin, capture_output=True, timeout=GIT_SECONDS
         )
     except subprocess.TimeoutExpired as error:
         raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
@@ -248,6 +249,14 @@ def top_level(path: Path) -> Path | None:
     try:
         return Path(_git("rev-parse", "--show-toplevel", at=path).decode().strip())
     except _Failed:
+        return None
+
+
+def git_directory(path: Path) -> Path | None:
+    """Where git keeps what a work tree or a bare repository at `path` is made of; None outside of git."""
+    try:
+        return Path(_git("rev-parse", "--absolute-git-dir", at=path).decode().strip())
+    except (_Failed, OSError):
         return None
 
 

@@ -33,6 +33,10 @@ from memory.model.learning import (
     TaskKind,
     Verdict,
 )
+from memory.model.past import (
+    Fate,
+    PastFinding,
+)
 from memory.model.reflections import (
     NearMiss,
     Reflection,
@@ -88,6 +92,7 @@ __all__ = [
     "Factor",
     "Failure",
     "Family",
+    "Fate",
     "Finding",
     "Frame",
     "Judgement",
@@ -95,6 +100,7 @@ __all__ = [
     "Logged",
     "NearMiss",
     "Outcome",
+    "PastFinding",
     "Permission",
     "PolicyEvent",
     "PolicyEventKind",

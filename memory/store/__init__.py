@@ -19,6 +19,7 @@ from memory.store.jobs import Delivery, Effect, EffectState, EffectStatus, JobSt
 from memory.store.ledger import Ledger
 from memory.store.models import Models
 from memory.store.near import Near, open_near
+from memory.store.past import Past, Walked
 from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
@@ -48,6 +49,7 @@ __all__ = [
     "Models",
     "Near",
     "NewJob",
+    "Past",
     "PolicyEvents",
     "Posts",
     "Record",
@@ -61,6 +63,7 @@ __all__ = [
     "StoredJob",
     "StoredTask",
     "Tasks",
+    "Walked",
     "open_near",
     "open_store",
 ]
@@ -126,6 +129,11 @@ class Store:
     def imports(self) -> Imports:
         """What was imported from elsewhere, by source."""
         return Imports(self.database)
+
+    @property
+    def past(self) -> Past:
+        """What became of the findings in a repository's past."""
+        return Past(self.database)
 
     @property
     def repositories(self) -> Repositories:

@@ -281,3 +281,24 @@ imports = Table(
     Column("imported_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
+
+pasts = Table(
+    "pasts",
+    metadata,
+    Column("repository", String, primary_key=True),
+    Column("reading", String, nullable=False),
+    Column("sha", String, nullable=False),
+    Column("position", Integer, nullable=False),
+)
+
+past_findings = Table(
+    "past_findings",
+    metadata,
+    Column("repository", String, primary_key=True),
+    Column("sha", String, primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("line", Integer, primary_key=True),
+    Column("rule", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+)

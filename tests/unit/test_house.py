@@ -21,7 +21,7 @@ DOORS = {
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),
     "sentence_transformers": ("memory.embed",),
-    "subprocess": ("workers.git", "workers.sandbox", "bot.supervisor", "bot.playground"),
+    "subprocess": ("workers.git", "workers.history.log", "workers.sandbox", "bot.supervisor", "bot.playground"),
     "fastapi": ("bot.app", "bot.playground"),
     "libcst": ("workers.repair",),
 }

@@ -42,32 +42,35 @@ _decoder = msgspec.json.Decoder(_Report)
 
 
 class Bandit:
-    """The `Detector` that runs bandit with our own configuration; `# nosec` comments are respected."""
+    """The `Detector` that runs bandit with our own selection, or with `everything`; `# nosec` comments are respected."""
 
     name = "bandit"
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, *, everything: bool = False) -> None:
         self._sandbox = sandbox
+        self._everything = everything
 
     def reads(self, path: str) -> bool:
         return path.endswith(".py")
 
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            return findings_in(run_tool(self._sandbox, _arguments(), tree, some, {_INI: b"[bandit]\n"}))
+            arguments = (*_FORMAT, *(() if self._everything else _OURS))
+            completed = run_tool(self._sandbox, arguments, tree, some, {_INI: b"[bandit]\n"})
+            return findings_in(completed, everything=self._everything)
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
 
 
-def _arguments() -> tuple[str, ...]:
-    return (
-        *("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI, "--exclude", ""),
-        *("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP)),
-    )
+_FORMAT = ("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI, "--exclude", "")
+_OURS = ("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP))
 
 
-def findings_in(completed: Completed) -> Detection:
-    """bandit's JSON in our terms; raises DetectorFailed when it is not there."""
+def findings_in(completed: Completed, *, everything: bool = False) -> Detection:
+    """bandit's JSON in our terms, without what is not worth saying unless `everything` is wanted.
+
+    Raises DetectorFailed when it is not there.
+    """
     if completed.exit_code not in _FINISHED:
         raise complaint(Bandit.name, completed)
     try:
@@ -76,7 +79,7 @@ def findings_in(completed: Completed) -> Detection:
         raise complaint(Bandit.name, completed) from error
     raw = (_raw(result) for result in report.results)
     return Detection(
-        findings=tuple(finding for finding in raw if is_wanted(finding.rule, finding.path, finding.category)),
+        findings=tuple(each for each in raw if everything or is_wanted(each.rule, each.path, each.category)),
         unread={relative(error.filename): error.reason for error in report.errors},
     )
 

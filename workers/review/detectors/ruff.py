@@ -51,49 +51,60 @@ _decoder = msgspec.json.Decoder(tuple[_Diagnostic, ...])
 
 
 class Ruff:
-    """The `Detector` that runs ruff with our own selection; `# noqa` comments are respected."""
+    """The `Detector` that runs ruff with our own selection, or with `everything`; `# noqa` comments are respected."""
 
     name = "ruff"
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, *, everything: bool = False) -> None:
         self._sandbox = sandbox
+        self._everything = everything
 
     def reads(self, path: str) -> bool:
         return path.endswith(_SUFFIXES)
 
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            return findings_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some))
+            arguments = _arguments(tree.target_version, _ALL if self._everything else _OURS)
+            return findings_in(run_tool(self._sandbox, arguments, tree, some), everything=self._everything)
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
 
 
-def _arguments(target_version: str) -> tuple[str, ...]:
+_OURS = ("--select", ",".join(RUFF_SELECT), "--ignore", ",".join(RUFF_IGNORE))
+_ALL = ("--select", "ALL", "--quiet")
+
+
+def _arguments(target_version: str, selection: Sequence[str]) -> tuple[str, ...]:
     configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
     return (
         *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
         *("--target-version", target_version),
-        *("--select", ",".join(RUFF_SELECT), "--ignore", ",".join(RUFF_IGNORE)),
+        *selection,
         *configuration,
     )
 
 
-def findings_in(completed: Completed) -> Detection:
-    """ruff's JSON in our terms; raises DetectorFailed when it is not there."""
+def findings_in(completed: Completed, *, everything: bool = False) -> Detection:
+    """ruff's JSON in our terms, without what is not worth saying unless `everything` is wanted.
+
+    Raises DetectorFailed when it is not there.
+    """
     if completed.exit_code not in _FINISHED:
         raise complaint(Ruff.name, completed)
     try:
         diagnostics = _decoder.decode(completed.stdout)
     except msgspec.DecodeError as error:
         raise complaint(Ruff.name, completed) from error
-    return Detection(findings=tuple(_wanted(diagnostics)), unread=_unread(diagnostics))
+    found = _found(diagnostics)
+    wanted = (each for each in found if everything or is_wanted(each.rule, each.path, each.category))
+    return Detection(findings=tuple(wanted), unread=_unread(diagnostics))
 
 
 def _unread(diagnostics: Sequence[_Diagnostic]) -> dict[str, str]:
     return {relative(each.filename): each.message for each in diagnostics if each.code == "E902"}
 
 
-def _wanted(diagnostics: Sequence[_Diagnostic]) -> list[RawFinding]:
+def _found(diagnostics: Sequence[_Diagnostic]) -> list[RawFinding]:
     broken: set[str] = set()
     found = []
     for diagnostic in diagnostics:
@@ -102,7 +113,7 @@ def _wanted(diagnostics: Sequence[_Diagnostic]) -> list[RawFinding]:
             continue  # what follows the first syntax error mostly follows from it
         if finding.rule == SYNTAX_ERROR:
             broken.add(finding.path)
-        if finding.rule != "E902" and is_wanted(finding.rule, finding.path, finding.category):
+        if finding.rule != "E902":
             found.append(finding)
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import PurePosixPath
 
 from memory.model import Severity
@@ -112,6 +113,7 @@ _KINDS: Mapping[str, tuple[Category, Severity]] = {
 }
 
 
+@cache
 def kind_of(rule: str) -> tuple[Category, Severity]:
     """What a rule of ruff is about and how much harm it tells of; the longest matching prefix decides."""
     prefix = max((prefix for prefix in _KINDS if rule.startswith(prefix)), key=len)

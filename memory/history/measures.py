@@ -1,0 +1,134 @@
+"""How well a ranking of findings tells what people see to, with intervals over changes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+RESAMPLES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """What an arm said, as sums over changes: comments, those of them that were addressed, and all that there was."""
+
+    comments: float
+    addressed: float
+    all_findings: float
+    all_addressed: float
+
+    @property
+    def share(self) -> float:
+        """The share of what was said that was addressed."""
+        return self.addressed / self.comments if self.comments else 0.0
+
+    @property
+    def lift(self) -> float:
+        """That share over the one of saying everything."""
+        return self.share * self.all_findings / self.all_addressed if self.all_addressed else 0.0
+
+    @property
+    def kept(self) -> float:
+        """The share of what was addressed that was said."""
+        return self.addressed / self.all_addressed if self.all_addressed else 0.0
+
+    @property
+    def suppressed(self) -> float:
+        """The share of what was not said that was addressed all the same."""
+        quiet = self.all_findings - self.comments
+        return (self.all_addressed - self.addressed) / quiet if quiet else 0.0
+
+
+Rule = Callable[[Floats], Posted]
+"""What is said, given how often each change counts."""
+
+
+class Ranking:
+    """Findings in the order in which an arm would say them. Equals come in an order of their own, the same for all arms."""
+
+    def __init__(self, scores: Floats, addressed: Floats, change: Ints) -> None:
+        luck = np.random.default_rng(0).permutation(len(scores))
+        order = np.lexsort((luck, -scores))
+        self._addressed, self._change = addressed[order], change[order]
+        self._said = scores[order] >= 0.0
+        self.changes = int(change.max()) + 1 if len(change) else 0
+
+    def _posted(self, counts: Floats, said: NDArray[np.bool_]) -> Posted:
+        weights = counts[self._change]
+        return Posted(
+            comments=float(weights[said].sum()),
+            addressed=float((weights * self._addressed)[said].sum()),
+            all_findings=float(weights.sum()),
+            all_addressed=float((weights * self._addressed).sum()),
+        )
+
+    def said(self, counts: Floats) -> Posted:
+        """Everything that the arm does not keep quiet."""
+        return self._posted(counts, self._said)
+
+    def keeping(self, recall: float) -> Rule:
+        """As few as hold a share of all that was addressed."""
+
+        def rule(counts: Floats) -> Posted:
+            reached = np.cumsum(counts[self._change] * self._addressed)
+            last = int(np.searchsorted(reached, recall * reached[-1] - 1e-9))
+            return self._posted(counts, np.arange(len(reached)) <= last)
+
+        return rule
+
+    def volume(self, comments: Callable[[Floats], float]) -> Rule:
+        """As many as another arm said of the same changes."""
+
+        def rule(counts: Floats) -> Posted:
+            said = np.cumsum(counts[self._change])
+            last = int(np.searchsorted(said, comments(counts) - 1e-9))
+            return self._posted(counts, np.arange(len(said)) <= last)
+
+        return rule
+
+    def budget(self, most: int) -> Rule:
+        """The first `most` of each change."""
+        taken: dict[int, int] = {}
+        within = np.zeros(len(self._change), dtype=np.bool_)
+        for at, change in enumerate(self._change.tolist()):
+            taken[change] = taken.get(change, 0) + 1
+            within[at] = taken[change] <= most and self._said[at]
+        return lambda counts: self._posted(counts, within)
+
+    def above(self, threshold_share: float) -> Rule:
+        """The best `threshold_share` of all findings."""
+        said = np.arange(len(self._change)) < round(threshold_share * len(self._change))
+        return lambda counts: self._posted(counts, said)
+
+
+def once(changes: int) -> Floats:
+    """Each change counted as it was."""
+    return np.ones(changes)
+
+
+def interval(rule: Rule, changes: int, value: Callable[[Posted], float], *, seed: int = 0) -> Interval:
+    """A figure with its percentile interval over changes drawn with replacement (Efron 1979)."""
+    return interval_of(lambda counts: value(rule(counts)), changes, seed=seed)
+
+
+def interval_of(figure: Callable[[Floats], float], changes: int, *, seed: int = 0) -> Interval:
+    """The same for any figure of how often each change counts, such as the difference of two arms."""
+    rng = np.random.default_rng(seed)
+    drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
+    low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()
+    return Interval(figure(once(changes)), low, high)

@@ -1,0 +1,193 @@
+"""What became of findings in later changes, told from the code alone. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from memory.model import Fate, Finding, PastFinding
+from workers.history.log import Past
+from workers.history.reading import ReadChange, Version
+from workers.patches import FileChange, FileStatus, Hunk, split_lines
+from workers.review.edits import apply_edits
+from workers.review.findings import Seen
+from workers.review.source import Scope, scope_of, scopes
+
+HORIZON = 100
+"""Changes of the branch after which what is still there was left."""
+
+ALIKE = 0.5
+"""A line that nothing so much like it replaced went for other reasons, unless the tool's own remedy is to remove it."""
+
+MOST_COMPARED = 200
+
+_FILE_SILENCER = re.compile(r"^\s*#\s*(ruff|flake8):\s*noqa", re.IGNORECASE | re.MULTILINE)
+_SILENCER = re.compile(r"#\s*(noqa|nosec|type:\s*ignore|pylint:\s*disable)", re.IGNORECASE)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """A finding that is still there: as it was found, and where it stands now."""
+
+    past: Past
+    path: str
+    seen: Seen
+    standing: int
+    burst: int = 1
+    line: int
+    end_line: int
+    scope: str
+    lines: tuple[str, ...]
+    fixed: str | None
+    removed: bool
+    decided: bool = False
+
+
+@dataclass(slots=True)
+class Fates:
+    """Follows findings from change to change. Give it every change once, in order."""
+
+    horizon: int = HORIZON
+    _open: dict[str, list[_Open]] = field(default_factory=dict)
+    _waiting: deque[_Open] = field(default_factory=deque)
+
+    def follow(self, change: ReadChange) -> Iterator[PastFinding]:
+        """The findings whose fate is known with this change; what it brought is followed from here on."""
+        yield from self._left(change.past)
+        new: list[_Open] = []
+        for file in change.past.change.files if change.past.change else ():
+            here = self._open.pop(file.old_path, []) if file.status is not FileStatus.ADDED else []
+            version = change.versions.get(file.path)
+            known = scopes(version.text) if version and (version.seen or here) else ()
+            still = []
+            for each in here:
+                fate = None if each.decided else _fate(each, file, version, known)
+                if fate is not None:
+                    yield _decided(each, fate, change.past, change.past.sha)
+                elif not each.decided:
+                    still.append(each)
+            found = list(_new(version, file, still, change.past, known)) if version else []
+            new += found
+            if still or found:
+                self._open.setdefault(file.path, []).extend((*still, *found))
+        together = Counter(each.seen.finding.rule for each in new)
+        for each in new:
+            each.burst = together[each.seen.finding.rule]
+        self._waiting.extend(new)
+
+    def _left(self, now: Past) -> Iterator[PastFinding]:
+        while self._waiting and now.position - self._waiting[0].past.position > self.horizon:
+            oldest = self._waiting.popleft()
+            if not oldest.decided:
+                yield _decided(oldest, Fate.LEFT, now, "")
+
+
+def _decided(each: _Open, fate: Fate, now: Past, by: str) -> PastFinding:
+    each.decided = True
+    finding = each.seen.finding
+    return PastFinding(
+        sha=each.past.sha,
+        position=each.past.position,
+        at=each.past.at,
+        path=each.path,
+        line=finding.line,
+        tool=finding.tool,
+        rule=finding.rule,
+        category=finding.category,
+        severity=finding.severity,
+        fixable=each.seen.fix is not None,
+        standing=each.standing,
+        burst=each.burst,
+        fate=fate,
+        until=now.position,
+        by=by,
+    )
+
+
+def _fate(each: _Open, file: FileChange, version: Version | None, known: tuple[Scope, ...]) -> Fate | None:
+    """What a change of the file did to a finding in it; None while it is still there, its place then being the new one."""
+    if file.status is FileStatus.DELETED:
+        return Fate.GONE
+    touching = [hunk for hunk in file.hunks if _touches(hunk, each)]
+    if not touching:
+        each.line, each.end_line = (_moved(line, file.hunks) for line in (each.line, each.end_line))
+        if version is None or _stands(each, version, range(each.line, each.end_line + 1)):
+            return None
+        return Fate.SILENCED if _FILE_SILENCER.search(version.text) else Fate.INDIRECT
+    if version is None:
+        return Fate.GONE
+    first = min(hunk.new_start for hunk in touching)
+    last = max(hunk.new_start + hunk.new_count for hunk in touching)
+    if _stands(each, version, range(first, last + 1)):
+        return None
+    return _ended(each, version, touching, known)
+
+
+def _ended(each: _Open, version: Version, touching: Sequence[Hunk], known: tuple[Scope, ...]) -> Fate:
+    added = [line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")]
+    if version.text == each.fixed:
+        return Fate.APPLIED
+    if any(map(_SILENCER.search, added)) and not any(map(_SILENCER.search, each.lines)):
+        return Fate.SILENCED
+    if each.scope and all(scope.name != each.scope for scope in known):
+        return Fate.GONE
+    return Fate.FIXED if _has_alike(added, each.lines[0]) or each.removed else Fate.REWRITTEN
+
+
+def _touches(hunk: Hunk, each: _Open) -> bool:
+    """Whether a hunk takes lines of a finding, or stands between them."""
+    if hunk.old_count == 0:
+        return each.line <= hunk.old_start < each.end_line
+    return hunk.old_start <= each.end_line and each.line < hunk.old_start + hunk.old_count
+
+
+def _moved(line: int, hunks: Sequence[Hunk]) -> int:
+    """Where a line that no hunk touches stands after them."""
+    before = (hunk for hunk in hunks if hunk.old_start + max(hunk.old_count - 1, 0) < line)
+    return line + sum(hunk.new_count - hunk.old_count for hunk in before)
+
+
+def _stands(each: _Open, version: Version, lines: range) -> bool:
+    """Whether the same rule is still broken in those lines; the finding is there then."""
+    rule = each.seen.finding.rule
+    for finding in (seen.finding for seen in version.seen):
+        if finding.rule == rule and finding.line < lines.stop and lines.start <= finding.end_line:
+            each.line, each.end_line = finding.line, finding.end_line
+            return True
+    return False
+
+
+def _has_alike(lines: Sequence[str], wanted: str) -> bool:
+    near = (SequenceMatcher(None, wanted.strip(), line.strip()).ratio() for line in lines[:MOST_COMPARED])
+    return any(ratio >= ALIKE for ratio in near)
+
+
+def _new(
+    version: Version, file: FileChange, still: Sequence[_Open], past: Past, known: tuple[Scope, ...]
+) -> Iterator[_Open]:
+    """What a review of this change would have said: findings on its own lines that were not known before."""
+    there = {(each.seen.finding.rule, each.line) for each in still}
+    standing = Counter(seen.finding.rule for seen in version.seen if not _is_on(seen.finding, file))
+    lines = split_lines(version.text)
+    for seen in version.seen:
+        finding = seen.finding
+        if (finding.rule, finding.line) not in there and _is_on(finding, file):
+            yield _Open(
+                past=past,
+                path=file.path,
+                seen=seen,
+                standing=standing[finding.rule],
+                line=finding.line,
+                end_line=finding.end_line,
+                scope=scope_of(finding.line, known),
+                lines=tuple(lines[finding.line - 1 : finding.end_line]),
+                fixed=apply_edits(version.text, seen.fix.edits) if seen.fix else None,
+                removed=seen.fix is not None and not any(edit.content.strip() for edit in seen.fix.edits),
+            )
+
+
+def _is_on(finding: Finding, file: FileChange) -> bool:
+    return not file.added_lines.isdisjoint(range(finding.line, finding.end_line + 1))

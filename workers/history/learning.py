@@ -1,0 +1,75 @@
+"""Reads a repository's past and keeps what became of each finding; begun again, it goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from memory.store import Store, Walked
+from workers.history.fates import HORIZON, Fates
+from workers.history.log import Blobs, changes, positions
+from workers.history.reading import read
+from workers.ports import Sandbox
+from workers.review.detectors.bandit import Bandit
+from workers.review.detectors.ruff import Ruff
+
+PATHS = ("*.py", "*.pyi")
+
+READING = f"1, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
+"""How a past is read; one that was read otherwise is read anew."""
+
+Progress = Callable[[int, int], None]
+"""Told how many changes of how many were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """How much was read this time: changes of the branch, and the findings whose fate became known."""
+
+    changes: int
+    findings: int
+    resumed: bool
+
+
+def learn(
+    directory: Path,
+    repository: str,
+    *,
+    store: Store,
+    sandbox: Sandbox,
+    tip: str = "HEAD",
+    most: int,
+    progress: Progress = lambda _done, _of: None,
+) -> Read:
+    """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
+
+    A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
+    two horizons earlier, and the first of them only warms up. Raises BadInput where there is no history.
+    """
+    places = positions(directory, tip)
+    last = len(places) - 1
+    walked = store.past.walked(repository)
+    if walked is not None and (walked.reading != READING or walked.sha not in places):
+        store.past.forget(repository)
+        walked = None
+    known = walked.position if walked else max(last - most, -1)
+    first = max(known - 2 * HORIZON, 0) if walked else known + 1
+    keep_from = known - HORIZON if walked else 0
+    shas = list(places)
+    fates, findings = Fates(), 0
+    with Blobs(directory) as blobs:
+        detectors = (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
+        past = changes(directory, shas[last], places, after=shas[first - 1] if first else "", paths=PATHS)
+        for group in read(past, blobs, detectors):
+            told = [each for change in group for each in fates.follow(change) if each.position >= keep_from]
+            here = group[-1].past
+            if here.position <= known:
+                continue
+            store.past.add(repository, told, Walked(reading=READING, sha=here.sha, position=here.position))
+            findings += len(told)
+            progress(here.position - first, last - first)
+    store.past.add(repository, (), Walked(reading=READING, sha=shas[last], position=last))
+    progress(last - first, last - first)
+    return Read(changes=last - known, findings=findings, resumed=walked is not None)

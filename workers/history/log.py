@@ -1,0 +1,154 @@
+"""The changes that a branch took, oldest first, read from git in one pass.
+
+A change is a step along the first parents: a commit, or all that a merge brought in. Nothing is checked out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from workers.errors import BadInput, CannotRun
+from workers.git import environment, program
+from workers.patches import Change, parse_diff
+
+_MARK, _PART = "\x01", "\x02"
+_FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%aE{_PART}%s"
+_DIFF = (
+    *("--patch", "--unified=0", "--find-renames", "--diff-merges=first-parent"),
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
+)
+MOST_CHANGE = 4_000_000
+"""Characters of one change's diff; a larger one is an import or a reformatting, and is not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One change. `position` counts along the branch from 0; `change` is None where the diff was too large to be read."""
+
+    position: int
+    sha: str
+    at: datetime
+    author: str
+    subject: str
+    change: Change | None
+
+
+def positions(directory: Path, tip: str) -> dict[str, int]:
+    """The first-parent ancestors of `tip` with their places, the first commit at 0; raises BadInput where there are none."""
+    listed = _read(directory, "rev-list", "--first-parent", "--reverse", tip).split()
+    if not listed:
+        raise BadInput(f"{tip!r} has no history in {directory}")
+    return {sha: number for number, sha in enumerate(listed)}
+
+
+def changes(
+    directory: Path, tip: str, places: dict[str, int], *, after: str = "", paths: tuple[str, ...]
+) -> Iterator[Past]:
+    """The changes up to `tip` that touch `paths`, oldest first; those after the commit `after`, where one is given."""
+    span = f"{after}..{tip}" if after else tip
+    arguments = ("log", "--reverse", "--first-parent", _FORMAT, *_DIFF, span, "--", *paths)
+    with _streaming(directory, *arguments) as lines:
+        head, body, length = "", list[str](), 0
+        for raw in lines:
+            line = raw.decode(errors="surrogateescape")
+            if not line.startswith(_MARK):
+                length += len(line)
+                if length <= MOST_CHANGE:
+                    body.append(line)
+                continue
+            if head:
+                yield _past(head, body, places, whole=length <= MOST_CHANGE)
+            head, body, length = line, [], 0
+        if head:
+            yield _past(head, body, places, whole=length <= MOST_CHANGE)
+
+
+def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> Past:
+    sha, seconds, author, subject = head[1:].rstrip("\n").split(_PART, 3)
+    return Past(
+        position=places[sha],
+        sha=sha,
+        at=datetime.fromtimestamp(int(seconds), UTC),
+        author=author,
+        subject=subject,
+        change=parse_diff("".join(body)) if whole else None,
+    )
+
+
+class Blobs:
+    """Files of any commit, through one process that stays."""
+
+    def __init__(self, directory: Path) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  the arguments are ours
+            [str(program()), "cat-file", "--batch"],
+            cwd=directory,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def __enter__(self) -> Blobs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def read(self, sha: str, path: str) -> bytes | None:
+        """A file at a commit; None where there is none, or no name that can be asked for."""
+        if "\n" in path:
+            return None
+        asked, answered = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answered is not None
+        try:
+            asked.write(f"{sha}:{path}\n".encode(errors="surrogateescape"))
+            asked.flush()
+        except BrokenPipeError as error:
+            raise CannotRun("git cat-file ended before its time") from error
+        kind, _, size = answered.readline().rstrip(b"\n").rpartition(b" ")
+        if not kind.endswith(b" blob"):
+            self._skip(kind, size, answered)
+            return None
+        content = answered.read(int(size))
+        answered.read(1)
+        return content
+
+    @staticmethod
+    def _skip(kind: bytes, size: bytes, answered: IO[bytes]) -> None:
+        """What is there and is no file, as a submodule's commit or a folder, comes with its content all the same."""
+        if size.isdigit() and kind.endswith((b" tree", b" commit", b" tag")):
+            answered.read(int(size) + 1)
+
+
+@contextmanager
+def _streaming(directory: Path, *arguments: str) -> Iterator[IO[bytes]]:
+    """The output of a git command, line by line; raises CannotRun where it fails."""
+    with subprocess.Popen(  # noqa: S603  the arguments are ours
+        [str(program()), *arguments],
+        cwd=directory,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise CannotRun(f"git {arguments[0]} failed in {directory} with exit code {process.returncode}")
+
+
+def _read(directory: Path, *arguments: str) -> str:
+    with _streaming(directory, *arguments) as lines:
+        return b"".join(lines).decode()
