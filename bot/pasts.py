@@ -59,11 +59,12 @@ def backtest(
     from memory.history.backtest import TooLittle
     from memory.history.backtest import backtest as replayed
     from workers.context import build
+    from workers.history.learning import settled
 
     with refusing():
         context = build(load(WorkerSettings))
         name, _ = _learned(path, branch, most, context)
-        findings = [each for each in context.store.past.of(name) if rule is None or each.rule.startswith(rule)]
+        findings = [each for each in settled(context.store, name) if rule is None or each.rule.startswith(rule)]
     try:
         result = replayed(findings, share=share)
     except TooLittle as little:

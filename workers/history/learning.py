@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from memory.model import PastFinding
 from memory.store import Store, Walked
+from workers.git import local_commits
 from workers.history.fates import HORIZON, Fates
 from workers.history.log import Blobs, changes, positions
 from workers.history.reading import read
@@ -22,6 +24,12 @@ READING = f"1, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandi
 
 Progress = Callable[[int, int], None]
 """Told how many changes of how many were read."""
+
+
+def settled(store: Store, repository: str) -> list[PastFinding]:
+    """The findings of changes that are old enough for all fates to be known: of younger ones only the fixes are."""
+    walked = store.past.walked(repository)
+    return [each for each in store.past.of(repository) if walked and each.position < walked.position - HORIZON]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +54,9 @@ def learn(
     """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
 
     A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
-    two horizons earlier, and the first of them only warms up. Raises BadInput where there is no history.
+    two horizons earlier, and the first of them only warms up. Raises BadInput where `tip` names no commit.
     """
+    (tip,) = local_commits(directory, (tip,))
     places = positions(directory, tip)
     last = len(places) - 1
     walked = store.past.walked(repository)
@@ -58,10 +67,10 @@ def learn(
     first = max(known - 2 * HORIZON, 0) if walked else known + 1
     keep_from = known - HORIZON if walked else 0
     shas = list(places)
-    fates, findings = Fates(), 0
+    fates, findings = Fates(horizon=HORIZON), 0
     with Blobs(directory) as blobs:
         detectors = (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
-        past = changes(directory, shas[last], places, after=shas[first - 1] if first else "", paths=PATHS)
+        past = changes(directory, tip, places, after=shas[first - 1] if first else "", paths=PATHS)
         for group in read(past, blobs, detectors):
             told = [each for change in group for each in fates.follow(change) if each.position >= keep_from]
             here = group[-1].past
@@ -70,6 +79,6 @@ def learn(
             store.past.add(repository, told, Walked(reading=READING, sha=here.sha, position=here.position))
             findings += len(told)
             progress(here.position - first, last - first)
-    store.past.add(repository, (), Walked(reading=READING, sha=shas[last], position=last))
+    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
     progress(last - first, last - first)
     return Read(changes=last - known, findings=findings, resumed=walked is not None)

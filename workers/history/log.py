@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from workers.errors import BadInput, CannotRun
+from workers.errors import CannotRun
 from workers.git import environment, program
 from workers.patches import Change, parse_diff
 
@@ -40,10 +40,8 @@ class Past:
 
 
 def positions(directory: Path, tip: str) -> dict[str, int]:
-    """The first-parent ancestors of `tip` with their places, the first commit at 0; raises BadInput where there are none."""
+    """The first-parent ancestors of a commit, and itself, with their places; the first one stands at 0."""
     listed = _read(directory, "rev-list", "--first-parent", "--reverse", tip).split()
-    if not listed:
-        raise BadInput(f"{tip!r} has no history in {directory}")
     return {sha: number for number, sha in enumerate(listed)}
 
 

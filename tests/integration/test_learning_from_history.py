@@ -1,0 +1,94 @@
+"""`apprentice learn` and `backtest` on a real git repository, with the real tools in the real sandbox."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from memory.model import Fate
+from memory.store import Store, open_store
+from tests.unit.workers.history.conftest import Branch
+from workers.errors import BadInput
+from workers.history import learning
+from workers.history.learning import learn
+from workers.sandbox.bubblewrap import Bubblewrap
+
+pytestmark = pytest.mark.sandbox
+NAME = "o/shop"
+
+
+def write_past(branch: Branch, changes: int, *, seed: int = 1) -> None:
+    """People remove unused imports one to three changes later, and never write docstrings."""
+    rng, due = random.Random(seed), dict[int, str]()
+    for at in range(changes):
+        files: dict[str, str | bytes | None] = {f"module_{at}.py": "import os\n\n\ndef f(x):\n    return x\n"}
+        due[at + rng.randint(1, 3)] = f"module_{at}.py"
+        if at in due:
+            files[due[at]] = "def f(x):\n    return x\n"
+        branch.commit(files)
+
+
+@pytest.fixture
+def branch(tmp_path: Path) -> Branch:
+    root = tmp_path / "shop"
+    root.mkdir()
+    return Branch(root)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"sqlite:///{tmp_path}/memory.db")
+
+
+def test_reading_in_pieces_gives_the_same(
+    branch: Branch, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read to the end at once, and read three times while the branch grows: the same findings with the same fates."""
+    monkeypatch.setattr(learning, "HORIZON", 4)
+    directory, sandbox = branch.root / ".git", Bubblewrap()
+    for seed in (1, 2, 3):
+        write_past(branch, 8, seed=seed)
+        for name in branch.root.glob("module_*.py"):
+            name.rename(branch.root / f"was_{seed}_{name.name}")
+        branch.commit({})
+        read = learn(directory, NAME, store=store, sandbox=sandbox, most=100)
+        assert read.resumed is (seed > 1)
+    with open_store(f"sqlite:///{tmp_path}/other.db") as other:
+        learn(directory, NAME, store=other, sandbox=sandbox, most=100)
+        assert other.past.of(NAME) == store.past.of(NAME) != []
+        assert {each.fate for each in other.past.of(NAME) if each.rule == "F401"} >= {Fate.FIXED}
+        assert learn(directory, NAME, store=other, sandbox=sandbox, most=100).changes == 0
+
+
+def test_no_commit_no_past(branch: Branch, store: Store) -> None:
+    """A branch that is not there, or a repository without commits, is said; nothing is kept."""
+    with pytest.raises(BadInput, match="names no commit"):
+        learn(branch.root / ".git", NAME, store=store, sandbox=Bubblewrap(), most=10)
+    assert store.past.walked(NAME) is None
+
+
+def test_commands(branch: Branch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """learn counts, backtest shows that what people fix is told from what they leave, and draws it."""
+    monkeypatch.setattr(learning, "HORIZON", 10)
+    write_past(branch, 90)
+    monkeypatch.setenv("APPRENTICE_HOME", str(tmp_path / "home"))
+    runner = CliRunner()
+    learned = runner.invoke(app, ["learn", str(branch.root), "--json"])
+    assert learned.exit_code == 0, learned.output
+    assert json.loads(learned.stdout)["changes"] == 90
+    picture = tmp_path / "curve.png"
+    ran = runner.invoke(app, ["backtest", str(branch.root), "--json", "--png", str(picture)])
+    assert ran.exit_code == 0, ran.output
+    arms = {arm["name"]: arm for arm in json.loads(ran.stdout)["arms"]}
+    assert arms["learned"]["budget"]["estimate"] > 2.0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    table = runner.invoke(app, ["backtest", str(branch.root)])
+    assert "ours at its volume" in table.stdout
+    refused = runner.invoke(app, ["backtest", str(branch.root), "--rule", "D"])
+    assert refused.exit_code == 2
+    assert "addressed" in refused.stderr

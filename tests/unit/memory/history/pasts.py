@@ -1,0 +1,40 @@
+"""Past findings, made in a line each."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from memory.model import Fate, PastFinding, Severity
+
+START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def past(
+    position: int,
+    *,
+    rule: str = "F401",
+    path: str = "a.py",
+    line: int = 1,
+    burst: int = 1,
+    standing: int = 0,
+    fate: Fate = Fate.LEFT,
+    until: int | None = None,
+) -> PastFinding:
+    """A finding of the change at `position`, decided by default with the next one."""
+    return PastFinding(
+        sha=f"{position:040x}",
+        position=position,
+        at=START + timedelta(hours=position),
+        path=path,
+        line=line,
+        tool="ruff",
+        rule=rule,
+        category="style",
+        severity=Severity.MINOR,
+        fixable=False,
+        standing=standing,
+        burst=burst,
+        fate=fate,
+        until=position + 1 if until is None else until,
+        by="",
+    )
