@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from memory.history.lessons import Lessons
 from memory.model import Finding, Sighting, Task, TaskKind
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
@@ -23,6 +24,7 @@ from workers.repair.episode import repair
 from workers.repair.repaired import Repaired
 from workers.review.decide import Decided, decide
 from workers.review.engine import Reviewed, review_change
+from workers.review.past import words
 from workers.sandbox.project import Project, discover
 
 LEFT_OUT = shutil.ignore_patterns(
@@ -125,6 +127,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         slots=context.settings.max_comments,
         taste=context.taste(TaskKind.REVIEW, name),
         learnings=from_elsewhere(context.store, context.store.imports.all(Learnings)),
+        past=words(reviewed, context.store.past.lessons(name, Lessons)),
     )
     _remember(reviewed, decided, task, context)
     return LocalReview(reviewed=reviewed, decided=decided)

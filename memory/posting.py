@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory import policy
+from memory.history.lessons import Word
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
 from memory.rewards import PATTERN, expectation
 from memory.sharing.lessons import Learnings, shifted
@@ -50,12 +52,13 @@ SHARPNESS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appraisal:
-    """What is believed of a pattern's acceptance in a repository, the cell of that repository alone, and the `sources`
-    outside of it whose learnings moved the prior."""
+    """What is believed of a pattern's acceptance in a repository, the cell of that repository alone, the `sources` outside
+    of it whose learnings moved the prior, and what the repository's own past did to it."""
 
     belief: policy.Belief
     here: Cell
     sources: tuple[str, ...] = ()
+    past: Word | None = None
 
 
 def state_of(repository: str, finding: Finding) -> State:
@@ -69,6 +72,11 @@ def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
     return max(base, PROVEN_PRIOR) if suggestion_proven else base
 
 
+def lifted(mean: float, lift: float) -> float:
+    """A mean in (0, 1) with so much added to its log-odds."""
+    return 1.0 / (1.0 + (1.0 - mean) / mean * exp(-lift))
+
+
 def appraise(
     learner: Learner,
     repository: str,
@@ -77,16 +85,19 @@ def appraise(
     arm: Arm,
     suggestion_proven: bool,
     learnings: Sequence[Learnings] = (),
+    past: Word | None = None,
 ) -> Appraisal:
-    """The levelled posterior of a finding's acceptance; the control arm reads no evidence, and no `learnings`."""
+    """The levelled posterior of a finding's acceptance; the control arm reads no evidence, no `learnings` and no `past`."""
     state = state_of(repository, finding)
     cells = {} if arm is Arm.CONTROL else learner.cells(state)
     base = prior_of(finding, suggestion_proven=suggestion_proven)
-    known = () if arm is Arm.CONTROL else learnings
+    known, word = ((), None) if arm is Arm.CONTROL else (learnings, past)
     prior = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
+    mean = lifted(prior.mean, word.lift) if word else prior.mean
     return Appraisal(
-        belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior.mean, pull=PULL),
+        belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=mean, pull=PULL),
         sources=prior.sources,
+        past=word,
         here=cells.get((state.levels()[0], PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
     )
 
@@ -127,6 +138,7 @@ def decide_posting(
     suggestion_proven: bool,
     slots_left: int,
     learnings: Sequence[Learnings] = (),
+    past: Word | None = None,
 ) -> Decision:
     """Decide, and record, what to do with a finding. The chosen word is an `Action`.
 
@@ -134,7 +146,7 @@ def decide_posting(
     from the prior alone, with the same floor.
     """
     appraisal = appraise(
-        learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven, learnings=learnings
+        learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven, learnings=learnings, past=past
     )
     actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
     chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
@@ -151,6 +163,9 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
     if decision.arm is Arm.CONTROL:
         return f"control arm, nothing learned was used; {expected}"
     seen = appraisal.here.weight
+    if seen <= 0.0 and appraisal.past and appraisal.past.of >= 1.0:
+        word = appraisal.past
+        return f"in the past {word.addressed:.0f} of {word.of:.0f} {decision.state.label} were fixed untold; {expected}"
     if seen <= 0.0:
         return f"no verdict on {decision.state.label} here yet; {expected}"
     rejected = seen * (1.0 - appraisal.here.mean)

@@ -6,7 +6,7 @@ repositories, moved by this one's past as far as that speaks (maximum a posterio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
 from dataclasses import dataclass, field
 from math import log, log1p
 from typing import Protocol
@@ -25,6 +25,9 @@ ELSEWHERE = (-2.0, 1.0, -0.3, -0.3, -0.3, -0.1, -0.1, 0.1, 0.0, 0.0)
 
 SPREAD = 0.3
 """Standard deviation of a repository's weights around these."""
+
+MOST_FITTED = 20_000
+"""Findings, the latest, that the weights are fitted to."""
 
 NEWTON_STEPS = 20
 _ENOUGH = 1e-6
@@ -104,7 +107,7 @@ class History:
     weights: Floats = field(default_factory=lambda: np.array(ELSEWHERE))
     prior: Floats = field(default_factory=lambda: np.array(ELSEWHERE))
     _found: dict[int, tuple[float, ...]] = field(default_factory=dict)
-    _known: list[tuple[tuple[float, ...], float, float]] = field(default_factory=list)
+    _known: deque[tuple[tuple[float, ...], float, float]] = field(default_factory=lambda: deque(maxlen=MOST_FITTED))
 
     def found(self, number: int, seen: Seen, position: int) -> float:
         """The chance that a finding is seen to; `number` names it until its fate is known."""
@@ -124,8 +127,3 @@ class History:
         if self._known:
             rows, addressed, counts = zip(*self._known, strict=True)
             self.weights = fitted(np.array(rows), np.array(addressed), np.array(counts), self.prior)
-
-
-def as_rows(rows: Sequence[tuple[float, ...]]) -> Floats:
-    """Rows of features as an array (n, features), also of none."""
-    return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))

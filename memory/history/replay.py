@@ -42,7 +42,7 @@ def replay(
     if OURS in arms:
         acting[UNTAUGHT] = Learned()
     scores: dict[str, dict[int, float]] = {name: {} for name in acting}
-    for number, finding, found in _events(told):
+    for number, finding, found in events(told):
         for name, arm in acting.items():
             if name == UNTAUGHT and finding.position < cut:
                 continue
@@ -60,7 +60,7 @@ def replay(
     )
 
 
-def _events(told: Sequence[PastFinding]) -> Iterator[tuple[int, PastFinding, bool]]:
+def events(told: Sequence[PastFinding]) -> Iterator[tuple[int, PastFinding, bool]]:
     """Numbers with their findings, and whether it is found or its fate known; at the same change the finding comes first."""
     events = [(f.position, 0, n) for n, f in enumerate(told)] + [(f.until, 1, n) for n, f in enumerate(told)]
     yield from ((number, told[number], kind == 0) for _, kind, number in sorted(events))

@@ -13,8 +13,9 @@ class Fate(StrEnum):
     """What the people of a repository did about the lines that a finding stands on.
 
     `applied` is the tool's own fix to the letter, `fixed` another change of these lines that ended it, `indirect` a change
-    elsewhere that did. `silenced` got a comment for the tool, `left` outlived the horizon. `rewritten` and `gone` went
-    with much else, or with their file: that says nothing of the finding.
+    elsewhere that did. `silenced` got a comment for the tool, `left` outlived the horizon. `swept` ended together with many
+    of its kind, as by a formatter; `rewritten` and `gone` went with their lines or their file: none of these says anything of
+    the finding itself.
     """
 
     APPLIED = "applied"
@@ -22,13 +23,14 @@ class Fate(StrEnum):
     INDIRECT = "indirect"
     SILENCED = "silenced"
     LEFT = "left"
+    SWEPT = "swept"
     REWRITTEN = "rewritten"
     GONE = "gone"
 
     @property
     def addressed(self) -> bool | None:
         """Whether somebody saw to it; None where that cannot be told."""
-        if self in (Fate.REWRITTEN, Fate.GONE):
+        if self in (Fate.SWEPT, Fate.REWRITTEN, Fate.GONE):
             return None
         return self in (Fate.APPLIED, Fate.FIXED, Fate.INDIRECT)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 
 from memory.model import PastFinding
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, dialect_insert, in_batches
 from memory.store.tables import past_findings, pasts
+
+Lessons = TypeVar("Lessons")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +56,22 @@ class Past:
                 ]
                 connection.execute(dialect_insert(connection, past_findings).on_conflict_do_nothing(), rows)
             new = dialect_insert(connection, pasts).values(
-                repository=repository, reading=walked.reading, sha=walked.sha, position=walked.position
+                repository=repository, reading=walked.reading, sha=walked.sha, position=walked.position, lessons=""
             )
             values = {name: new.excluded[name] for name in ("reading", "sha", "position")}
             connection.execute(new.on_conflict_do_update(index_elements=[pasts.c.repository], set_=values))
+
+    def conclude(self, repository: str, lessons: object) -> None:
+        """Keep what the past of a repository comes down to, any frozen value, in the place of what it came down to before."""
+        with self.database.writing() as connection:
+            connection.execute(update(pasts).where(pasts.c.repository == repository).values(lessons=dump(lessons)))
+
+    def lessons(self, repository: str, as_a: type[Lessons]) -> Lessons | None:
+        """What `conclude` kept; None where a past taught nothing yet."""
+        query = select(pasts.c.lessons).where(pasts.c.repository == repository)
+        with self.database.reading() as connection:
+            body = connection.execute(query).scalar_one_or_none()
+        return load(as_a, body) if body else None
 
     def forget(self, repository: str) -> int:
         """Forget a repository's past; how many findings there were."""

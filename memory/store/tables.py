@@ -289,6 +289,7 @@ pasts = Table(
     Column("reading", String, nullable=False),
     Column("sha", String, nullable=False),
     Column("position", Integer, nullable=False),
+    Column("lessons", Text, nullable=False),
 )
 
 past_findings = Table(

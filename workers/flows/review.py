@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from memory.history.lessons import Lessons
 from memory.model import Finding, Task, TaskKind
 from memory.sharing.document import PATH
 from memory.sharing.harvest import from_elsewhere
@@ -26,6 +27,7 @@ from workers.review.coverage import CoverageStatus, FileCoverage
 from workers.review.decide import Decided, decide
 from workers.review.engine import Reviewed, review_change
 from workers.review.learnings import learnings_at
+from workers.review.past import words
 from workers.review.plan import ReviewPlan, plan_review
 from workers.sandbox.project import Project, discover
 
@@ -156,6 +158,7 @@ def _decide(this: Round, reviewed: Reviewed, learnings: Sequence[Learnings], con
         made=this.made,
         taste=context.taste(TaskKind.REVIEW, repository),
         learnings=learnings,
+        past=words(reviewed, context.store.past.lessons(repository, Lessons)),
     )
     here = [finding for finding in reviewed.findings if finding.fingerprint not in known]
     elsewhere = [finding for finding in reviewed.elsewhere if finding.fingerprint not in known]

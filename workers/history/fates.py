@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
 from memory.model import Fate, Finding, PastFinding
@@ -18,6 +18,9 @@ from workers.review.source import Scope, scope_of, scopes
 
 HORIZON = 100
 """Changes of the branch after which what is still there was left."""
+
+SWEEP = 10
+"""Findings of one rule that a single change ends are a sweep from this many on."""
 
 ALIKE = 0.5
 """A line that nothing so much like it replaced went for other reasons, unless the tool's own remedy is to remove it."""
@@ -57,6 +60,9 @@ class Fates:
     def follow(self, change: ReadChange) -> Iterator[PastFinding]:
         """The findings whose fate is known with this change; what it brought is followed from here on."""
         yield from self._left(change.past)
+        yield from _without_sweeps(list(self._through(change)))
+
+    def _through(self, change: ReadChange) -> Iterator[PastFinding]:
         new: list[_Open] = []
         for file in change.past.change.files if change.past.change else ():
             here = self._open.pop(file.old_path, []) if file.status is not FileStatus.ADDED else []
@@ -83,6 +89,14 @@ class Fates:
             oldest = self._waiting.popleft()
             if not oldest.decided:
                 yield _decided(oldest, Fate.LEFT, now, "")
+
+
+def _without_sweeps(ended: Sequence[PastFinding]) -> Iterator[PastFinding]:
+    """The same, but for what one change ended many of: that was a tool's sweep, and nobody thought of each."""
+    together = Counter(each.rule for each in ended if each.fate.addressed)
+    for each in ended:
+        swept = each.fate.addressed and together[each.rule] >= SWEEP
+        yield replace(each, fate=Fate.SWEPT) if swept else each
 
 
 def _decided(each: _Open, fate: Fate, now: Past, by: str) -> PastFinding:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from memory.history.lessons import lessons
 from memory.model import PastFinding
 from memory.store import Store, Walked
 from workers.git import local_commits
@@ -16,6 +17,7 @@ from workers.history.reading import read
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.ruff import Ruff
+from workers.review.detectors.rules import is_selected
 
 PATHS = ("*.py", "*.pyi")
 
@@ -80,5 +82,8 @@ def learn(
             findings += len(told)
             progress(here.position - first, last - first)
     store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
+    taught = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
+    if taught is not None:
+        store.past.conclude(repository, taught)
     progress(last - first, last - first)
     return Read(changes=last - known, findings=findings, resumed=walked is not None)

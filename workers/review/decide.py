@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from memory import posting
+from memory.history.lessons import Word
 from memory.learner import Learner
 from memory.model import Action, Arm, Decision, Finding
 from memory.preferences.collecting import Taste, option_of_finding
@@ -40,18 +41,20 @@ def decide(
     made: Mapping[str, Decision] = MappingProxyType({}),
     taste: Taste | None = None,
     learnings: Sequence[Learnings] = (),
+    past: Mapping[str, Word] = MappingProxyType({}),
 ) -> Mapping[str, Decided]:
     """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
     Of findings as bad as each other, the one that people with this `taste` would rather read chooses first; `learnings`
-    from elsewhere are a prior.
+    from elsewhere are a prior, and so is what the repository's `past` says of a finding, by fingerprint.
     """
     decided: dict[str, Decided] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
         proven = finding.suggestion is not None and finding.suggestion.proof is not None
+        word = past.get(finding.fingerprint)
         appraisal = posting.appraise(
-            learner, repository, finding, arm=arm, suggestion_proven=proven, learnings=learnings
+            learner, repository, finding, arm=arm, suggestion_proven=proven, learnings=learnings, past=word
         )
         decision = made.get(finding.fingerprint) or posting.decide_posting(
             learner,
@@ -62,6 +65,7 @@ def decide(
             suggestion_proven=proven,
             slots_left=slots,
             learnings=learnings,
+            past=word,
         )
         decided[finding.fingerprint] = Decided(decision=decision, why=posting.reason(decision, appraisal))
         slots -= decided[finding.fingerprint].action in INLINE

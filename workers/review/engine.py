@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +37,8 @@ class Reviewed:
     """All that a review learned of a change.
 
     `findings` stand on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
-    others. `present` are the fingerprints of all that was seen in the changed files, said or not.
+    others. `present` are the fingerprints of all that was seen in the changed files, said or not; `standing` counts by path
+    and rule what stands on lines that did not change.
     """
 
     change: Change
@@ -44,6 +46,7 @@ class Reviewed:
     elsewhere: tuple[Finding, ...]
     coverage: tuple[FileCoverage, ...]
     present: frozenset[str]
+    standing: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def unread(self) -> frozenset[str]:
@@ -90,12 +93,14 @@ def review_change(
     prover = partial(_prover, sandbox, project, limits, trace) if project is not None and may_run_tests else None
     suggestions = _suggestions(reading, change, prover, progress)
     old = reading.not_new(_base(base_tree, change, head))
+    here = on_changed_lines(all_seen, change)
     return Reviewed(
         change=change,
-        findings=_with(suggestions, on_changed_lines(all_seen, change)),
+        findings=_with(suggestions, here),
         elsewhere=elsewhere(all_seen, change, old),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
+        standing=Counter((each.path, each.rule) for each in all_seen if each not in here),
     )
 
 

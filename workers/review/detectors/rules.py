@@ -136,6 +136,13 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
+def is_selected(tool: str, rule: str) -> bool:
+    """Whether a rule is among those that a review asks for."""
+    if tool == "bandit":
+        return rule not in BANDIT_SKIP
+    return rule == SYNTAX_ERROR or (rule.startswith(RUFF_SELECT) and not rule.startswith(RUFF_IGNORE))
+
+
 def is_wanted(rule: str, path: str, category: Category) -> bool:
     """Whether a finding is worth saying here.
 

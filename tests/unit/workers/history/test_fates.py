@@ -8,6 +8,7 @@ import pytest
 
 from memory.model import Fate, PastFinding
 from tests.unit.workers.history.conftest import Branch
+from workers.history.fates import SWEEP
 
 Told = Callable[..., list[PastFinding]]
 BODY = "def area(side):\n    bad = side * side\n    return bad\n"
@@ -71,6 +72,14 @@ def test_standing_and_burst_are_counted_when_it_is_found(told: Told) -> None:
         ("x.py", 5, 2, 2),
         ("y.py", 1, 0, 2),
     ]
+
+
+@pytest.mark.parametrize(("count", "fate"), [(SWEEP - 1, Fate.APPLIED), (SWEEP, Fate.SWEPT)])
+def test_a_sweep_says_nothing_of_each(told: Told, count: int, fate: Fate) -> None:
+    """A few of a rule that end with one change were fixed; of many nobody thought of each."""
+    names = [f"x{number}.py" for number in range(count)]
+    found = told(dict.fromkeys(names, "x = bad(1)\n"), dict.fromkeys(names, "x = good(1)\n"))
+    assert [each.fate for each in found] == [fate] * count
 
 
 def test_a_merge_is_one_change(branch: Branch) -> None:
