@@ -314,7 +314,7 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     made = trees(tmp_path, changes)
     reviewed = review(made, may_run_tests=False)
     assert {file.path: (file.status.value, file.reason) for file in reviewed.coverage} == {
-        "README.md": ("skipped", "not Python: no detector reads it"),
+        "README.md": ("searched", "only searched for secrets"),
         "big.py": ("skipped", "too large: 1.2 MB, over 1 MB"),
         "blob.py": ("skipped", "binary"),
         "broken.py": ("partly_read", "not read by bandit: syntax error while parsing AST from file"),
@@ -328,6 +328,32 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     assert "shop/money.py" not in reviewed.unread
     found = {(finding.path, finding.rule) for finding in reviewed.findings}
     assert found == {("broken.py", "invalid-syntax"), ("new.py", "F401"), ("stub.pyi", "F401")}
+
+
+def test_secrets_dependencies_and_workflows_are_read(tmp_path: Path) -> None:
+    """Files that are no Python have readers too; a secret is said once, by the rule that knows it best, and unsilenced."""
+    token = "ghp_" + "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17"
+    changes: dict[str, str | bytes | None] = {
+        "shop/keys.py": f'password = "{token}"  # noqa  # nosec\n',
+        "web/app.js": f"const key = '{token}';\n",
+        "requirements.txt": "reqeusts==2.32.3\n",
+        ".github/workflows/ci.yml": "on: push\npermissions: write-all\njobs: {}\n",
+    }
+    reviewed = review(trees(tmp_path, changes), may_run_tests=False)
+    assert [(finding.path, finding.rule) for finding in reviewed.findings] == [
+        (".github/workflows/ci.yml", "WFL003"),
+        ("requirements.txt", "DEP004"),
+        ("shop/keys.py", "SEC001"),
+        ("web/app.js", "SEC001"),
+    ]
+    assert {file.path: file.status.value for file in reviewed.coverage} == {
+        ".github/workflows/ci.yml": "read",
+        "requirements.txt": "read",
+        "shop/keys.py": "read",
+        "web/app.js": "searched",
+    }
+    assert "web/app.js" not in reviewed.unread
+    assert all(token not in f"{finding.anchor}{finding.message}" for finding in reviewed.findings)
 
 
 def test_links_and_submodules_are_not_read(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
     old, known = {each.text for each in before}, {each.name for each in before}
     new = [each for each in now if each.text not in old]
     rest = [each for each in now if each.text in old]
-    rest_is_pinned = len(rest) >= _LEAST_PINNED and all(each.pinned for each in rest)
+    rest_is_pinned = len(rest) >= _LEAST_PINNED and all(each.pinned or each.source for each in rest)
     for each in new:
         place = next((number for number in added if _stands_on(each, lines[number - 1])), None)
         if place is not None:
@@ -107,7 +107,7 @@ def _of_one(path: str, line: int, needed: Needed, *, known: bool, rest_is_pinned
             f"`{needed.name}` is fetched from a place that can serve other code tomorrow; "
             "give the full commit, or the file's hash.",
         )
-    elif rest_is_pinned and not needed.pinned:
+    elif rest_is_pinned and not (needed.pinned or needed.source):
         yield _finding(
             path,
             line,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-POPULAR = frozenset(
-    """
+_NAMES = """
     aiohttp alembic ansible anthropic anyio apache-airflow arrow asyncpg attrs babel bandit bcrypt beautifulsoup4 black
     boto boto3 botocore bottle build cachetools celery certifi cffi chardet charset-normalizer cherrypy click cloudpickle
     colorama coverage cryptography cython dask datasets decorator discord django djangorestframework docker docutils
@@ -26,8 +25,8 @@ POPULAR = frozenset(
     toolz torch torchvision tornado tox tqdm transformers trio twine twisted typer types-requests typing-extensions tzdata
     tzlocal ujson urllib3 uvicorn uvloop virtualenv waitress wandb watchdog websocket-client websockets werkzeug wheel
     wrapt xgboost xlrd xlsxwriter yarl zipp zstandard
-    """.split()
-)
+"""
+POPULAR = frozenset(_NAMES.split())
 SHORTEST = 5
 """Names shorter than this are close to too many others to mean anything."""
 
