@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import CannotRun
 from workers.git import program
 from workers.sandbox.choice import problems
+from workers.sandbox.mounts import SYSTEM_PATH
 from workers.settings import WebSettings, WorkerSettings
+
+OUR_PROGRAMS = Path(sys.executable).absolute().parent
 
 
 class CheckState(StrEnum):
@@ -39,6 +45,7 @@ def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
         _ok("python", platform.python_version()),
         _git(),
         *_sandbox(settings),
+        *_review_tools(settings),
         _database(settings),
         _embeddings(settings),
         _app(settings),
@@ -66,6 +73,18 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Check]:
         yield Check(name="sandbox", state=CheckState.OPTIONAL, detail=f"running code UNPROTECTED as set; {found[0]}")
     else:
         yield from (Check(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
+
+
+def _review_tools(settings: WorkerSettings) -> Iterator[Check]:
+    for tool in settings.review_tools:
+        program = tool.command[0]
+        found = program == "python" or shutil.which(program, path=":".join((str(OUR_PROGRAMS), *SYSTEM_PATH)))
+        detail = f"{tool.format} of {', '.join(tool.files)} by {' '.join(tool.command)}"
+        if found:
+            yield _ok(f"review tool {tool.name}", detail)
+        else:
+            missing = f"{program} is not to be found inside the sandbox; files for it will be named as not read"
+            yield Check(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
 
 
 def _database(settings: WorkerSettings) -> Check:

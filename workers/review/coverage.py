@@ -88,7 +88,10 @@ def coverage(path: str, readers: Sequence[str], unread: Mapping[str, str]) -> Fi
     """What became of a file that was given to `readers`, detectors by name; `unread` is why, for each that failed."""
     if unread:
         status = CoverageStatus.FAILED if len(unread) >= len(readers) else CoverageStatus.PARTLY_READ
-        reason = "; ".join(f"not read by {name}: {why}" for name, why in sorted(unread.items()))
+        names: dict[str, list[str]] = {}
+        for name, why in sorted(unread.items()):
+            names.setdefault(why, []).append(name)
+        reason = "; ".join(f"not read by {' and '.join(each)}: {why}" for why, each in names.items())
         return FileCoverage(path=path, status=status, reason=reason)
     if set(readers) <= {Secrets.name}:
         return FileCoverage(path=path, status=CoverageStatus.SEARCHED, reason="only searched for secrets")

@@ -12,6 +12,7 @@ from memory.model import Action, Arm, Decision, Finding
 from memory.preferences.collecting import Taste, option_of_finding
 from memory.sharing.lessons import Learnings
 from workers.review.findings import harm, order
+from workers.review.measured import may_interrupt
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
 
@@ -45,7 +46,7 @@ def decide(
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
     Of findings as bad as each other, the one that people with this `taste` would rather read chooses first; `learnings`
-    from elsewhere are a prior.
+    from elsewhere are a prior. A rule that was not measured yet has no slot.
     """
     decided: dict[str, Decided] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
@@ -60,7 +61,7 @@ def decide(
             finding,
             arm=arm,
             suggestion_proven=proven,
-            slots_left=slots,
+            slots_left=slots if may_interrupt(finding.rule) else 0,
             learnings=learnings,
         )
         decided[finding.fingerprint] = Decided(decision=decision, why=posting.reason(decision, appraisal))

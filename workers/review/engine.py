@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from memory.model import Finding, Suggestion
@@ -14,19 +14,16 @@ from workers.patches import Change, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
 from workers.review.coverage import CoverageStatus, FileCoverage, base_source, coverage, skipped, source_of
 from workers.review.covering import ImportGraph
-from workers.review.detectors.bandit import Bandit
-from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import Delta, HeadTree
-from workers.review.detectors.ruff import Ruff
-from workers.review.detectors.secrets import Secrets
-from workers.review.detectors.workflows import Workflows
 from workers.review.findings import elsewhere, on_changed_lines
+from workers.review.readers import readers_of_changes, readers_of_trees
 from workers.review.reading import Reading, read_change
 from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
 from workers.review.tree import Unread, python_sources, target_version
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
 from workers.sandbox.testing import run_tests
+from workers.settings import ReviewTool
 
 PROOF_SECONDS = 300.0
 """Time for the test runs of one review; no run is begun after it."""
@@ -78,21 +75,29 @@ def review_change(
     progress: Progress,
     limits: Limits | None = None,
     trace: Trace | None = None,
+    tools: Sequence[ReviewTool] = (),
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
-    `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines.
+    `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines;
+    `tools` are the operator's.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
     change = parse_diff(diff)
     head, left_out = _head(head_tree, change)
     progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
-    delta = _delta(base_tree, change, head)
-    reading = read_change((Ruff(sandbox), Bandit(sandbox)), (Secrets(), Dependencies(), Workflows()), delta)
+    imports = cache(lambda: ImportGraph(python_sources(head_tree)))
+    reading = read_change(
+        readers_of_trees(sandbox, base_tree, tools),
+        readers_of_changes(sandbox, base_tree, head, trace, imports),
+        _delta(base_tree, change, head),
+    )
     all_seen = tuple(each.finding for each in reading.seen)
     progress(f"{len(all_seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, limits, trace) if project is not None and may_run_tests else None
+    prover = (
+        partial(_prover, sandbox, project, limits, trace, imports) if project is not None and may_run_tests else None
+    )
     suggestions = _suggestions(reading, change, prover, progress)
     return Reviewed(
         change=change,
@@ -136,13 +141,19 @@ def _suggestions(
     return suggested(helpful, prover())
 
 
-def _prover(sandbox: Sandbox, project: Project, limits: Limits | None, trace: Trace | None) -> Prover:
+def _prover(
+    sandbox: Sandbox,
+    project: Project,
+    limits: Limits | None,
+    trace: Trace | None,
+    imports: Callable[[], ImportGraph],
+) -> Prover:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
     return Prover(
         run,
-        ImportGraph(python_sources(project.tree)),
+        imports(),
         trace=trace,
         command=project.test_command,
         clock=time.monotonic,

@@ -23,7 +23,8 @@ _REQUIREMENTS = re.compile(
 _INDEX = re.compile(r"^\s*(?:-i|--index-url|--extra-index-url|--find-links|-f|--trusted-host)[=\s]\s*(\S+)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _OPTIONS = re.compile(r"\s+--?[a-z].*$")
-_COMMIT = re.compile(r"@[0-9a-f]{40}(?=$|[#?])")
+_COMMIT = re.compile(r"@(?=[a-f]*[0-9])[0-9a-f]{7,40}(?=$|[#?])|/archive/[0-9a-f]{40}\.")
+_ARCHIVE = re.compile(r"https?://[^/]+/[^/]+/([^/]+)/(?:-/)?archive/")
 _HASHED = re.compile(r"#(?:.*&)?sha(?:256|384|512)=[0-9a-f]{64,}")
 _PYPI = re.compile(r"https://(?:test\.)?pypi\.org/simple/?$")
 _LEAST_PINNED = 3
@@ -200,7 +201,7 @@ def _table(within: Mapping[str, object], key: str) -> dict[str, object]:
 def _needed(text: str) -> Needed | None:
     """The requirement that a text states; None for options, paths and what is no requirement."""
     if re.match(r"(git|hg|svn|bzr)\+|https?://", text):
-        name = re.search(r"egg=([\w.-]+)", text)
+        name = re.search(r"egg=([\w.-]+)", text) or _ARCHIVE.match(text)
         named = name[1] if name else re.split(r"[@#?]", text)[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
         return Needed(text=text, name=canonical(named), source=text, pinned=bool(_COMMIT.search(text)))
     try:
