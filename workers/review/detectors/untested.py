@@ -44,7 +44,9 @@ def _parses(path: str, delta: Delta) -> bool:
 
 
 def _finding(path: str, delta: Delta) -> RawFinding | None:
-    """The first function of a file that does something else now, on its first changed line."""
+    """The first function of a file that does something else now, on its first changed line; None where that is not known."""
+    if path not in delta.base or parsed(delta.base[path]) is None:
+        return None
     before = {each for _, each in behaviours(delta.base.get(path, ""))}
     after = [(node, does) for node, does in behaviours(delta.head.sources[path]) if does not in before]
     for node, _ in after:
