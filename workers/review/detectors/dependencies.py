@@ -206,7 +206,7 @@ def _needed(text: str) -> Needed | None:
         return Needed(text=text, name=canonical(named), source=text, pinned=bool(_COMMIT.search(text)))
     try:
         parsed = Requirement(text)
-    except InvalidRequirement:
+    except (InvalidRequirement, RecursionError):
         return None
     pinned = any(each.operator in ("==", "===") and "*" not in each.version for each in parsed.specifier)
     return Needed(text=text, name=canonical(parsed.name), source=parsed.url or "", pinned=pinned)

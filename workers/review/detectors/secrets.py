@@ -29,13 +29,18 @@ _KEY_BODY = re.compile(r"(?:\s|\\n|[\"'+,])*(?:[A-Za-z-]+: [^\n]*\n\s*)*([A-Za-z
 _FORMATS = {name: re.compile(pattern, re.DOTALL) for name, pattern in FORMATS.items()}
 _LEAST_ENTROPY = 2.8
 """Bits a character; words and repetitions have less."""
-_NAMED = (
-    r"(?P<name>[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api_?key|access_?key|auth_?key|private_?key)[\w.-]*)"
-)
+_WORD = r"(?:passw(?:or)?d|passphrase|secret|token|api_?key|access_?key|auth_?key|private_?key)[\w.-]{0,60}"
+_BEFORE_WORD = re.compile(r"[\w.-]{0,60}$")
 _QUOTED = re.compile(
-    _NAMED + r"""["']?\]?\s*(?::\s*\w+\s*)?(?:=|:|=>)\s*[bru]?(?P<mark>["'])(?P<value>[^"'\s]{8,200})(?P=mark)""", re.I
+    rf"""(?P<name>{_WORD})["']?\]?\s{{0,9}}(?::\s{{0,9}}\w{{1,60}}\s{{0,9}})?(?:=|:|=>)\s{{0,9}}"""
+    r"""[bru]?(?P<mark>["'])(?P<value>[^"'\s]{8,200})(?P=mark)""",
+    re.IGNORECASE,
 )
-_BARE = re.compile(r"^\s*(?:export\s+|-\s+)?" + _NAMED + r"\s*[=:]\s*(?P<value>[^\s\"'#,;]{8,200})\s*$", re.I)
+_BARE = re.compile(
+    rf"\s*(?:export\s+|-\s+)?(?P<name>[\w.-]{{0,60}}{_WORD})\s{{0,9}}[=:]\s{{0,9}}"
+    r"(?P<value>[^\s\"'#,;]{8,200})\s*$",
+    re.IGNORECASE,
+)
 _BARE_SUFFIXES = frozenset({".env", ".ini", ".cfg", ".conf", ".yml", ".yaml", ".properties", ".sh", ".tfvars"})
 _CODE = re.compile(r"[(){}\[\]<>$%*\s]|^\.|\.\.\.|://|^[\w.-]+/[\w./-]+$|@\w+\.\w+$")
 _PLACEHOLDER = re.compile(
@@ -49,7 +54,7 @@ _NOT_VALUES = re.compile(
 _WORDS = re.compile(r"[A-Za-z]+(?:[-_.:][A-Za-z]+)*")
 _LOCK_NAMES = re.compile(r"(?:[-.]lock(?:\.\w+)?|^go\.sum|^npm-shrinkwrap\.json|^yarn\.lock)$|^package-lock\.json$")
 _EXAMPLE_PATH = re.compile(
-    r"(^|/)(tests?|testing|testdata|fixtures?|mocks?|examples?|samples?|cassettes|docs?)/"
+    r"(^|/)(tests?|testing|testdata|fixtures?|mocks?|examples?|samples?|demos?|cassettes|docs?)/"
     r"|(^|/)(test_[^/]*|[^/]*_test\.\w+|conftest\.py)$|[._-](example|sample|template|dist)\b|\.(md|rst)$",
     re.IGNORECASE,
 )
@@ -86,13 +91,19 @@ def _added(path: str, delta: Delta) -> Iterator[RawFinding]:
         return
     lines = split_lines(text)
     for secret in secrets_in(path, text):
-        line = text.count("\n", 0, secret.start) + 1
-        value = text[secret.start : secret.end]
-        if line in added and value not in before:
-            yield _finding(path, line, lines[line - 1], value, secret)
+        first, value = text.count("\n", 0, secret.start) + 1, text[secret.start : secret.end]
+        line = next((line for line in range(first, first + value.count("\n") + 1) if line in added), None)
+        if line is not None and value not in before:
+            yield _finding(path, line, _without(lines[line - 1], value), secret)
 
 
-def _finding(path: str, line: int, source: str, value: str, secret: _Secret) -> RawFinding:
+def _without(source: str, value: str) -> str:
+    """A line with its part of the secret replaced; a line within a key is nothing else."""
+    first = value.split("\n")[0]
+    return source.replace(first, REDACTED) if first in source else REDACTED
+
+
+def _finding(path: str, line: int, anchor: str, secret: _Secret) -> RawFinding:
     return RawFinding(
         path=path,
         line=line,
@@ -104,7 +115,7 @@ def _finding(path: str, line: int, source: str, value: str, secret: _Secret) -> 
         severity=Severity.MAJOR if secret.rule == PASSWORD else Severity.CRITICAL,
         message=f"{secret.kind[0].upper()}{secret.kind[1:]} is added here; "
         "revoke it, and read it from the environment or a secret store: history keeps what a commit removes.",
-        anchor=" ".join(source.replace(value.split("\n")[0], REDACTED).split()),
+        anchor=" ".join(anchor.split()),
     )
 
 
@@ -175,11 +186,12 @@ def _passwords(path: str, text: str) -> Iterator[_Secret]:
     offset = 0
     for line in split_lines(text):
         match = _QUOTED.search(line) or (_BARE.match(line) if settings else None)
-        if match and _is_password(match["name"], match["value"]):
-            kind = f"a secret value for `{match['name'][-60:]}`"
-            yield _Secret(
-                rule=PASSWORD, kind=kind, start=offset + match.start("value"), end=offset + match.end("value")
-            )
+        if match:
+            before = _BEFORE_WORD.search(line, max(0, match.start("name") - 60), match.start("name"))
+            name = f"{before[0] if before else ''}{match['name']}"
+            if _is_password(name, match["value"]):
+                start, end = offset + match.start("value"), offset + match.end("value")
+                yield _Secret(rule=PASSWORD, kind=f"a secret value for `{name[-60:]}`", start=start, end=end)
         offset += len(line)
 
 

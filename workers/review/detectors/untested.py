@@ -31,12 +31,18 @@ class Untested:
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
         unread = {path: "it does not parse" for path in paths if self.reads(path) and not _parses(path, delta)}
-        if any(is_test_path(path) for path in delta.touched):
-            return Detection(unread=unread)
-        read = [path for path in paths if self.reads(path) and path not in unread and delta.added.get(path)]
-        found = (_finding(path, delta) for path in read)
-        said = (each for each in found if each is not None and not self._may_be_tested(each.path))
-        return Detection(findings=tuple(said), unread=unread)
+        findings: list[RawFinding] = []
+        tests_changed = any(is_test_path(path) for path in delta.touched)
+        for path in paths:
+            if tests_changed or not self.reads(path) or path in unread or not delta.added.get(path):
+                continue
+            try:
+                found = _finding(path, delta)
+            except RecursionError:
+                unread[path] = "it is nested too deeply"
+                continue
+            findings += [found] if found is not None and not self._may_be_tested(path) else []
+        return Detection(findings=tuple(findings), unread=unread)
 
 
 def _parses(path: str, delta: Delta) -> bool:

@@ -107,6 +107,17 @@ def test_only_added_lines_count_and_a_moved_secret_is_old() -> None:
     assert found("a.py", text, base=f'TOKEN = "{CHECKED}"\n') == ()
 
 
+def test_a_key_whose_body_changed_is_new() -> None:
+    """It is said on its first changed line, and the line is not kept."""
+    (one,) = found("deploy/id_rsa", PRIVATE, base=PRIVATE.replace("MIIEpA", "MIIEpQ"), added={2})
+    assert (one.line, one.anchor) == (2, "[secret removed]")
+
+
+def test_long_lines_cost_what_they_are_long() -> None:
+    """Nobody makes the search take longer than the text is."""
+    assert found("a.py", ("a" * 4_900 + "\n") * 100 + ("password" * 600 + "\n") * 20) == ()
+
+
 def test_what_is_detected_is_redacted_too() -> None:
     """Both read the same formats: a known secret leaves by no other way."""
     for secret in (CHECKED, AWS, PRIVATE.strip(), f"{TOKEN}.c2lnbmF0dXJlX29mX3RoaXM"):

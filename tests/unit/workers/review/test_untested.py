@@ -67,6 +67,8 @@ def test_a_test_that_changed_or_reaches_the_file_speaks_for_it() -> None:
 def test_what_does_not_parse_is_unread() -> None:
     """Its silence would be no all-clear."""
     assert read("def f(:\n").unread == {PATH: "it does not parse"}
+    deep = "def f(x):\n    return x" + ".a" * 2_000 + "\n"
+    assert read(deep).unread
 
 
 def test_imports_tell_whether_a_test_may_come_by() -> None:
