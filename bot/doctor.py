@@ -16,10 +16,11 @@ from memory.store import open_store
 from workers.errors import CannotRun
 from workers.git import program
 from workers.sandbox.choice import problems
-from workers.sandbox.mounts import SYSTEM_PATH
-from workers.settings import WebSettings, WorkerSettings
+from workers.sandbox.mounts import ROOT_DIRECTORIES, SYSTEM_PATH
+from workers.settings import ReviewTool, WebSettings, WorkerSettings
 
 OUR_PROGRAMS = Path(sys.executable).absolute().parent
+ROOTS_SHOWN = (Path("/usr"), *(Path("/", name) for name in ROOT_DIRECTORIES))
 
 
 class CheckState(StrEnum):
@@ -78,13 +79,20 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Check]:
 def _review_tools(settings: WorkerSettings) -> Iterator[Check]:
     for tool in settings.review_tools:
         program = tool.command[0]
-        found = program == "python" or shutil.which(program, path=":".join((str(OUR_PROGRAMS), *SYSTEM_PATH)))
+        found = program == "python" or _is_inside(program, tool)
         detail = f"{tool.format} of {', '.join(tool.files)} by {' '.join(tool.command)}"
         if found:
             yield _ok(f"review tool {tool.name}", detail)
         else:
             missing = f"{program} is not to be found inside the sandbox; files for it will be named as not read"
             yield Check(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
+
+
+def _is_inside(program: str, tool: ReviewTool) -> bool:
+    """Whether a program is found, and shown inside the sandbox."""
+    found = shutil.which(program, path=":".join((str(OUR_PROGRAMS), *SYSTEM_PATH)))
+    shown = (*ROOTS_SHOWN, Path(sys.prefix), Path(sys.base_prefix), *tool.show)
+    return found is not None and any(Path(found).is_relative_to(root) for root in shown)
 
 
 def _database(settings: WorkerSettings) -> Check:

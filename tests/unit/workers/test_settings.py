@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.doctor import CheckState, examine
+from bot.supervisor import parts
 from workers.errors import BadInput
 from workers.review.covering import ImportGraph
 from workers.review.detectors.detector import HeadTree
@@ -47,7 +48,15 @@ def test_a_wrong_review_tool_is_refused_with_its_place(
 
 def test_the_doctor_shows_review_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that can be run are named with what they read; one whose program is missing is told."""
-    tools = [LENS, LENS | {"name": "lost", "command": ["no-such-lens"]}]
+    hidden = tmp_path / "lens"
+    hidden.write_text("#!/bin/sh\n")
+    hidden.chmod(0o755)
+    tools = [
+        LENS,
+        LENS | {"name": "lost", "command": ["no-such-lens"]},
+        LENS | {"name": "hidden", "command": [str(hidden)]},
+        LENS | {"name": "shown", "command": [str(hidden)], "show": [str(tmp_path)]},
+    ]
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps(tools))
     checks = {check.name: check for check in examine(load(WorkerSettings, home=tmp_path), load(WebSettings))}
     assert (checks["review tool lens"].state, checks["review tool lens"].detail) == (
@@ -56,6 +65,18 @@ def test_the_doctor_shows_review_tools(tmp_path: Path, monkeypatch: pytest.Monke
     )
     assert checks["review tool lost"].state is CheckState.MISSING
     assert "no-such-lens is not to be found" in checks["review tool lost"].detail
+    assert checks["review tool hidden"].state is CheckState.MISSING
+    assert checks["review tool shown"].state is CheckState.OK
+
+
+def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`apprentice up` hands its settings to its parts, and these read the same."""
+    monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps([LENS | {"show": [str(tmp_path)]}]))
+    settings = load(WorkerSettings)
+    worker = next(part for part in parts(load(WebSettings), settings) if "worker" in part.name)
+    assert worker.environment is not None
+    monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", worker.environment["APPRENTICE_REVIEW_TOOLS"])
+    assert load(WorkerSettings).review_tools == settings.review_tools
 
 
 def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:

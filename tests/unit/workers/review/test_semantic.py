@@ -67,6 +67,7 @@ def test_the_evidence_is_cited() -> None:
             [("SEM002", 3)],
         ),
         ("width = max(width, a.width)\nheight = max(height, a.height)\n", []),
+        ("a = g('x', b)\na = g('7', b)\n", []),
         ("left = f(left, base)\nright = f(right, base)\n", []),
         ("a1 = g(a1, b)\na2 = g(a1, b)\n", []),
         ("x_start = f(x_start, size, size)\nx_end = f(x_end, size, size)\n", []),

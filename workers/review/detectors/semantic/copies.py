@@ -57,6 +57,8 @@ def _shape(statement: ast.AST) -> str:
 
 def _slip(first: Sequence[str], second: Sequence[str]) -> tuple[str, str] | None:
     """The name that was renamed everywhere but once, and to what."""
+    if len(first) != len(second):
+        return None  # a string that reads as a name stands where another one does not
     pairs = Counter(zip(first, second, strict=True))
     renamed = {(old, new): count for (old, new), count in pairs.items() if old != new}
     if len({old for old, _ in renamed}) != len(renamed):
