@@ -171,6 +171,7 @@ def handler(caught: str, *body: str) -> str:
         (handler(" OSError", "log.warning('x')"), handler(" OSError", "pass"), [("SEM005", 5)]),
         ("", handler(" KeyError", "return None"), []),
         ("", handler(" Exception", "# whatever it is, the page must show", "return None"), []),
+        (handler(" KeyError", "if x:", "    raise"), handler(" KeyError", "pass"), []),
         (handler(" KeyError", "raise Missing"), handler(" KeyError", "pass") + "    raise Missing\n", []),
         ("", handler(" Exception", "log.exception('x')", "return None"), []),
         ("", handler(" Exception", "raise"), []),

@@ -30,8 +30,8 @@ class Edited:
         return not self.added.isdisjoint(range(line_of(node), last_line_of(node) + 1))
 
     def is_explained(self, node: ast.AST) -> bool:
-        """Whether somebody wrote a comment into the node, or on its first line: then it is meant."""
-        return not self.commented.isdisjoint(range(line_of(node), last_line_of(node) + 1))
+        """Whether somebody wrote a comment into the node, or on the line above it: then it is meant."""
+        return not self.commented.isdisjoint(range(line_of(node) - 1, last_line_of(node) + 1))
 
     def finding(self, rule: str, node: ast.AST, message: str, *, severity: Severity = Severity.MAJOR) -> RawFinding:
         """A finding on the first changed line of the node."""

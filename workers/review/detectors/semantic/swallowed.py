@@ -41,7 +41,7 @@ def _judged(
     broad = caught(handler) & _BROAD or (frozenset({"everything"}) if handler.type is None else frozenset())
     message = ""
     if was is not None and _tells(was):
-        told = "raised" if _raises(was) else "told of"
+        told = "raised" if _raises_always(was) else "told of"
         message = f"this handler {told} what it caught before, and now passes over it."
     elif was is not None and was.type is not None and broad and not caught(was) & _BROAD:
         names = ", ".join(f"`{name}`" for name in sorted(caught(was)))
@@ -53,11 +53,13 @@ def _judged(
 
 
 def _tells(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler raises, or calls what tells somebody."""
-    for node in ast.walk(handler):
-        if isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and _TELLS.search(last_name(node))):
-            return True
-    return False
+    """Whether the handler raises, or calls what tells somebody, whatever else holds."""
+    calls = (each.value for each in handler.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
+    return _raises_always(handler) or any(_TELLS.search(last_name(call)) for call in calls)
+
+
+def _raises_always(handler: ast.ExceptHandler) -> bool:
+    return any(isinstance(each, ast.Raise) for each in handler.body)
 
 
 def _raises(root: ast.AST) -> int:
