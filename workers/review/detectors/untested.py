@@ -53,7 +53,8 @@ def _finding(path: str, delta: Delta) -> RawFinding | None:
     """The first function of a file that does something else now, on its first changed line; None where that is not known."""
     if path not in delta.base or parsed(delta.base[path]) is None:
         return None
-    before = {each for _, each in behaviours(delta.base.get(path, ""))}
+    old = list(behaviours(delta.base[path]))
+    before, known = {each for _, each in old}, {node.name for node, _ in old}
     after = [(node, does) for node, does in behaviours(delta.head.sources[path]) if does not in before]
     for node, _ in after:
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
@@ -68,7 +69,8 @@ def _finding(path: str, delta: Delta) -> RawFinding | None:
                 rule=MISSING_TEST,
                 category=Category.MAINTAINABILITY,
                 severity=Severity.INFO,
-                message=f"missing-test: `{node.name}` does something else now; no test changed, and none reaches this file.",
+                message=f"missing-test: `{node.name}` {'does something else now' if node.name in known else 'is new'}; "
+                "no test changed, and none reaches this file.",
             )
     return None
 
