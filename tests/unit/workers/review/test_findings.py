@@ -170,6 +170,16 @@ def test_a_secret_is_said_by_the_rule_that_knows_it_best() -> None:
     assert [(each.rule, each.line) for each in merged(found)] == [("SEC001", 3), ("S106", 5)]
 
 
+@pytest.mark.parametrize(
+    ("rule", "tool", "known"),
+    [("SEM003", "semantic", "SIM222"), ("SEM005", "semantic", "E722"), ("name-defined", "mypy", "F821")],
+)
+def test_what_ruff_says_of_a_line_no_other_detector_repeats(rule: str, tool: str, known: str) -> None:
+    """The measured rule speaks, and alone."""
+    assert [each.rule for each in merged([raw(3, rule, tool=tool), raw(3, known)])] == [known]
+    assert len(merged([raw(3, rule, tool=tool), raw(4, known)])) == 2
+
+
 def test_no_comment_silences_our_own_security_rules() -> None:
     """Comments answer the tools that they were made for."""
     text = "token = 'x'  # noqa  # nosec\n"

@@ -24,7 +24,8 @@ def copied_names(edited: Edited) -> Iterator[RawFinding]:
         for at, (first, second) in enumerate(pairwise(block)):
             if not edited.is_added(second) or not isinstance(second, ast.Assign | ast.AugAssign | ast.If | ast.Expr):
                 continue
-            slip = _slip(_names(first), _names(second)) if _shape(first) == _shape(second) else None
+            alike = type(first) is type(second) and _shape(first) == _shape(second)
+            slip = _slip(_names(first), _names(second)) if alike else None
             if slip is not None and not _is_pattern(block, at, slip):
                 old, new = slip
                 yield edited.finding(
