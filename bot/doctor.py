@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import CannotRun
 from workers.git import program
 from workers.sandbox.choice import problems
-from workers.settings import WebSettings, WorkerSettings
+from workers.sandbox.mounts import ROOT_DIRECTORIES, SYSTEM_PATH
+from workers.settings import ReviewTool, WebSettings, WorkerSettings
+
+OUR_PROGRAMS = Path(sys.executable).absolute().parent
+ROOTS_SHOWN = (Path("/usr"), *(Path("/", name) for name in ROOT_DIRECTORIES))
 
 
 class CheckState(StrEnum):
@@ -39,6 +46,7 @@ def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
         _ok("python", platform.python_version()),
         _git(),
         *_sandbox(settings),
+        *_review_tools(settings),
         _database(settings),
         _embeddings(settings),
         _app(settings),
@@ -66,6 +74,25 @@ def _sandbox(settings: WorkerSettings) -> Iterator[Check]:
         yield Check(name="sandbox", state=CheckState.OPTIONAL, detail=f"running code UNPROTECTED as set; {found[0]}")
     else:
         yield from (Check(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
+
+
+def _review_tools(settings: WorkerSettings) -> Iterator[Check]:
+    for tool in settings.review_tools:
+        program = tool.command[0]
+        found = program == "python" or _is_inside(program, tool)
+        detail = f"{tool.format} of {', '.join(tool.files)} by {' '.join(tool.command)}"
+        if found:
+            yield _ok(f"review tool {tool.name}", detail)
+        else:
+            missing = f"{program} is not to be found inside the sandbox; files for it will be named as not read"
+            yield Check(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
+
+
+def _is_inside(program: str, tool: ReviewTool) -> bool:
+    """Whether a program is found, and shown inside the sandbox."""
+    found = shutil.which(program, path=":".join((str(OUR_PROGRAMS), *SYSTEM_PATH)))
+    shown = (*ROOTS_SHOWN, Path(sys.prefix), Path(sys.base_prefix), *tool.show)
+    return found is not None and any(Path(found).is_relative_to(root) for root in shown)
 
 
 def _database(settings: WorkerSettings) -> Check:

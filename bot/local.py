@@ -116,6 +116,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
             project=_project(head_tree, root, context),
             may_run_tests=True,
             progress=context.progress,
+            tools=context.settings.review_tools,
         )
     task = _task(TaskKind.REVIEW, name, head_sha, context)
     decided = decide(

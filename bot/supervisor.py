@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import http.client
+import json
 import os
 import signal
 import socket
@@ -22,7 +23,7 @@ from pydantic import SecretStr
 
 from bot.app import required_secret
 from workers.errors import CannotRun
-from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, child_environment
+from workers.settings import PREFIX, ReviewTool, Settings, WebSettings, WorkerSettings, child_environment
 
 TICK_SECONDS = 0.2
 GRACE_SECONDS = 20.0
@@ -186,11 +187,16 @@ def _command(name: str) -> tuple[str, ...]:
 def _exported(settings: Settings) -> dict[str, str]:
     """What was set, as variables: a child has to see the settings that we were given, wherever they came from."""
     values = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return {
-        PREFIX + name.upper(): value.get_secret_value() if isinstance(value, SecretStr) else str(value)
-        for name, value in values.items()
-        if value is not None
-    }
+    return {PREFIX + name.upper(): _written(value) for name, value in values.items() if value is not None}
+
+
+def _written(value: object) -> str:
+    """A setting's value as a variable holds it; lists are JSON."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, tuple):
+        return json.dumps([tool.model_dump(mode="json") for tool in value if isinstance(tool, ReviewTool)])
+    return str(value)
 
 
 def _free_port(host: str) -> int:

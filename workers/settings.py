@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from workers.errors import BadInput
 
 PREFIX = "APPRENTICE_"
+OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested"})
 
 S = TypeVar("S", bound="Settings")
 
@@ -64,6 +65,44 @@ class WebSettings(Settings):
     )
 
 
+class ReviewTool(BaseModel):
+    """A tool of the operator's that reads changed files in reviews.
+
+    `command` gets the files in the place of `{files}`, else at its end. `show` are paths of this machine that it needs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{1,30}$")
+    command: tuple[str, ...] = Field(min_length=1)
+    format: Literal["sarif", "rdjson", "rdjsonl"]
+    files: tuple[str, ...] = Field(min_length=1)
+    category: Literal["security", "correctness", "performance", "maintainability", "style"] = "maintainability"
+    show: tuple[Path, ...] = ()
+
+    @field_validator("name")
+    @classmethod
+    def _not_ours(cls, name: str) -> str:
+        if name in OWN_DETECTORS:
+            raise ValueError(f"{name} is the name of a detector of our own; choose another")
+        return name
+
+    @field_validator("command", "files")
+    @classmethod
+    def _not_empty(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(word.strip() for word in words) or not words[0].isprintable():
+            raise ValueError("no word may be empty")
+        return words
+
+    @field_validator("show")
+    @classmethod
+    def _there(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        missing = next((path for path in paths if not path.is_absolute() or not path.exists()), None)
+        if missing is not None:
+            raise ValueError(f"{missing} is not an absolute path that exists")
+        return paths
+
+
 class WorkerSettings(Settings):
     """What workers and local commands read besides."""
 
@@ -87,6 +126,9 @@ class WorkerSettings(Settings):
         2, ge=1, description="Other repositories (and people) that must have taught something before it reaches one."
     )
     review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
+    review_tools: tuple[ReviewTool, ...] = Field(
+        (), description="Further tools that read changed files, as JSON; see [review tools](review.md#review-tools)."
+    )
     share_learnings: bool = Field(
         False,
         description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it when asked.",
@@ -97,6 +139,13 @@ class WorkerSettings(Settings):
     sandbox_memory_mb: int = Field(2048, ge=64, description="Memory of one sandboxed run.")
     sandbox_wall_seconds: float = Field(300.0, gt=0, description="Wall time of one sandboxed run of a test suite.")
     seed: int | None = Field(None, description="Seed of every random choice; default: fresh each time.")
+
+    @field_validator("review_tools")
+    @classmethod
+    def _named_once(cls, tools: tuple[ReviewTool, ...]) -> tuple[ReviewTool, ...]:
+        if len({tool.name for tool in tools}) < len(tools):
+            raise ValueError("two tools have the same name")
+        return tools
 
 
 def known_variables() -> frozenset[str]:
@@ -127,10 +176,14 @@ def load(kind: type[S], **given: object) -> S:
     refuse_misspelt()
     try:
         return kind(**given)  # type: ignore[arg-type]  # pydantic is there to check them
+    except SettingsError as error:
+        raise BadInput(f"{PREFIX}REVIEW_TOOLS: not JSON; see docs/settings.md") from error
     except ValidationError as error:
         first = error.errors()[0]
-        name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
-        raise BadInput(f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}; see docs/settings.md") from error
+        setting, *inside = (str(part) for part in first["loc"])
+        place = f" at {'.'.join(inside)}" if inside else ""
+        said = f"{first['msg'][0].lower()}{first['msg'][1:]}"
+        raise BadInput(f"{PREFIX}{setting.upper()}{place}: {said}; see docs/settings.md") from error
 
 
 def environment_with(**given: object) -> dict[str, str]:

@@ -19,6 +19,7 @@ from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
+from workers.settings import ReviewTool
 
 pytestmark = pytest.mark.sandbox
 
@@ -153,7 +154,9 @@ def diff(store: Path, old: Path, new: Path) -> str:
     return git("diff", "-M", "HEAD~1", "HEAD", tree=new)
 
 
-def review(made: Trees, *, may_run_tests: bool = True, sandbox: Sandbox | None = None) -> Reviewed:
+def review(
+    made: Trees, *, may_run_tests: bool = True, sandbox: Sandbox | None = None, tools: tuple[ReviewTool, ...] = ()
+) -> Reviewed:
     project = discover(made.head, python=None, test_command=PYTEST)
     return review_change(
         sandbox or Bubblewrap(),
@@ -163,6 +166,7 @@ def review(made: Trees, *, may_run_tests: bool = True, sandbox: Sandbox | None =
         project=project,
         may_run_tests=may_run_tests,
         progress=lambda _: None,
+        tools=tools,
     )
 
 
@@ -260,9 +264,9 @@ def test_old_trivia_is_not_said_but_old_holes_and_new_damage_are(tmp_path: Path)
     )
     made = trees(tmp_path, {"a.py": old.replace("json.dumps(a)", "a")}, {"a.py": old})
     reviewed = review(made)
-    assert reviewed.findings == ()
+    assert rules(reviewed.findings) == {"TST001": 8}
     assert [(finding.rule, finding.line) for finding in reviewed.elsewhere] == [("F401", 1), ("S307", 7)]
-    assert len(reviewed.present) == 3
+    assert len(reviewed.present) == 4
 
 
 def test_a_file_that_was_broken_before_is_not_blamed_for_its_past(tmp_path: Path) -> None:
@@ -314,10 +318,16 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     made = trees(tmp_path, changes)
     reviewed = review(made, may_run_tests=False)
     assert {file.path: (file.status.value, file.reason) for file in reviewed.coverage} == {
-        "README.md": ("skipped", "not Python: no detector reads it"),
+        "README.md": ("searched", "only searched for secrets"),
         "big.py": ("skipped", "too large: 1.2 MB, over 1 MB"),
         "blob.py": ("skipped", "binary"),
-        "broken.py": ("partly_read", "not read by bandit: syntax error while parsing AST from file"),
+        "broken.py": (
+            "partly_read",
+            (
+                "not read by bandit: syntax error while parsing AST from file; "
+                "not read by semantic and untested: it does not parse"
+            ),
+        ),
         "latin.py": ("skipped", "not UTF-8"),
         "logo.png": ("skipped", "binary"),
         "new.py": ("read", ""),
@@ -328,6 +338,32 @@ def test_what_is_not_read_is_said(tmp_path: Path) -> None:
     assert "shop/money.py" not in reviewed.unread
     found = {(finding.path, finding.rule) for finding in reviewed.findings}
     assert found == {("broken.py", "invalid-syntax"), ("new.py", "F401"), ("stub.pyi", "F401")}
+
+
+def test_secrets_dependencies_and_workflows_are_read(tmp_path: Path) -> None:
+    """Files that are no Python have readers too; a secret is said once, by the rule that knows it best, and unsilenced."""
+    token = "ghp_" + "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ0mLq17"
+    changes: dict[str, str | bytes | None] = {
+        "shop/keys.py": f'password = "{token}"  # noqa  # nosec\n',
+        "web/app.js": f"const key = '{token}';\n",
+        "requirements.txt": "reqeusts==2.32.3\n",
+        ".github/workflows/ci.yml": "on: push\npermissions: write-all\njobs: {}\n",
+    }
+    reviewed = review(trees(tmp_path, changes), may_run_tests=False)
+    assert [(finding.path, finding.rule) for finding in reviewed.findings] == [
+        (".github/workflows/ci.yml", "WFL003"),
+        ("requirements.txt", "DEP004"),
+        ("shop/keys.py", "SEC001"),
+        ("web/app.js", "SEC001"),
+    ]
+    assert {file.path: file.status.value for file in reviewed.coverage} == {
+        ".github/workflows/ci.yml": "read",
+        "requirements.txt": "read",
+        "shop/keys.py": "read",
+        "web/app.js": "searched",
+    }
+    assert "web/app.js" not in reviewed.unread
+    assert all(token not in f"{finding.anchor}{finding.message}" for finding in reviewed.findings)
 
 
 def test_links_and_submodules_are_not_read(tmp_path: Path) -> None:
@@ -359,6 +395,74 @@ def test_a_renamed_file_keeps_its_old_findings_quiet(tmp_path: Path) -> None:
     reviewed = review(made, may_run_tests=False)
     assert (reviewed.findings, reviewed.elsewhere) == ((), ())
     assert [(file.path, file.status) for file in reviewed.coverage] == [("b.py", "read")]
+
+
+TYPED = "def total(prices: list[int]) -> int:\n    return sum(prices)\n\n\nfirst: int = total([1])\n"
+
+
+def test_new_type_errors_of_a_typed_file_are_found(tmp_path: Path) -> None:
+    """Those that were there before, in a file that moved or not, and those of missing modules, are not."""
+    old = "import elsewhere\n" + TYPED + "second: str = total([2])\n"
+    changed = old.replace("-> int", "-> str").replace("return sum", "return elsewhere.x or sum")
+    made = trees(tmp_path, {"typed.py": changed, "fresh.py": TYPED + "total('a')\n"}, {"typed.py": old})
+    reviewed = review(made, may_run_tests=False)
+    found = [each for each in (*reviewed.findings, *reviewed.elsewhere) if each.tool == "mypy"]
+    assert sorted((each.path, each.line, each.rule) for each in found) == [
+        ("fresh.py", 6, "arg-type"),
+        ("typed.py", 3, "return-value"),
+        ("typed.py", 6, "assignment"),
+    ]
+    assert {file.status.value for file in reviewed.coverage} == {"read"}
+
+
+def test_the_projects_choice_of_rules_is_honoured_from_the_base(tmp_path: Path) -> None:
+    """What the base ignores is not said, security is, and what the change itself ignores has no effect yet."""
+    base = "[tool.ruff.lint]\nignore = ['E711', 'S']\nextend-select = ['ANN001', 'NOSU123']\n"
+    head = "[tool.ruff.lint]\nignore = ['ALL']\n"
+    made = trees(
+        tmp_path, {"shop/cart.py": POOR_CART, "pyproject.toml": PYPROJECT + head}, {"pyproject.toml": PYPROJECT + base}
+    )
+    assert {"E711", "S307"} <= set(rules(review(made, may_run_tests=False).findings))
+    known = PYPROJECT + base.replace(", 'NOSU123'", "")
+    (tmp_path / "base" / "pyproject.toml").write_text(known)
+    found = set(rules(review(made, may_run_tests=False).findings))
+    assert {"S307", "ANN001"} <= found
+    assert "E711" not in found
+
+
+LENS = """\
+import json, sys
+for path in sys.argv[1:]:
+    for number, line in enumerate(open(path), 1):
+        if "TODO" in line:
+            at = {"start": {"line": number}, "end": {"line": number}}
+            print(json.dumps({"message": "left over", "location": {"path": path, "range": at}, "severity": "WARNING",
+                              "code": {"value": "TODO"}, "suggestions": [{"range": at, "text": "# done"}]}))
+"""
+
+
+def test_a_tool_of_the_operators_reads_in_the_sandbox(tmp_path: Path) -> None:
+    """It sees the changed files alone, its findings and fixes are ours, and its failure leaves files unread."""
+    lens = tmp_path / "tools" / "lens.py"
+    lens.parent.mkdir()
+    lens.write_text(LENS)
+    tool = ReviewTool(
+        name="lens",
+        command=("python", "-I", str(lens)),
+        format="rdjsonl",
+        files=("*.js", "shop/*.py"),
+        show=(lens.parent,),
+    )
+    broken = tool.model_copy(update={"name": "broken", "command": ("false",), "files": ("*.js",)})
+    made = trees(tmp_path, {"app.js": "// TODO\n", "shop/new.py": "X = 1  # TODO\n", "b.txt": "TODO\n"})
+    reviewed = review(made, tools=(tool, broken))
+    assert {(each.path, each.tool, each.line) for each in reviewed.findings} == {
+        ("app.js", "lens", 1),
+        ("shop/new.py", "lens", 1),
+    }
+    status = {file.path: (file.status.value, file.reason) for file in reviewed.coverage}
+    assert status["app.js"] == ("partly_read", "not read by broken: broken failed with exit code 1: it said nothing")
+    assert status["shop/new.py"] == ("read", "")
 
 
 def test_an_empty_diff_is_an_empty_review(tmp_path: Path) -> None:

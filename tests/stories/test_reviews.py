@@ -157,7 +157,7 @@ def test_second_push(town: Town) -> None:
     assert readable(second.body) == snapshot("""\
 Reviewed <id>: no new comment beside the code.
 
-1 finding said in an earlier round and still there.
+2 findings said in an earlier round and still there.
 
 1 earlier finding no longer there; the threads are closed.
 
@@ -168,10 +168,10 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert (check.conclusion, check.title, check.summary) == snapshot(
         (
             "neutral",
-            "1 finding",
+            "2 findings",
             """\
 1 file read.
-1 finding said in an earlier round, not repeated.\
+2 findings said in an earlier round, not repeated.\
 """,
         )
     )
@@ -202,6 +202,7 @@ Reviewed <id>: no new comment beside the code.
 **Also seen**
 
 - `pantry/sizes.py:1` **F401** 'math' imported but unused
+- `pantry/sizes.py:5` **TST001** missing-test: 'half' does something else now; no test changed, and none reaches this file.
 
 React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
@@ -240,7 +241,7 @@ def test_asked_again(town: Town) -> None:
     assert readable(second.body) == snapshot("""\
 Reviewed <id>: no new comment beside the code.
 
-1 finding said in an earlier round and still there.
+2 findings said in an earlier round and still there.
 
 React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
@@ -269,7 +270,7 @@ def test_check_run_again(town: Town) -> None:
     said = len(town.remarks(number))
     town.maya.rerun(REPOSITORY, town.checks(number)[0].id)
     town.settle()
-    assert [each.title for each in town.checks(number)] == ["1 finding", "1 finding"]
+    assert [each.title for each in town.checks(number)] == ["2 findings", "2 findings"]
     assert (len(town.reviews(number)), len(town.remarks(number))) == (1, said)
 
 
@@ -330,7 +331,7 @@ def test_held(town: Town) -> None:
     town.poll()
     second = town.propose("empty", EMPTY)
     assert town.remarks(second) == []
-    (sighting,) = town.sightings(second)
+    (sighting,) = [each for each in town.sightings(second) if each.finding.rule != "TST001"]
     assert sighting.action in (Action.SUMMARY, Action.HOLD)
     (explained,) = town.say(second, f"@apprentice why {sighting.finding.fingerprint[:12]}")
     assert "rejected here" in explained
@@ -407,7 +408,7 @@ Reviewed <id>: 1 comment below.
 **Not read**
 
 - `logo.bin`: binary
-- `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file
+- `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file; not read by semantic and untested: it does not parse
 
 React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\
@@ -420,7 +421,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
             """\
 0 files read.
 - not read: `logo.bin`: binary
-- not read: `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file\
+- not read: `pantry/broken.py`: not read by bandit: syntax error while parsing AST from file; not read by semantic and untested: it does not parse\
 """,
         )
     )

@@ -31,6 +31,7 @@ PAGES = (
     "docs/sharing.md",
     "docs/operations.md",
     "docs/repair.md",
+    "docs/review.md",
     "docs/settings.md",
     "deploy/runbook.md",
 )

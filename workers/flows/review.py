@@ -106,6 +106,7 @@ def _read(this: Round, context: Context) -> Reviewed:
             project=_project(head_tree, context),
             may_run_tests=this.may_run_tests,
             progress=context.progress,
+            tools=context.settings.review_tools,
         )
 
 

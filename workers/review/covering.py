@@ -31,13 +31,20 @@ class ImportGraph:
 
     def tests_of(self, path: str) -> tuple[str, ...]:
         """The test files that reach `path`, itself included; empty when none does or it is better to run them all."""
+        found = self._reaching(path)
+        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+
+    def may_be_tested(self, path: str) -> bool:
+        """Whether a test file reaches `path`; also where no test is known at all, so that nothing can be told."""
+        return not self._tests or bool(self._reaching(path))
+
+    def _reaching(self, path: str) -> set[str]:
         reached, waiting = {path}, [path]
         while waiting:
             for importer in self._importers.get(waiting.pop(), set()) - reached:
                 reached.add(importer)
                 waiting.append(importer)
-        found = (reached & self._tests) | self._below_conftests(reached)
-        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
+        return (reached & self._tests) | self._below_conftests(reached)
 
     def _below_conftests(self, reached: set[str]) -> set[str]:
         parents = {PurePosixPath(path).parent for path in reached if PurePosixPath(path).name == "conftest.py"}

@@ -7,24 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from memory.model import Finding, Suggestion
 from workers.patches import Change, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
-from workers.review.coverage import FileCoverage, base_source, coverage, skipped, source_of
+from workers.review.coverage import CoverageStatus, FileCoverage, base_source, coverage, skipped, source_of
 from workers.review.covering import ImportGraph
-from workers.review.detectors.bandit import Bandit
-from workers.review.detectors.detector import Detection, Detector, HeadTree, joined
-from workers.review.detectors.ruff import Ruff
-from workers.review.detectors.rules import SYNTAX_ERROR
-from workers.review.findings import Seen, elsewhere, on_changed_lines, seen_in
+from workers.review.detectors.detector import Delta, HeadTree
+from workers.review.findings import elsewhere, on_changed_lines
+from workers.review.readers import readers_of_changes, readers_of_trees
+from workers.review.reading import Reading, read_change
 from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
 from workers.review.tree import Unread, python_sources, target_version
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
 from workers.sandbox.testing import run_tests
+from workers.settings import ReviewTool
 
 PROOF_SECONDS = 300.0
 """Time for the test runs of one review; no run is begun after it."""
@@ -50,9 +50,10 @@ class Reviewed:
 
     @property
     def unread(self) -> frozenset[str]:
-        """The paths that are there and were not fully read."""
+        """The paths that are there and were not fully read: that nothing is seen in them means nothing."""
         gone = {file.path for file in self.change.files if file.status is FileStatus.DELETED}
-        return frozenset(file.path for file in self.coverage if file.reason) - gone
+        whole = (CoverageStatus.READ, CoverageStatus.SEARCHED)
+        return frozenset(file.path for file in self.coverage if file.status not in whole) - gone
 
     @property
     def not_read(self) -> Mapping[str, str]:
@@ -77,27 +78,35 @@ def review_change(
     progress: Progress,
     limits: Limits | None = None,
     trace: Trace | None = None,
+    tools: Sequence[ReviewTool] = (),
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
-    `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines.
+    `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines;
+    `tools` are the operator's.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
     change = parse_diff(diff)
     head, left_out = _head(head_tree, change)
     progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
-    reading = _Reading.of((Ruff(sandbox), Bandit(sandbox)), head)
+    imports = cache(lambda: ImportGraph(python_sources(head_tree)))
+    reading = read_change(
+        readers_of_trees(sandbox, base_tree, tools),
+        readers_of_changes(sandbox, base_tree, head, trace, imports),
+        _delta(base_tree, change, head),
+    )
     all_seen = tuple(each.finding for each in reading.seen)
     progress(f"{len(all_seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, limits, trace) if project is not None and may_run_tests else None
+    prover = (
+        partial(_prover, sandbox, project, limits, trace, imports) if project is not None and may_run_tests else None
+    )
     suggestions = _suggestions(reading, change, prover, progress)
-    old = reading.not_new(_base(base_tree, change, head))
     here = on_changed_lines(all_seen, change)
     return Reviewed(
         change=change,
         findings=_with(suggestions, here),
-        elsewhere=elsewhere(all_seen, change, old),
+        elsewhere=elsewhere(all_seen, change, reading.not_new()),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
         standing=Counter((each.path, each.rule) for each in all_seen if each not in here),
@@ -115,70 +124,41 @@ def _head(root: Path, change: Change) -> tuple[HeadTree, dict[str, str]]:
     return HeadTree(sources=sources, target_version=target_version(root)), left_out
 
 
-def _base(root: Path, change: Change, head: HeadTree) -> HeadTree:
+def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
     """The same files as they were, under the names they have now; without those that cannot be read."""
     sources = {}
     for file in change.files:
         if file.path in head.sources:
             with suppress(Unread):
-                sources[file.path] = base_source(root, file)
-    return replace(head, sources=sources)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
-    """What the detectors saw at the head, and for each that failed on a file, why (by path, then detector)."""
-
-    detectors: Sequence[Detector]
-    head: HeadTree
-    seen: tuple[Seen, ...]
-    unread: Mapping[str, Mapping[str, str]]
-
-    @staticmethod
-    def of(detectors: Sequence[Detector], head: HeadTree) -> _Reading:
-        detections = {detector.name: detector.detect(head, sorted(head.sources)) for detector in detectors}
-        unread: dict[str, dict[str, str]] = {}
-        for name, detection in detections.items():
-            for path, reason in detection.unread.items():
-                unread.setdefault(path, {})[name] = reason
-        seen = seen_in(joined(list(detections.values())).findings, head.sources)
-        return _Reading(detectors=detectors, head=head, seen=seen, unread=unread)
-
-    def readers(self, path: str) -> int:
-        """How many detectors read files of this kind."""
-        return sum(detector.reads(path) for detector in self.detectors)
-
-    def detect(self, tree: HeadTree) -> Detection:
-        return joined([detector.detect(tree, sorted(tree.sources)) for detector in self.detectors])
-
-    def not_new(self, base: HeadTree) -> frozenset[str]:
-        """What was there before the change, or may have been: in files whose base could not be read, everything."""
-        detection = self.detect(base)
-        before = seen_in(detection.findings, base.sources)
-        broken = {each.finding.path for each in before if each.finding.rule == SYNTAX_ERROR}
-        clear = base.sources.keys() - detection.unread.keys() - broken
-        doubtful = (each for each in self.seen if each.finding.path not in clear)
-        return frozenset(each.finding.fingerprint for each in (*before, *doubtful))
+                sources[file.path] = base_source(base, file)
+    touched = frozenset(path for file in change.files for path in (file.path, file.old_path))
+    return Delta(head=head, base=sources, added=changed_lines(change), touched=touched)
 
 
 def _suggestions(
-    reading: _Reading, change: Change, prover: Callable[[], Prover] | None, progress: Progress
+    reading: Reading, change: Change, prover: Callable[[], Prover] | None, progress: Progress
 ) -> dict[str, Suggestion]:
-    possible = drafts(reading.seen, reading.head.sources, changed_lines(change))
-    helpful = that_help(possible, reading.head, reading.seen, reading.detect)
+    possible = drafts(reading.seen, reading.delta.head.sources, changed_lines(change))
+    helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
     if prover is None or not helpful:
         return suggested(helpful, None)
     progress(f"trying {len(helpful)} suggestions")
     return suggested(helpful, prover())
 
 
-def _prover(sandbox: Sandbox, project: Project, limits: Limits | None, trace: Trace | None) -> Prover:
+def _prover(
+    sandbox: Sandbox,
+    project: Project,
+    limits: Limits | None,
+    trace: Trace | None,
+    imports: Callable[[], ImportGraph],
+) -> Prover:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
     return Prover(
         run,
-        ImportGraph(python_sources(project.tree)),
+        imports(),
         trace=trace,
         command=project.test_command,
         clock=time.monotonic,
@@ -190,7 +170,7 @@ def _with(suggestions: Mapping[str, Suggestion], findings: Sequence[Finding]) ->
     return tuple(replace(finding, suggestion=suggestions.get(finding.fingerprint)) for finding in findings)
 
 
-def _coverage(change: Change, left_out: Mapping[str, str], reading: _Reading) -> tuple[FileCoverage, ...]:
+def _coverage(change: Change, left_out: Mapping[str, str], reading: Reading) -> tuple[FileCoverage, ...]:
     """One line for every file of the change, in its order."""
     return tuple(
         skipped(file.path, left_out[file.path])

@@ -19,8 +19,17 @@ _SEVERITIES = list(Severity)
 _NOSEC = re.compile(r"#\s*nosec\b(.*)")
 _NOQA = re.compile(r"#\s*noqa\b(.*)", re.IGNORECASE)
 _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
-_SAID_BY = {"S110": "E722", "S112": "E722"}
-"""A bare `except` that passes: said once, by the rule on the right."""
+_SECRET = frozenset({"SEC001", "SEC002", "SEC003"})
+_SAID_BY: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("S110", "S112"), frozenset({"E722"})),
+    "SEM003": frozenset({"SIM220", "SIM221", "SIM222", "SIM223"}),
+    "SEM005": frozenset({"E722", "S110", "S112"}),
+    "name-defined": frozenset({"F821"}),
+    "no-redef": frozenset({"F811"}),
+    **dict.fromkeys(("S105", "S106", "S107"), _SECRET),
+}
+"""What is said once when several rules complain of one line: the rules on the right speak for the one on the left."""
+_SILENCED_BY_COMMENTS = frozenset({"ruff", "bandit"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +55,13 @@ def seen_in(raw: Iterable[RawFinding], sources: Mapping[str, str]) -> tuple[Seen
     by_path: dict[str, list[RawFinding]] = {}
     for found in raw:
         by_path.setdefault(found.path, []).append(found)
-    seen = [each for path in by_path for each in _seen_in_file(by_path[path], sources[path])]
+    seen = [each for path in by_path for each in _seen_in_file(path, by_path[path], sources[path])]
     return tuple(sorted(seen, key=lambda each: order(each.finding)))
 
 
-def _seen_in_file(raw: Sequence[RawFinding], text: str) -> list[Seen]:
-    lines, known, count = split_lines(text), scopes(text), Counter[tuple[str, str, str]]()
+def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Seen]:
+    lines, count = split_lines(text), Counter[tuple[str, str, str]]()
+    known = scopes(text) if path.endswith((".py", ".pyi")) else ()
     seen = []
     placed = (_within(found, len(lines)) for found in raw)
     for found in merged([found for found in placed if not _silenced(found, lines)]):
@@ -86,7 +96,9 @@ def _finding(found: RawFinding, place: tuple[str, str, str], index: int) -> Find
 
 
 def _anchor(found: RawFinding, lines: Sequence[str]) -> str:
-    """The finding's own lines without their white space, at most the first ten."""
+    """The finding's own lines without their white space, at most the first ten, or what stands for them."""
+    if found.anchor is not None:
+        return found.anchor
     own = lines[found.line - 1 : found.end_line][:_ANCHOR_LINES]
     return "\n".join(" ".join(line.split()) for line in own)
 
@@ -102,8 +114,10 @@ def merged(raw: Iterable[RawFinding]) -> list[RawFinding]:
             kept.append(found)
         else:
             kept[same] = replace(kept[same], severity=found.severity)
-    said = {(found.rule, found.line) for found in kept}
-    kept = [found for found in kept if (_SAID_BY.get(_ruff_rule(found)), found.line) not in said]
+    said: dict[int, set[str]] = {}
+    for found in kept:
+        said.setdefault(found.line, set()).add(found.rule)
+    kept = [found for found in kept if said[found.line].isdisjoint(_SAID_BY.get(_ruff_rule(found), ()))]
     return sorted(kept, key=_place)
 
 
@@ -121,7 +135,7 @@ def _is_twin(one: RawFinding, other: RawFinding) -> bool:
 
 def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
     """Whether a comment silences the same rule of the other tool: who wrote `# nosec` has answered ruff's S rules too."""
-    if found.category is not Category.SECURITY:
+    if found.category is not Category.SECURITY or found.tool not in _SILENCED_BY_COMMENTS:
         return False
     comment, answers = (_NOQA, twin(found.rule)) if found.tool == "bandit" else (_NOSEC, "B" + found.rule[1:])
     for line in lines[found.line - 1 : found.end_line]:

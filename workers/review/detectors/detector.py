@@ -1,4 +1,4 @@
-"""What a detector is: it reads files of one tree and says what it saw, and what it could not read."""
+"""What a detector is: it reads files of one tree, or what a change did to them, and says what it saw and could not read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawFinding:
-    """What a tool reported, in our terms; lines `line`..`end_line` inclusive, from 1."""
+    """What a tool reported, in our terms; lines `line`..`end_line` inclusive, from 1.
+
+    `anchor` stands for the source it is known by, where that source is not to be kept; None for its own lines.
+    """
 
     path: str
     line: int
@@ -58,6 +61,7 @@ class RawFinding:
     severity: Severity
     message: str
     fix: Fix | None = None
+    anchor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,20 @@ class HeadTree:
 
     sources: Mapping[str, str]
     target_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What a change did to the files that are read, by the paths they have now.
+
+    `base` is their text before, empty for a new file; one whose past could not be read is not in it. `added` are the
+    lines that the change added or rewrote. `touched` are the paths of both sides, those of files not read included.
+    """
+
+    head: HeadTree
+    base: Mapping[str, str]
+    added: Mapping[str, frozenset[int]]
+    touched: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +106,21 @@ class Detector(Protocol):
 
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         """Read `paths` of the tree. Every one of its kind was read, or stands in `unread` with the reason."""
+        ...
+
+
+class ChangeDetector(Protocol):
+    """Reads what a change did, without running it; what was there before is none of its business."""
+
+    @property
+    def name(self) -> str: ...
+
+    def reads(self, path: str) -> bool:
+        """Whether it reads files of this kind; the others it passes over."""
+        ...
+
+    def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
+        """Read `paths` of the change. Every one of its kind was read, or stands in `unread` with the reason."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -17,8 +18,13 @@ from workers.review.detectors.detector import (
 )
 from workers.review.detectors.rules import RUFF_CONFIG, RUFF_IGNORE, RUFF_SELECT, SYNTAX_ERROR, is_wanted, kind_of
 from workers.review.detectors.tool import complaint, relative, run_tool
+from workers.review.project_options import RuffOptions
 
 _FINISHED = (0, 1)
+_REFUSED = 2
+_AT = ("", "[0-9]*/")
+"""Where a file stands: at its place, or below a number, where suggestions are tried."""
+
 _SUFFIXES = (".py", ".pyi")
 
 
@@ -51,12 +57,16 @@ _decoder = msgspec.json.Decoder(tuple[_Diagnostic, ...])
 
 
 class Ruff:
-    """The `Detector` that runs ruff with our own selection, or with `everything`; `# noqa` comments are respected."""
+    """The `Detector` that runs ruff with our own selection, or with `everything`; `# noqa` comments are respected.
+
+    `options` are the project's own, as data. Where ruff refuses them, it reads without them.
+    """
 
     name = "ruff"
 
-    def __init__(self, sandbox: Sandbox, *, everything: bool = False) -> None:
+    def __init__(self, sandbox: Sandbox, options: RuffOptions | None = None, *, everything: bool = False) -> None:
         self._sandbox = sandbox
+        self._options = options or RuffOptions()
         self._everything = everything
 
     def reads(self, path: str) -> bool:
@@ -64,23 +74,33 @@ class Ruff:
 
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            arguments = _arguments(tree.target_version, _ALL if self._everything else _OURS)
-            return findings_in(run_tool(self._sandbox, arguments, tree, some), everything=self._everything)
+            arguments = partial(_arguments, tree.target_version, everything=self._everything)
+            completed = run_tool(self._sandbox, arguments(self._options), tree, some)
+            if completed.exit_code == _REFUSED and self._options != RuffOptions():
+                completed = run_tool(self._sandbox, arguments(RuffOptions()), tree, some)
+            return findings_in(completed, everything=self._everything)
 
         return in_parts(tree, [path for path in paths if self.reads(path)], read)
 
 
-_OURS = ("--select", ",".join(RUFF_SELECT), "--ignore", ",".join(RUFF_IGNORE))
-_ALL = ("--select", "ALL", "--quiet")
-
-
-def _arguments(target_version: str, selection: Sequence[str]) -> tuple[str, ...]:
+def _arguments(target_version: str, options: RuffOptions, *, everything: bool) -> tuple[str, ...]:
     configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
+    length = ("--line-length", str(options.line_length)) if options.line_length else ()
     return (
         *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
-        *("--target-version", target_version),
-        *selection,
+        *("--target-version", options.target_version or target_version),
+        *(("--select", "ALL", "--quiet") if everything else _selection(options)),
+        *length,
         *configuration,
+    )
+
+
+def _selection(options: RuffOptions) -> tuple[str, ...]:
+    ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
+    return (
+        *("--select", ",".join((*RUFF_SELECT, *options.extend_select))),
+        *("--ignore", ",".join((*RUFF_IGNORE, *options.ignore))),
+        *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
     )
 
 

@@ -29,8 +29,25 @@ def run_tool(
 
     `ours` are files of our own, laid over the rest.
     """
-    overlay: dict[str, bytes | None] = {path: tree.sources[path].encode() for path in paths}
     command = (sys.executable, "-I", "-m", *arguments, "--", *(f"./{path}" for path in paths))
+    return run_command(sandbox, command, tree, paths, ours=ours)
+
+
+def run_command(
+    sandbox: Sandbox,
+    command: tuple[str, ...],
+    tree: HeadTree,
+    paths: Sequence[str],
+    *,
+    ours: Mapping[str, bytes] | None = None,
+    show: Sequence[Path] = (),
+) -> Completed:
+    """Run a command where there is nothing but `paths`, `ours`, our interpreter and the host's paths in `show`.
+
+    Raises DetectorFailed when a limit ended it.
+    """
+    overlay: dict[str, bytes | None] = {path: tree.sources[path].encode() for path in paths}
+    name = command[3] if command[:1] == (sys.executable,) and len(command) > 3 else Path(command[0]).name
     with tempfile.TemporaryDirectory(prefix="apprentice-review-") as empty:
         completed = sandbox.run(
             Workload(
@@ -38,12 +55,12 @@ def run_tool(
                 tree=Path(empty),
                 python=Path(sys.executable),
                 overlay=overlay | dict(ours or {}),
-                read_only=(Path(sys.prefix), Path(sys.base_prefix)),
+                read_only=(Path(sys.prefix), Path(sys.base_prefix), *show),
                 limits=_LIMITS,
             )
         )
     if completed.ending is not Ending.EXITED:
-        raise DetectorFailed(f"{arguments[0]} was stopped ({completed.ending.value.replace('_', ' ')})")
+        raise DetectorFailed(f"{name} was stopped ({completed.ending.value.replace('_', ' ')})")
     return completed
 
 

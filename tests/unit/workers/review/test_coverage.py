@@ -35,7 +35,6 @@ def changed(
         (changed(binary=True), "binary"),
         (changed(mode="120000"), "a symbolic link"),
         (changed("lib", mode="160000"), "a submodule"),
-        (changed("README.md"), "not Python: no detector reads it"),
         (changed("vendor/x.py"), "vendored code"),
         (changed("api/x_pb2.py"), "generated code"),
         (changed("caf\udce9.py"), "its name is not UTF-8"),
@@ -100,12 +99,20 @@ def test_the_base_of_a_file_is_found_under_its_old_name(tmp_path: Path) -> None:
 
 def test_a_detector_that_failed_is_named() -> None:
     """One of two failing leaves a file partly read, both leave it unread, and each says why."""
-    assert coverage("a.py", 2, {}).status is CoverageStatus.READ
-    partly = coverage("a.py", 2, {"ruff": "it crashed"})
+    assert coverage("a.py", ["ruff", "bandit"], {}).status is CoverageStatus.READ
+    partly = coverage("a.py", ["ruff", "bandit"], {"ruff": "it crashed"})
     assert (partly.status, partly.reason) == (CoverageStatus.PARTLY_READ, "not read by ruff: it crashed")
-    failed = coverage("a.py", 2, {"ruff": "it crashed", "bandit": "stopped"})
+    failed = coverage("a.py", ["ruff", "bandit"], {"ruff": "it crashed", "bandit": "stopped"})
     assert failed.status is CoverageStatus.FAILED
     assert failed.reason == "not read by bandit: stopped; not read by ruff: it crashed"
+
+
+def test_a_file_that_was_only_searched_for_secrets_says_so() -> None:
+    """Whoever reads the coverage learns that nobody looked at the code of such a file."""
+    searched = coverage("app.js", ["secrets"], {})
+    assert (searched.status, searched.reason) == (CoverageStatus.SEARCHED, "only searched for secrets")
+    assert coverage("requirements.txt", ["secrets", "dependencies"], {}).status is CoverageStatus.READ
+    assert coverage("app.js", ["secrets"], {"secrets": "it crashed"}).status is CoverageStatus.FAILED
 
 
 def test_a_skipped_name_is_made_printable() -> None:

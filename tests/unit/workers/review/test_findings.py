@@ -161,3 +161,32 @@ def test_elsewhere_only_what_is_severe_or_caused_by_the_change_is_kept() -> None
     assert elsewhere((trivia, caused, hole), change, before) == (caused, hole)
     assert is_severe(hole)
     assert not is_severe(trivia)
+
+
+def test_a_secret_is_said_by_the_rule_that_knows_it_best() -> None:
+    """A guess at a hard-coded password gives way to a secret on the same line, and to none on another."""
+    guesses = [security(3, "S105", "ruff"), security(3, "B105", "bandit"), security(5, "S106", "ruff")]
+    found = [*guesses, security(3, "SEC001", "secrets", severity=Severity.CRITICAL)]
+    assert [(each.rule, each.line) for each in merged(found)] == [("SEC001", 3), ("S106", 5)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "known"),
+    [("SEM003", "semantic", "SIM222"), ("SEM005", "semantic", "E722"), ("name-defined", "mypy", "F821")],
+)
+def test_what_ruff_says_of_a_line_no_other_detector_repeats(rule: str, tool: str, known: str) -> None:
+    """The measured rule speaks, and alone."""
+    assert [each.rule for each in merged([raw(3, rule, tool=tool), raw(3, known)])] == [known]
+    assert len(merged([raw(3, rule, tool=tool), raw(4, known)])) == 2
+
+
+def test_no_comment_silences_our_own_security_rules() -> None:
+    """Comments answer the tools that they were made for."""
+    text = "token = 'x'  # noqa  # nosec\n"
+    assert len(findings(text, security(1, "SEC001", "secrets"))) == 1
+
+
+def test_an_anchor_that_a_detector_gives_replaces_the_source() -> None:
+    """What is not to be kept is not kept, and the finding still has an identity."""
+    (found,) = findings("token = 'x'\n", security(1, "SEC001", "secrets", anchor="token = ..."))
+    assert found.anchor == "token = ..."

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workers.review.project_options import RuffOptions, is_typed, mypy_options, ruff_options
+
+RUFF = """\
+line-length = 100
+target-version = "py310"
+extend = "/etc/passwd"
+exclude = ["*"]
+
+[lint]
+ignore = ["E711", "S", "S602", "ALL", "PLE", "not a code", 7]
+extend-select = ["D100", "bad;code"]
+
+[lint.per-file-ignores]
+"tests/*" = ["F401", "S101"]
+"/etc/*" = ["F401"]
+"../x" = ["F401"]
+"a:b,c" = ["F401"]
+"""
+READ = RuffOptions(
+    ignore=("E711",),
+    extend_select=("D100",),
+    per_file_ignores={"tests/*": ("F401",)},
+    line_length=100,
+    target_version="py310",
+)
+
+
+def under(prefix: str, text: str) -> str:
+    """The same tables below another one."""
+    return f"[{prefix}]\n" + text.replace("[lint", f"[{prefix}.lint")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("ruff.toml", RUFF), (".ruff.toml", RUFF), ("pyproject.toml", under("tool.ruff", RUFF))]
+)
+def test_safe_options_of_ruff_are_read_as_data(tmp_path: Path, name: str, text: str) -> None:
+    """Codes, patterns and numbers are taken; paths, plug-ins, and whatever would silence security are not."""
+    (tmp_path / name).write_text(text)
+    assert ruff_options(tmp_path) == READ
+
+
+@pytest.mark.parametrize(
+    "text", ["not toml", "line-length = 'x'\n[lint]\nignore = 3\n", "line-length = 9999\n", "lint = 1\n"]
+)
+def test_odd_options_of_ruff_say_nothing(tmp_path: Path, text: str) -> None:
+    """What is not understood is not honoured, and hinders nobody."""
+    (tmp_path / "ruff.toml").write_text(text)
+    assert ruff_options(tmp_path) == RuffOptions()
+
+
+def test_the_nearer_file_of_ruff_wins(tmp_path: Path) -> None:
+    """As ruff itself chooses."""
+    (tmp_path / "ruff.toml").write_text("line-length = 90\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 70\n")
+    assert ruff_options(tmp_path).line_length == 90
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "pyproject.toml",
+            "[tool.mypy]\nplugins = ['x']\ndisallow_untyped_defs = true\ndisable_error_code = ['misc']\n",
+        ),
+        ("mypy.ini", "[mypy]\nplugins = x\nmypy_path = /\ndisallow_untyped_defs = True\ndisable_error_code = misc\n"),
+        (
+            "setup.cfg",
+            "[mypy]\npython_executable = /bin/sh\ndisallow_untyped_defs = yes\ndisable_error_code = misc, \n",
+        ),
+    ],
+)
+def test_safe_options_of_mypy_are_read_as_data(tmp_path: Path, name: str, text: str) -> None:
+    """Flags and codes are taken; plug-ins, paths and executables are not."""
+    (tmp_path / name).write_text(text)
+    options = mypy_options(tmp_path)
+    assert options is not None
+    assert (dict(options.flags), options.disabled) == ({"disallow_untyped_defs": True}, {"misc"})
+
+
+def test_strict_stands_for_its_flags(tmp_path: Path) -> None:
+    """And what is said besides overrides it."""
+    (tmp_path / "pyproject.toml").write_text("[tool.mypy]\nstrict = true\ncheck_untyped_defs = false\n")
+    options = mypy_options(tmp_path)
+    assert options is not None
+    assert options.flags["disallow_untyped_defs"]
+    assert not options.flags["check_untyped_defs"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "typed"),
+    [
+        ("pkg/py.typed", "", True),
+        ("src/pkg/py.typed", "", True),
+        ("pyrightconfig.json", "{}", True),
+        ("mypy.ini", "[mypy]\nstrict = True\n", True),
+        ("setup.cfg", "[metadata]\nname = x\n", False),
+        ("pyproject.toml", "[tool.ruff]\n", False),
+    ],
+)
+def test_a_typed_repository_says_so(tmp_path: Path, path: str, text: str, typed: bool) -> None:
+    """By a marker, or by the configuration of a type checker."""
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(text)
+    assert is_typed(tmp_path) == typed

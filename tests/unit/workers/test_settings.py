@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bot.doctor import CheckState, examine
+from bot.supervisor import parts
+from workers.errors import BadInput
+from workers.review.covering import ImportGraph
+from workers.review.detectors.detector import HeadTree
+from workers.review.readers import readers_of_changes, readers_of_trees
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.settings import OWN_DETECTORS, WebSettings, WorkerSettings, load
+
+LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "files": ["*.js"]}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("not json", "APPRENTICE_REVIEW_TOOLS: not JSON"),
+        (
+            [LENS | {"format": "xml"}],
+            "APPRENTICE_REVIEW_TOOLS at 0.format: input should be 'sarif', 'rdjson' or 'rdjsonl'",
+        ),
+        ([LENS | {"name": "ruff"}], "APPRENTICE_REVIEW_TOOLS at 0.name: value error, ruff is the name of a detector"),
+        ([LENS | {"name": "Lens!"}], "APPRENTICE_REVIEW_TOOLS at 0.name: string should match"),
+        ([LENS | {"command": []}], "APPRENTICE_REVIEW_TOOLS at 0.command"),
+        ([LENS | {"command": ["lens", " "]}], "no word may be empty"),
+        ([LENS | {"files": []}], "APPRENTICE_REVIEW_TOOLS at 0.files"),
+        ([LENS | {"show": ["/no/such/path"]}], "/no/such/path is not an absolute path that exists"),
+        ([LENS | {"extra": 1}], "APPRENTICE_REVIEW_TOOLS at 0.extra"),
+        ([LENS, LENS], "two tools have the same name"),
+    ],
+)
+def test_a_wrong_review_tool_is_refused_with_its_place(
+    written: object, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the start, in one line."""
+    monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", written if isinstance(written, str) else json.dumps(written))
+    with pytest.raises(BadInput) as refused:
+        load(WorkerSettings)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_doctor_shows_review_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that can be run are named with what they read; one whose program is missing is told."""
+    hidden = tmp_path / "lens"
+    hidden.write_text("#!/bin/sh\n")
+    hidden.chmod(0o755)
+    tools = [
+        LENS,
+        LENS | {"name": "lost", "command": ["no-such-lens"]},
+        LENS | {"name": "hidden", "command": [str(hidden)]},
+        LENS | {"name": "shown", "command": [str(hidden)], "show": [str(tmp_path)]},
+    ]
+    monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps(tools))
+    checks = {check.name: check for check in examine(load(WorkerSettings, home=tmp_path), load(WebSettings))}
+    assert (checks["review tool lens"].state, checks["review tool lens"].detail) == (
+        CheckState.OK,
+        "sarif of *.js by sh -c lens",
+    )
+    assert checks["review tool lost"].state is CheckState.MISSING
+    assert "no-such-lens is not to be found" in checks["review tool lost"].detail
+    assert checks["review tool hidden"].state is CheckState.MISSING
+    assert checks["review tool shown"].state is CheckState.OK
+
+
+def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`apprentice up` hands its settings to its parts, and these read the same."""
+    monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps([LENS | {"show": [str(tmp_path)]}]))
+    settings = load(WorkerSettings)
+    worker = next(part for part in parts(load(WebSettings), settings) if "worker" in part.name)
+    assert worker.environment is not None
+    monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", worker.environment["APPRENTICE_REVIEW_TOOLS"])
+    assert load(WorkerSettings).review_tools == settings.review_tools
+
+
+def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
+    """The list of names that are refused is that of our detectors."""
+    head = HeadTree(sources={}, target_version="py311")
+    of_trees = readers_of_trees(Bubblewrap(), tmp_path, ())
+    of_changes = readers_of_changes(Bubblewrap(), tmp_path, head, None, lambda: ImportGraph({}))
+    assert {each.name for each in of_trees} | {each.name for each in of_changes} == OWN_DETECTORS

@@ -1,0 +1,226 @@
+"""Risks in dependencies that a change adds: where they come from, whether they are pinned, what they are called. Pure."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from memory.model import Severity
+from workers.patches import split_lines
+from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
+from workers.review.detectors.popular import canonical, mistaken_for
+
+UNPINNED, UNTRACED, EXTRA_INDEX, LOOKALIKE = "DEP001", "DEP002", "DEP003", "DEP004"
+_REQUIREMENTS = re.compile(
+    r"(^|[-_.])(requirements|constraints)([-_.][^/]*)?\.(txt|in)$|^requirements/[^/]+\.(txt|in)$"
+)
+_INDEX = re.compile(r"^\s*(?:-i|--index-url|--extra-index-url|--find-links|-f|--trusted-host)[=\s]\s*(\S+)")
+_COMMENT = re.compile(r"(^|\s)#.*$")
+_OPTIONS = re.compile(r"\s+--?[a-z].*$")
+_COMMIT = re.compile(r"@(?=[a-f]*[0-9])[0-9a-f]{7,40}(?=$|[#?])|/archive/[0-9a-f]{40}\.")
+_ARCHIVE = re.compile(r"https?://[^/]+/[^/]+/([^/]+)/(?:-/)?archive/")
+_HASHED = re.compile(r"#(?:.*&)?sha(?:256|384|512)=[0-9a-f]{64,}")
+_PYPI = re.compile(r"https://(?:test\.)?pypi\.org/simple/?$")
+_LEAST_PINNED = 3
+"""So many requirements must be pinned, and all but the new ones, before one that is not stands out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """One requirement, as written: `source` is a URL or a repository, empty for an index."""
+
+    text: str
+    name: str
+    source: str
+    pinned: bool
+
+
+class Dependencies:
+    """The `ChangeDetector` of what requirement files, pyproject.toml and setup.cfg newly ask for."""
+
+    name = "dependencies"
+
+    def reads(self, path: str) -> bool:
+        name = PurePosixPath(path).name
+        below = "/".join(PurePosixPath(path).parts[-2:])
+        return name in ("pyproject.toml", "setup.cfg") or any(map(_REQUIREMENTS.search, (name, below)))
+
+    def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
+        findings: list[RawFinding] = []
+        unread: dict[str, str] = {}
+        for path in paths:
+            if not self.reads(path) or not delta.added.get(path):
+                continue
+            try:
+                findings += _risks(path, delta)
+            except DetectorFailed as failure:
+                unread[path] = str(failure)
+        return Detection(findings=tuple(findings), unread=unread)
+
+
+def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
+    lines, added = split_lines(delta.head.sources[path]), sorted(delta.added[path])
+    now = needed_in(path, delta.head.sources[path])
+    try:
+        before = needed_in(path, delta.base.get(path, ""))
+    except DetectorFailed:
+        before = []  # what could not be understood before gives nothing to compare with
+    old, known = {each.text for each in before}, {each.name for each in before}
+    new = [each for each in now if each.text not in old]
+    rest = [each for each in now if each.text in old]
+    rest_is_pinned = len(rest) >= _LEAST_PINNED and all(each.pinned or each.source for each in rest)
+    for each in new:
+        place = next((number for number in added if _stands_on(each, lines[number - 1])), None)
+        if place is not None:
+            yield from _of_one(path, place, each, known=each.name in known, rest_is_pinned=rest_is_pinned)
+    yield from _indexes(path, lines, added, delta.base.get(path, ""))
+
+
+def _stands_on(needed: Needed, line: str) -> bool:
+    """Whether a line holds the requirement, or the key that Poetry writes it under."""
+    whole = rf"(?<![\w.-]){re.escape(needed.text)}(?![\w.-])"
+    key = rf"\s*[\"']?{re.escape(needed.name).replace('-', '[-_.]')}[\"']?\s*="
+    return re.search(whole, line) is not None or re.match(key, line, re.IGNORECASE) is not None
+
+
+def _of_one(path: str, line: int, needed: Needed, *, known: bool, rest_is_pinned: bool) -> Iterator[RawFinding]:
+    near = None if known else mistaken_for(needed.name)
+    if near:
+        yield _finding(
+            path,
+            line,
+            LOOKALIKE,
+            Severity.MAJOR,
+            f"`{needed.name}` is one letter away from the popular `{near}`; make sure that it is meant.",
+        )
+    if needed.source and not (_COMMIT.search(needed.source) or _HASHED.search(needed.source)):
+        yield _finding(
+            path,
+            line,
+            UNTRACED,
+            Severity.MAJOR,
+            f"`{needed.name}` is fetched from a place that can serve other code tomorrow; "
+            "give the full commit, or the file's hash.",
+        )
+    elif rest_is_pinned and not (needed.pinned or needed.source):
+        yield _finding(
+            path,
+            line,
+            UNPINNED,
+            Severity.MINOR,
+            f"`{needed.name}` is not pinned, while everything else in this file is.",
+        )
+
+
+def _indexes(path: str, lines: Sequence[str], added: Sequence[int], before: str) -> Iterator[RawFinding]:
+    for number in added:
+        match = _INDEX.match(lines[number - 1]) or _toml_index(path, lines, number)
+        if match and not _PYPI.match(match[1]) and match[1] not in before:
+            yield _finding(
+                path,
+                number,
+                EXTRA_INDEX,
+                Severity.MAJOR,
+                "Packages may now come from another index; a name that exists on both can be taken over there.",
+            )
+
+
+def _toml_index(path: str, lines: Sequence[str], number: int) -> re.Match[str] | None:
+    """A `url` in a table that names an index of uv, Poetry or PDM."""
+    match = re.match(r"\s*url\s*=\s*[\"']([^\"']+)", lines[number - 1]) if path.endswith(".toml") else None
+    tables = [line for line in lines[: number - 1] if line.startswith("[")]
+    named = bool(tables) and re.search(r"tool\.(uv\.index|poetry\.source|pdm\.source)\]", tables[-1]) is not None
+    return match if named else None
+
+
+def needed_in(path: str, text: str) -> list[Needed]:
+    """Every requirement in a file; raises DetectorFailed when the file cannot be understood."""
+    name = PurePosixPath(path).name
+    written = (
+        _in_pyproject(text) if name == "pyproject.toml" else _in_setup(text) if name == "setup.cfg" else _in_list(text)
+    )
+    found = (_needed(each) for each in written)
+    return [each for each in found if each is not None]
+
+
+def _in_list(text: str) -> Iterator[str]:
+    for line in split_lines(text):
+        yield _OPTIONS.sub("", _COMMENT.sub("", line.rstrip("\\\r\n")).strip()).strip().removeprefix("-e ").strip()
+
+
+def _in_setup(text: str) -> Iterator[str]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise DetectorFailed(f"not an INI file ({str(error).splitlines()[0][:120]})") from error
+    for section in parser.sections():
+        for option, value in parser.items(section):
+            if (section, option) in (("options", "install_requires"), ("options", "setup_requires")) or (
+                section == "options.extras_require"
+            ):
+                yield from _in_list(value)
+
+
+def _in_pyproject(text: str) -> Iterator[str]:
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DetectorFailed(f"not TOML ({str(error)[:120]})") from error
+    project, build, groups = (_table(document, key) for key in ("project", "build-system", "dependency-groups"))
+    lists = [project.get("dependencies"), build.get("requires"), *groups.values()]
+    lists += _table(project, "optional-dependencies").values()
+    for found in lists:
+        yield from (each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+    poetry = _table(_table(document, "tool"), "poetry")
+    tables = [poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))]
+    for table in tables:
+        yield from _of_poetry(_table(table, "dependencies"))
+
+
+def _of_poetry(table: Mapping[str, object]) -> Iterator[str]:
+    for name, wanted in table.items():
+        if isinstance(wanted, dict) and isinstance(wanted.get("git"), str):
+            revision = wanted.get("rev") or wanted.get("branch") or wanted.get("tag") or "HEAD"
+            yield f"{name} @ git+{wanted['git']}@{revision}"
+        elif name != "python":
+            yield name
+
+
+def _table(within: Mapping[str, object], key: str) -> dict[str, object]:
+    found = within.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _needed(text: str) -> Needed | None:
+    """The requirement that a text states; None for options, paths and what is no requirement."""
+    if re.match(r"(git|hg|svn|bzr)\+|https?://", text):
+        name = re.search(r"egg=([\w.-]+)", text) or _ARCHIVE.match(text)
+        named = name[1] if name else re.split(r"[@#?]", text)[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
+        return Needed(text=text, name=canonical(named), source=text, pinned=bool(_COMMIT.search(text)))
+    try:
+        parsed = Requirement(text)
+    except (InvalidRequirement, RecursionError):
+        return None
+    pinned = any(each.operator in ("==", "===") and "*" not in each.version for each in parsed.specifier)
+    return Needed(text=text, name=canonical(parsed.name), source=parsed.url or "", pinned=pinned)
+
+
+def _finding(path: str, line: int, rule: str, severity: Severity, message: str) -> RawFinding:
+    return RawFinding(
+        path=path,
+        line=line,
+        end_line=line,
+        column=1,
+        tool=Dependencies.name,
+        rule=rule,
+        category=Category.MAINTAINABILITY if rule == UNPINNED else Category.SECURITY,
+        severity=severity,
+        message=message,
+    )

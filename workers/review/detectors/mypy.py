@@ -1,0 +1,182 @@
+"""mypy: errors of types that a change brings, by what it says of the changed files before and after.
+
+It sees the changed files alone: what they import from elsewhere is taken to be anything. So it says less than the
+project's own run would, and nothing that an import which is not there would make wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+import msgspec
+
+from memory.model import Severity
+from workers.ports import Completed, Sandbox
+from workers.review.detectors.detector import (
+    Category,
+    Delta,
+    Detection,
+    HeadTree,
+    RawFinding,
+    in_parts,
+)
+from workers.review.detectors.rules import is_test_path
+from workers.review.detectors.tool import complaint, relative, run_tool
+from workers.review.project_options import MypyOptions
+from workers.review.source import parsed
+
+_FINISHED = (0, 1)
+_OLDEST = 10
+"""mypy knows no older Python 3; for those it reads as the oldest that it knows."""
+
+_INI = ".apprentice-mypy.ini"
+_NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-ignore", "annotation-unchecked", "note"})
+_TYPED_SHARE = 0.5
+_LINES_IN_MESSAGE = re.compile(r"\bline \d+")
+
+
+class _Error(msgspec.Struct, frozen=True):
+    file: str
+    line: int
+    column: int
+    message: str
+    hint: str | None
+    code: str | None
+    severity: str
+
+
+_decoder = msgspec.json.Decoder(_Error)
+
+
+class Mypy:
+    """The `ChangeDetector` that runs mypy on both sides, on the files in `typed`, with the project's flags as data."""
+
+    name = "mypy"
+
+    def __init__(self, sandbox: Sandbox, typed: frozenset[str], options: MypyOptions | None = None) -> None:
+        self._sandbox = sandbox
+        self._typed = typed
+        self._options = options or MypyOptions()
+
+    def reads(self, path: str) -> bool:
+        return path in self._typed
+
+    def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
+        broken = {path: "it does not parse" for path in paths if self.reads(path) and not _parses(delta.head, path)}
+        mine = [path for path in paths if self.reads(path) and path not in broken]
+        head = self._errors(delta.head, mine)
+        head = Detection(findings=head.findings, unread={**head.unread, **broken})
+        accused = {found.path for found in head.findings}
+        if not accused:
+            return head
+        base = HeadTree(
+            sources={path: text for path, text in delta.base.items() if path in mine and text},
+            target_version=delta.head.target_version,
+        )
+        before = self._errors(base, sorted(path for path in base.sources if _parses(base, path)))
+        unclear = {path for path in mine if path in before.unread or path not in delta.base or not _parses(base, path)}
+        new = new_among(head.findings, before.findings, delta.added)
+        return Detection(
+            findings=tuple(
+                each for each in new if each.path not in unclear or each.line in delta.added.get(each.path, ())
+            ),
+            unread=head.unread,
+        )
+
+    def _errors(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        def read(some: Sequence[str]) -> Detection:
+            ours = {_INI: _configuration(self._options).encode()}
+            return errors_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some, ours), self._options)
+
+        return in_parts(tree, paths, read, failures=8)
+
+
+def _parses(tree: HeadTree, path: str) -> bool:
+    """Whether mypy gets past the syntax of a file: one that it does not hides all others from it."""
+    return parsed(tree.sources.get(path, "")) is not None
+
+
+def typed_files(sources: Mapping[str, str], *, all_of_them: bool) -> frozenset[str]:
+    """The files that are checked: all that mypy can name in a typed repository, else those mostly annotated."""
+    named = (path for path in sources if path.endswith((".py", ".pyi")) and _can_be_named(path))
+    return frozenset(path for path in named if not is_test_path(path) and (all_of_them or _is_annotated(sources[path])))
+
+
+def _can_be_named(path: str) -> bool:
+    return all(part.isidentifier() for part in PurePosixPath(path).with_suffix("").parts)
+
+
+def _is_annotated(text: str) -> bool:
+    """Whether most functions say what they take or return."""
+    tree = parsed(text)
+    functions = (
+        [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)] if tree else []
+    )
+    said = [node for node in functions if node.returns or any(each.annotation for each in node.args.args)]
+    return len(functions) > 0 and len(said) > _TYPED_SHARE * len(functions)
+
+
+def _arguments(target_version: str) -> tuple[str, ...]:
+    minor = max(_OLDEST, int(target_version.removeprefix("py3")))
+    return (
+        *("mypy", "--config-file", _INI, "--python-version", f"3.{minor}", "--platform", "linux"),
+        *("--cache-dir", "/dev/null", "--no-incremental", "--no-site-packages", "--ignore-missing-imports"),
+        *("--follow-imports", "silent", "--namespace-packages", "--explicit-package-bases"),
+        *("--no-error-summary", "--output", "json"),
+    )
+
+
+def _configuration(options: MypyOptions) -> str:
+    return "[mypy]\n" + "".join(f"{name} = {value}\n" for name, value in sorted(options.flags.items()))
+
+
+def errors_in(completed: Completed, options: MypyOptions) -> Detection:
+    """mypy's JSON lines in our terms; raises DetectorFailed when it did not get through."""
+    if completed.exit_code not in _FINISHED:
+        raise complaint(Mypy.name, completed)
+    try:
+        errors = [_decoder.decode(line) for line in completed.stdout.splitlines() if line.strip()]
+    except msgspec.DecodeError as error:
+        raise complaint(Mypy.name, completed) from error
+    if completed.exit_code and not errors:
+        raise complaint(Mypy.name, completed)
+    passed_over = _NOT_OURS | options.disabled
+    wanted = (each for each in errors if each.severity == "error" and each.code not in passed_over)
+    return Detection(findings=tuple(_raw(each) for each in wanted))
+
+
+def _raw(error: _Error) -> RawFinding:
+    line = max(error.line, 1)
+    return RawFinding(
+        path=relative(error.file),
+        line=line,
+        end_line=line,
+        column=max(error.column, 0) + 1,
+        tool=Mypy.name,
+        rule=error.code or "mypy",
+        category=Category.CORRECTNESS,
+        severity=Severity.MINOR,
+        message=error.message,
+    )
+
+
+def new_among(
+    after: Sequence[RawFinding], before: Sequence[RawFinding], added: Mapping[str, frozenset[int]]
+) -> list[RawFinding]:
+    """The errors that were not there before: as many of each kind as there are more of, those on changed lines first."""
+    known = Counter(_kind(each) for each in before)
+    kept = []
+    for each in sorted(after, key=lambda found: found.line in added.get(found.path, ())):
+        known[_kind(each)] -= 1
+        if known[_kind(each)] < 0:
+            kept.append(each)
+    return kept
+
+
+def _kind(found: RawFinding) -> tuple[str, str, str]:
+    """What an error is, wherever it stands."""
+    return found.path, found.rule, _LINES_IN_MESSAGE.sub("line", found.message)

@@ -1,0 +1,209 @@
+"""Secrets that a change adds to any text file. Pure: nothing is run, and no message or anchor repeats a secret.
+
+A token whose checksum holds is real and said wherever it stands. What only looks like a secret is not said of tests,
+examples and lock files, nor where it reads as a placeholder or has too little entropy to be one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from memory.model import Severity
+from workers.patches import split_lines
+from workers.redaction import FORMATS, REDACTED
+from workers.review.detectors.detector import Category, Delta, Detection, RawFinding
+
+KNOWN, PRIVATE_KEY, PASSWORD = "SEC001", "SEC002", "SEC003"
+
+_KEY = "a private key"
+_KEY_BODY = re.compile(r"(?:\s|\\n|[\"'+,])*(?:[A-Za-z-]+: [^\n]*\n\s*)*([A-Za-z0-9+/=]{40,})")
+_FORMATS = {name: re.compile(pattern, re.DOTALL) for name, pattern in FORMATS.items()}
+_LEAST_ENTROPY = 2.8
+"""Bits a character; words and repetitions have less."""
+_WORD = r"(?:passw(?:or)?d|passphrase|secret|token|api_?key|access_?key|auth_?key|private_?key)[\w.-]{0,60}"
+_BEFORE_WORD = re.compile(r"[\w.-]{0,60}$")
+_QUOTED = re.compile(
+    rf"""(?P<name>{_WORD})["']?\]?\s{{0,9}}(?::\s{{0,9}}\w{{1,60}}\s{{0,9}})?(?:=|:|=>)\s{{0,9}}"""
+    r"""[bru]?(?P<mark>["'])(?P<value>[^"'\s]{8,200})(?P=mark)""",
+    re.IGNORECASE,
+)
+_BARE = re.compile(
+    rf"\s*(?:export\s+|-\s+)?(?P<name>[\w.-]{{0,60}}{_WORD})\s{{0,9}}[=:]\s{{0,9}}"
+    r"(?P<value>[^\s\"'#,;]{8,200})\s*$",
+    re.IGNORECASE,
+)
+_BARE_SUFFIXES = frozenset({".env", ".ini", ".cfg", ".conf", ".yml", ".yaml", ".properties", ".sh", ".tfvars"})
+_CODE = re.compile(r"[(){}\[\]<>$%*\s]|^\.|\.\.\.|://|^[\w.-]+/[\w./-]+$|@\w+\.\w+$")
+_PLACEHOLDER = re.compile(
+    r"example|sample|dummy|fake|placeholder|changeme|change[-_]me|replace|your|redacted|insert|todo|fixme|test|mock"
+    r"|demo|secret_?key|password|passwd|hunter2|foobar|deadbeef|x{4,}|0{6,}|\*{3,}|1234567|abcdef|qwerty|none|null",
+    re.IGNORECASE,
+)
+_NOT_VALUES = re.compile(
+    r"hash|digest|sha\d|md5|checksum|integrity|fingerprint|commit|public|_id\b|url|path|file|type|name$", re.IGNORECASE
+)
+_WORDS = re.compile(r"[A-Za-z]+(?:[-_.:][A-Za-z]+)*")
+_LOCK_NAMES = re.compile(r"(?:[-.]lock(?:\.\w+)?|^go\.sum|^npm-shrinkwrap\.json|^yarn\.lock)$|^package-lock\.json$")
+_EXAMPLE_PATH = re.compile(
+    r"(^|/)(tests?|testing|testdata|fixtures?|mocks?|examples?|samples?|demos?|cassettes|docs?)/"
+    r"|(^|/)(test_[^/]*|[^/]*_test\.\w+|conftest\.py)$|[._-](example|sample|template|dist)\b|\.(md|rst)$",
+    re.IGNORECASE,
+)
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Secret:
+    """A secret in a text, by the offsets of its characters."""
+
+    rule: str
+    kind: str
+    start: int
+    end: int
+
+
+class Secrets:
+    """The `ChangeDetector` of keys, tokens and passwords on added lines; no comment in the code silences it."""
+
+    name = "secrets"
+
+    def reads(self, path: str) -> bool:
+        return bool(path)
+
+    def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
+        found = (each for path in paths for each in _added(path, delta))
+        return Detection(findings=tuple(found))
+
+
+def _added(path: str, delta: Delta) -> Iterator[RawFinding]:
+    """The secrets that the change added; one that only moved within its file is old."""
+    text, before, added = delta.head.sources[path], delta.base.get(path, ""), delta.added.get(path, frozenset())
+    if not added:
+        return
+    lines = split_lines(text)
+    for secret in secrets_in(path, text):
+        first, value = text.count("\n", 0, secret.start) + 1, text[secret.start : secret.end]
+        line = next((line for line in range(first, first + value.count("\n") + 1) if line in added), None)
+        if line is not None and value not in before:
+            yield _finding(path, line, _without(lines[line - 1], value), secret)
+
+
+def _without(source: str, value: str) -> str:
+    """A line with its part of the secret replaced; a line within a key is nothing else."""
+    first = value.split("\n")[0]
+    return source.replace(first, REDACTED) if first in source else REDACTED
+
+
+def _finding(path: str, line: int, anchor: str, secret: _Secret) -> RawFinding:
+    return RawFinding(
+        path=path,
+        line=line,
+        end_line=line,
+        column=1,
+        tool=Secrets.name,
+        rule=secret.rule,
+        category=Category.SECURITY,
+        severity=Severity.MAJOR if secret.rule == PASSWORD else Severity.CRITICAL,
+        message=f"{secret.kind[0].upper()}{secret.kind[1:]} is added here; "
+        "revoke it, and read it from the environment or a secret store: history keeps what a commit removes.",
+        anchor=" ".join(anchor.split()),
+    )
+
+
+def secrets_in(path: str, text: str) -> list[_Secret]:
+    """Every secret in the text of a file, in order, none inside another."""
+    known = [secret for secret in _known(text) if _is_said(secret, path, text)]
+    taken = [range(secret.start, secret.end) for secret in known]
+    named = [] if _is_quiet(path) else list(_passwords(path, text))
+    free = [secret for secret in named if not any(secret.start in span or secret.end - 1 in span for span in taken)]
+    return sorted((*known, *free), key=lambda secret: secret.start)
+
+
+def _known(text: str) -> Iterator[_Secret]:
+    for kind, pattern in _FORMATS.items():
+        for match in pattern.finditer(text):
+            rule = PRIVATE_KEY if kind == _KEY else PASSWORD if kind == "a password in a URL" else KNOWN
+            yield _Secret(rule=rule, kind=kind, start=match.start(), end=match.end())
+
+
+def _is_said(secret: _Secret, path: str, text: str) -> bool:
+    value = text[secret.start : secret.end]
+    if has_checksum(value):
+        return True
+    if _is_quiet(path) or _PLACEHOLDER.search(value):
+        return False
+    if secret.kind == _KEY:
+        body = _KEY_BODY.match(value.partition("KEY")[2].lstrip("BLOCK -"))
+        return body is not None and entropy(body.group(1)) >= _LEAST_ENTROPY
+    if secret.kind == "a JSON web token":
+        return _is_web_token(value)
+    if secret.rule == PASSWORD:
+        password = value.partition(":")[2]
+        return not _CODE.search(password) and entropy(password) >= _LEAST_ENTROPY
+    return entropy(value) >= _LEAST_ENTROPY
+
+
+def _is_quiet(path: str) -> bool:
+    """Whether what merely looks like a secret is expected there."""
+    return _EXAMPLE_PATH.search(path) is not None or _LOCK_NAMES.search(PurePosixPath(path).name) is not None
+
+
+def has_checksum(token: str) -> bool:
+    """Whether it is a token of GitHub's or npm's whose last six characters are the checksum of those before."""
+    prefix, _, body = token.partition("_")
+    if len(body) != 36 or prefix not in ("ghp", "gho", "ghu", "ghs", "ghr", "npm"):
+        return False
+    number, written = zlib.crc32(body[:30].encode()), ""
+    while number:
+        number, digit = divmod(number, 62)
+        written = _BASE62[digit] + written
+    return body[30:] == written.rjust(6, "0")
+
+
+def _is_web_token(value: str) -> bool:
+    head = value.partition(".")[0]
+    try:
+        header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except (binascii.Error, ValueError):
+        return False
+    return (
+        isinstance(header, dict) and "alg" in header and not value.split(".")[1].startswith("eyJzdWIiOiIxMjM0NTY3ODkw")
+    )
+
+
+def _passwords(path: str, text: str) -> Iterator[_Secret]:
+    pure = PurePosixPath(path)
+    settings = pure.suffix in _BARE_SUFFIXES or pure.name.startswith(".env")
+    offset = 0
+    for line in split_lines(text):
+        match = _QUOTED.search(line) or (_BARE.match(line) if settings else None)
+        if match:
+            before = _BEFORE_WORD.search(line, max(0, match.start("name") - 60), match.start("name"))
+            name = f"{before[0] if before else ''}{match['name']}"
+            if _is_password(name, match["value"]):
+                start, end = offset + match.start("value"), offset + match.end("value")
+                yield _Secret(rule=PASSWORD, kind=f"a secret value for `{name[-60:]}`", start=start, end=end)
+        offset += len(line)
+
+
+def _is_password(name: str, value: str) -> bool:
+    """Whether a value given to a name like `password` was made to be guessed by nobody."""
+    if _NOT_VALUES.search(name) or _CODE.search(value) or _PLACEHOLDER.search(value) or _WORDS.fullmatch(value):
+        return False
+    kinds = sum(re.search(kind, value) is not None for kind in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))
+    return value.isascii() and kinds >= 2 and any(map(str.isdigit, value)) and entropy(value) >= _LEAST_ENTROPY
+
+
+def entropy(text: str) -> float:
+    """Shannon's entropy of the characters, in bits each; 0 for an empty text."""
+    counts = Counter(text)
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values())

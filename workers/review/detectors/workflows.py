@@ -1,0 +1,207 @@
+"""Risks in GitHub's workflow and action files that a change adds. Pure; the file is read as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import yaml
+
+from memory.model import Severity
+from workers.patches import split_lines
+from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
+from workers.review.detectors.yaml_nodes import composed, entries, items, lines_of, nodes, text_of, words
+
+HEAD_CHECKOUT, INJECTION, WRITE_ALL, UNPINNED, PRINTED, SELF_HOSTED = (f"WFL{number:03}" for number in range(1, 7))
+
+_PATH = re.compile(r"(^|/)\.github/workflows/[^/]+\.ya?ml$|(^|/)action\.ya?ml$")
+_HEAD_REF = re.compile(
+    r"github\.head_ref|github\.event\.pull_request\.(head|number)|github\.event\.workflow_run\.head|refs/pull/"
+)
+_UNTRUSTED = re.compile(
+    r"\$\{\{[^}]*\b(github\.head_ref"
+    r"|github\.event\.(?:issue|pull_request|discussion|comment|review|review_comment|release)\.(?:title|body|name)\b"
+    r"|github\.event\.pull_request\.head\.(?:ref|label|repo\.(?:default_branch|description|homepage))\b"
+    r"|github\.event\.(?:head_commit|commits\S*?)\.(?:message|(?:author|committer)\.(?:name|email))\b"
+    r"|github\.event\.workflow_run\.(?:head_branch|display_title|head_commit\.\S+?|pull_requests\S*?head\.ref)\b"
+    r"|github\.event\.pages\S*?page_name\b)"
+)
+_SECRET = re.compile(r"\$\{\{\s*(?:secrets\.(?!GITHUB_TOKEN\b)\w+|toJSON\(\s*secrets\s*\))", re.IGNORECASE)
+_PRINTS = re.compile(
+    r"^\s*(?:-\s+)?(?:run:\s*)?(?:echo|printf|print|console\.log|Write-Host|Write-Output)\b", re.IGNORECASE
+)
+_LEADS_ON = re.compile(r"[|>]|::add-mask::|--password-stdin")
+_PINNED = re.compile(r"@[0-9a-f]{40}$|@sha256:[0-9a-f]{64}$")
+_GITHUBS_OWN = frozenset({"actions", "github"})
+_PRIVILEGED = frozenset({"pull_request_target", "workflow_run"})
+_PUBLIC = frozenset(
+    {"pull_request", "pull_request_target", "issue_comment", "issues", "discussion", "discussion_comment"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """A workflow, its text by line and what the change did to it."""
+
+    path: str
+    root: yaml.Node
+    lines: Sequence[str]
+    base: str
+    added: frozenset[int]
+    triggers: set[str] = field(default_factory=set)
+
+    def jobs(self) -> list[yaml.Node]:
+        return list(entries(entries(self.root).get("jobs")).values())
+
+    def steps(self) -> Iterator[dict[str, yaml.Node]]:
+        """The steps of every job, and those of a composite action."""
+        for holder in (*self.jobs(), *filter(None, [entries(self.root).get("runs")])):
+            yield from (entries(step) for step in items(entries(holder).get("steps")))
+
+    def added_in(self, node: yaml.Node) -> list[int]:
+        return [line for line in lines_of(node) if line in self.added and line <= len(self.lines)]
+
+
+class Workflows:
+    """The `ChangeDetector` of workflow and action files; no comment in the file silences it."""
+
+    name = "workflows"
+
+    def reads(self, path: str) -> bool:
+        return _PATH.search(path) is not None
+
+    def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
+        findings: list[RawFinding] = []
+        unread: dict[str, str] = {}
+        for path in filter(self.reads, paths):
+            try:
+                root = composed(delta.head.sources[path])
+            except DetectorFailed as failure:
+                unread[path] = str(failure)
+                continue
+            if root is not None:
+                findings += _risks(_file(path, root, delta))
+        return Detection(findings=tuple(findings), unread=unread)
+
+
+def _file(path: str, root: yaml.Node, delta: Delta) -> _File:
+    return _File(
+        path=path,
+        root=root,
+        lines=split_lines(delta.head.sources[path]),
+        base=delta.base.get(path, ""),
+        added=delta.added.get(path, frozenset()),
+        triggers=words(entries(root).get("on")),
+    )
+
+
+def _risks(file: _File) -> Iterator[RawFinding]:
+    yield from _head_checkouts(file)
+    yield from _injections(file)
+    yield from _permissions(file)
+    yield from _unpinned(file)
+    yield from _printed(file)
+    yield from _self_hosted(file)
+
+
+def _head_checkouts(file: _File) -> Iterator[RawFinding]:
+    trigger = next(iter(sorted(file.triggers & _PRIVILEGED)), None)
+    on = entries(file.root).get("on")
+    if trigger is None or on is None:
+        return
+    for step in file.steps():
+        reference = entries(step.get("with")).get("ref")
+        if not text_of(step.get("uses")).startswith("actions/checkout@") or reference is None:
+            continue
+        if not _HEAD_REF.search(text_of(reference)):
+            continue
+        lines = file.added_in(reference) or file.added_in(on)
+        message = f"`{trigger}` runs with this repository's secrets, and this checks out code from outside under it."
+        yield from (_finding(file, line, HEAD_CHECKOUT, Severity.CRITICAL, message) for line in lines[:1])
+
+
+def _injections(file: _File) -> Iterator[RawFinding]:
+    for step in file.steps():
+        scripts = [step.get("run"), entries(step.get("with")).get("script")]
+        for script in filter(None, scripts):
+            for line in file.added_in(script):
+                match = _UNTRUSTED.search(file.lines[line - 1])
+                if match and match[1] in text_of(script):
+                    message = (
+                        f"Whoever opens it chooses `{match[1]}`, and this pastes it into the script before the script runs; "
+                        "pass it through `env:` and quote the variable."
+                    )
+                    yield _finding(file, line, INJECTION, Severity.CRITICAL, message)
+
+
+def _permissions(file: _File) -> Iterator[RawFinding]:
+    for holder in (file.root, *file.jobs()):
+        permissions = entries(holder).get("permissions")
+        if permissions is not None and text_of(permissions) == "write-all":
+            message = "Every step gets a token that may write everything; name the few permissions that are needed."
+            yield from (
+                _finding(file, line, WRITE_ALL, Severity.MAJOR, message) for line in file.added_in(permissions)[:1]
+            )
+
+
+def _unpinned(file: _File) -> Iterator[RawFinding]:
+    used = [step.get("uses") for step in file.steps()] + [entries(job).get("uses") for job in file.jobs()]
+    for node in filter(None, used):
+        name, _, reference = text_of(node).partition("@")
+        if name.startswith("./") or name.partition("/")[0] in _GITHUBS_OWN or _PINNED.search(text_of(node)):
+            continue
+        if re.search(rf"uses:\s*[\"']?{re.escape(name)}@", file.base):
+            continue  # a new version of what was trusted before
+        message = (
+            f"`{name}` is new here, and `{reference or 'latest'}` can be moved to other code; pin it to a full commit."
+        )
+        yield from (_finding(file, line, UNPINNED, Severity.MINOR, message) for line in file.added_in(node)[:1])
+
+
+def _printed(file: _File) -> Iterator[RawFinding]:
+    for step in file.steps():
+        script = step.get("run")
+        if script is None:
+            continue
+        names = [name for name, value in entries(step.get("env")).items() if _SECRET.search(text_of(value))]
+        holds = [_SECRET, *(re.compile(rf"\$(?:\{{{re.escape(name)}\}}|{re.escape(name)}\b)") for name in names)]
+        for line in file.added_in(script):
+            source = file.lines[line - 1]
+            if _prints(source) and any(each.search(source) for each in holds):
+                message = "A secret is written to the log; the mask that hides it misses any encoding or part of it."
+                yield _finding(file, line, PRINTED, Severity.MAJOR, message)
+
+
+def _prints(source: str) -> bool:
+    """Whether a line of a script prints to the log, and not into a file or another command."""
+    bare = re.sub(r"\$\{\{.*?\}\}|:\s*[|>][-+]?\s*$", "", source)
+    return _PRINTS.match(source) is not None and _LEADS_ON.search(bare) is None
+
+
+def _self_hosted(file: _File) -> Iterator[RawFinding]:
+    trigger = next(iter(sorted(file.triggers & _PUBLIC)), None)
+    on = entries(file.root).get("on")
+    if trigger is None or on is None:
+        return
+    for job in file.jobs():
+        runner = entries(job).get("runs-on")
+        if runner is None or not any(text_of(node) == "self-hosted" for node in nodes(runner)):
+            continue
+        message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
+        lines = file.added_in(runner) or [line for line in file.added_in(on) if trigger in file.lines[line - 1]]
+        yield from (_finding(file, line, SELF_HOSTED, Severity.MAJOR, message) for line in lines[:1])
+
+
+def _finding(file: _File, line: int, rule: str, severity: Severity, message: str) -> RawFinding:
+    return RawFinding(
+        path=file.path,
+        line=line,
+        end_line=line,
+        column=1,
+        tool=Workflows.name,
+        rule=rule,
+        category=Category.SECURITY,
+        severity=severity,
+        message=message,
+    )

@@ -1,0 +1,142 @@
+"""What a repository says of its own tools, read as data: what is safe to honour, and nothing that names a file or code.
+
+It is read from the base of a change: what a pull request writes into its configuration has no effect before the merge.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers.review.tree import Unread, read_text
+
+_CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
+_SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")
+_PATTERN = re.compile(r"(?!/)(?!.*\.\.)[\w.*?/-]{1,200}")
+_TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
+_MOST = 200
+"""Codes and patterns beyond so many are not read."""
+
+_MYPY_CODE = re.compile(r"[a-z][a-z-]{1,40}")
+MYPY_FLAGS = frozenset(
+    {
+        *("disallow_untyped_defs", "disallow_incomplete_defs", "check_untyped_defs", "disallow_any_generics"),
+        *("strict_equality", "extra_checks", "implicit_optional", "strict_optional", "allow_redefinition"),
+        *("local_partial_types", "warn_no_return"),
+    }
+)
+"""Flags of mypy's that mean the same where imported modules are not there. Those about `Any` would not."""
+_STRICT = ("disallow_untyped_defs", "disallow_incomplete_defs", "check_untyped_defs", "disallow_any_generics")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuffOptions:
+    """A repository's choices among ruff's rules, by code; security rules cannot be ignored."""
+
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    line_length: int | None = None
+    target_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MypyOptions:
+    """A repository's choices for mypy: flags by name, and the error codes that it does not want to hear."""
+
+    flags: Mapping[str, bool] = field(default_factory=dict)
+    disabled: frozenset[str] = frozenset()
+
+
+def ruff_options(base: Path) -> RuffOptions:
+    """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML."""
+    found = next((table for table in _ruff_tables(base) if table is not None), {})
+    lint = {**found, **_table(found, "lint")}
+    ignores = {
+        pattern: codes
+        for pattern, wanted in list(_table(lint, "per-file-ignores").items())[:_MOST]
+        if _PATTERN.fullmatch(pattern) and (codes := _harmless(wanted))
+    }
+    length, target = found.get("line-length"), found.get("target-version")
+    return RuffOptions(
+        ignore=_harmless([*_strings(lint.get("ignore")), *_strings(lint.get("extend-ignore"))]),
+        extend_select=tuple(code for code in _strings(lint.get("extend-select")) if _CODE.fullmatch(code)),
+        per_file_ignores=ignores,
+        line_length=length if isinstance(length, int) and not isinstance(length, bool) and 1 <= length <= 320 else None,
+        target_version=target if isinstance(target, str) and _TARGET.fullmatch(target) else None,
+    )
+
+
+def _ruff_tables(base: Path) -> Iterator[dict[str, object] | None]:
+    yield _toml(base, ".ruff.toml")
+    yield _toml(base, "ruff.toml")
+    document = _toml(base, "pyproject.toml") or {}
+    yield _table(_table(document, "tool"), "ruff")
+
+
+def _harmless(wanted: object) -> tuple[str, ...]:
+    """The codes in a list, but for security rules and whatever would take them along."""
+    return tuple(code for code in _strings(wanted) if _CODE.fullmatch(code) and not _SECURITY.fullmatch(code))
+
+
+def mypy_options(base: Path) -> MypyOptions | None:
+    """From `mypy.ini`, `.mypy.ini`, `pyproject.toml` or `setup.cfg`; None where mypy is not set up."""
+    found = next((table for table in _mypy_tables(base) if table), None)
+    if found is None:
+        return None
+    flags = dict.fromkeys(_STRICT, True) if _truth(found.get("strict")) else {}
+    flags |= {name: truth for name in MYPY_FLAGS if (truth := _truth(found.get(name))) is not None}
+    disabled = found.get("disable_error_code")
+    codes = re.split(r"[,\s]+", disabled) if isinstance(disabled, str) else _strings(disabled)
+    return MypyOptions(flags=flags, disabled=frozenset(code for code in codes if _MYPY_CODE.fullmatch(code)))
+
+
+def is_typed(base: Path) -> bool:
+    """Whether the repository says that it is typed: by mypy's or pyright's configuration, or a marker in a package."""
+    if mypy_options(base) is not None or (base / "pyrightconfig.json").is_file():
+        return True
+    return any(path.is_file() for depth in ("*", "*/*") for path in base.glob(f"{depth}/py.typed"))
+
+
+def _mypy_tables(base: Path) -> Iterator[Mapping[str, object]]:
+    for name in ("mypy.ini", ".mypy.ini"):
+        yield _ini(base, name)
+    yield _table(_table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
+    yield _ini(base, "setup.cfg")
+
+
+def _truth(value: object) -> bool | None:
+    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+    return value if isinstance(value, bool) else words.get(value.lower()) if isinstance(value, str) else None
+
+
+def _ini(base: Path, name: str) -> Mapping[str, object]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(read_text(base, name))
+    except (Unread, configparser.Error):
+        return {}
+    return dict(parser["mypy"]) if parser.has_section("mypy") else {}
+
+
+def _toml(base: Path, name: str) -> dict[str, object] | None:
+    """The document, None without such a file; one that cannot be understood says nothing."""
+    try:
+        return tomllib.loads(read_text(base, name))
+    except Unread:
+        return None
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _table(within: Mapping[str, object], key: str) -> dict[str, object]:
+    found = within.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _strings(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)][:_MOST] if isinstance(value, list) else []
