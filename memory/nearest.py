@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 EXACT = 10_000
 """Up to so many vectors every one is compared exactly."""
 
+FEW = 2_000
+"""Nor do codes pay where a filter leaves so few: their vectors must be gathered, which costs more than to pass them all."""
+
 DEPTH = 500
 """How many of the nearest codes are compared exactly."""
 
@@ -48,7 +51,7 @@ class Nearest:
 
         Of equals the later row comes first. `allowed` has one value for each row.
         """
-        many = self._count > EXACT
+        many = self._count > EXACT and np.count_nonzero(allowed) > FEW
         rows = self._nearest_codes(query, max(DEPTH, k), allowed) if many else np.flatnonzero(allowed)
         cosines = self.cosines(query, rows)
         order = np.lexsort((-rows, -cosines))[:k]
@@ -67,7 +70,8 @@ class Nearest:
         for plane, bits in zip(self._codes, code, strict=True):
             distances += np.bitwise_count(plane[: self._count] ^ bits)
         # Distances are small whole numbers: counting them finds the farthest that is wanted faster than sorting would.
-        reached = np.cumsum(np.bincount(distances[allowed], minlength=1))
+        meant = distances if allowed.all() else distances[allowed]
+        reached = np.cumsum(np.bincount(meant, minlength=1))
         farthest = int(np.searchsorted(reached, depth))
         return np.flatnonzero((distances <= farthest) & allowed)
 

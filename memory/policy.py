@@ -220,17 +220,18 @@ def first_of_best_order(
     exchanging them shows; which ones to take is a knapsack over that order. Where nothing is worth its cost, it is the one
     with the greatest product.
     """
-    rows = np.arange(len(proof))
-    worth = np.zeros((len(proof), attempts + 1))
-    first = np.repeat(np.argmax(proof * acceptance, axis=1)[:, np.newaxis], attempts + 1, axis=1)
-    for strategy in np.argsort(acceptance - cost / np.maximum(proof, 1e-9), axis=1).T:
-        chance = proof[rows, strategy]
-        now = chance * acceptance[rows, strategy] - cost
-        taken = now[:, np.newaxis] + (1.0 - chance)[:, np.newaxis] * worth[:, :-1]
-        better = taken > worth[:, 1:]
-        worth[:, 1:] = np.where(better, taken, worth[:, 1:])
-        first[:, 1:] = np.where(better, strategy[:, np.newaxis], first[:, 1:])
-    return first[:, attempts]
+    order = np.argsort(acceptance - cost / np.maximum(proof, 1e-9), axis=1)
+    chances = np.take_along_axis(proof, order, axis=1)
+    now = chances * np.take_along_axis(acceptance, order, axis=1) - cost
+    worth = np.zeros((attempts + 1, len(proof)))
+    first = np.repeat(np.argmax(proof * acceptance, axis=1)[np.newaxis], attempts + 1, axis=0)
+    for strategy, gain, rest in zip(order.T, now.T, (1.0 - chances).T, strict=True):
+        taken = gain + rest * worth[:-1]
+        better = taken > worth[1:]
+        np.copyto(worth[1:], taken, where=better)
+        np.copyto(first[1:], strategy, where=better)
+    answer: NDArray[np.intp] = first[attempts]
+    return answer
 
 
 def probabilities(

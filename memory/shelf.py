@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.index import BM25, fuse, latest_best, terms
+from memory.index import BM25, fuse, terms
 from memory.model import Among
 from memory.nearest import Nearest
 from memory.store import Entry
@@ -95,7 +95,6 @@ class Shelf:
         """Take an entry off the shelf, if it is there."""
         row = self._rows.pop(entry_id, None)
         if row is not None:
-            self._words.remove(row)
             self._facts.remove(row)
 
     def search(
@@ -143,8 +142,7 @@ class Shelf:
         return {self._ids[row]: cosine for row, cosine in zip(rows, cosines.tolist(), strict=True)}
 
     def _by_words(self, text: str, allowed: Mask) -> list[str]:
-        scores = self._words.scores(terms(text), postings=POSTINGS)
-        return [self._ids[row] for row in latest_best(np.where(allowed, scores, 0.0), DEPTH)]
+        return [self._ids[row] for row in self._words.search(terms(text), DEPTH, allowed, postings=POSTINGS)]
 
     def _cosines(self, view: str, asked: Asked, ids: Sequence[str], vectors_of: VectorsOf | None) -> dict[str, float]:
         """By id, negative ones as 0; among equals, the newest first."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class TaskKind(StrEnum):
@@ -53,9 +54,8 @@ class Factor(StrEnum):
     ACCEPTANCE = "acceptance"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """One row key of the table: `scope` names the level, `key` what it speaks of."""
+class Level(NamedTuple):
+    """One row key of the table: `scope` names the level, `key` what it speaks of. A tuple: choosing, we look up by hundreds."""
 
     scope: str
     key: str
@@ -208,8 +208,7 @@ class Contribution:
     teacher: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell of the table: the summed weight of its evidence (about: how many observations) and their mean in [0, 1].
 
     `witnesses` is how many repositories this evidence comes from.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    BindParameter,
+    ColumnElement,
     CompoundSelect,
     Connection,
     Table,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    or_,
     select,
     text,
     tuple_,
@@ -27,8 +29,8 @@ from sqlalchemy import (
 )
 
 from memory.model import Cell, Contribution, Factor, Level
-from memory.store.engine import dialect_insert, in_batches, insert_bare
-from memory.store.pools import MILLION, Pool, Sum, Witness, pool, reaching
+from memory.store.engine import Database, dialect_insert, in_batches, insert_bare
+from memory.store.pools import MILLION, NOBODY, Pool, Sum, Witness, pool, reaching
 from memory.store.tables import cells, pools
 
 Spot = tuple[str, str, str, str]
@@ -44,7 +46,6 @@ Record = dict[str, str | int]
 _MANY = 200
 """Writers of more cells than this lock the whole table: they take it in parts, whose order could deadlock."""
 
-_NOBODY = Pool()
 _NOTHING: tuple[Sum, int] = ((0, 0), 0)
 _FACTORS = {str(factor): factor for factor in Factor}
 _NAMES = ("scope", "key", "strategy", "factor")
@@ -152,56 +153,64 @@ def replace(connection: Connection, sums: Sums) -> None:
     insert_bare(connection, pools, shared)
 
 
-def _own_and_shared() -> CompoundSelect[Any]:
-    """One statement for a choice: the repository's own rows summed, and the pools, at the levels asked for."""
-    levels: BindParameter[Sequence[tuple[str, str]]] = bindparam("levels", expanding=True)
+@cache
+def _own_and_shared(levels: int) -> CompoundSelect[Any]:
+    """One statement for a choice: the repository's own rows summed, and the pools, at so many levels."""
     sums = (cast(func.sum(cells.c[name]), BigInteger) for name in ("weight", "value"))
     people = func.sum(case((and_(cells.c.teacher != "", cells.c.weight > 0), 1), else_=0))
     own = select(literal(1), *_SPOT, *sums, literal(0), people).where(
-        cells.c.repository == bindparam("repository"), tuple_(cells.c.scope, cells.c.key).in_(levels)
+        cells.c.repository == bindparam("repository"), _at(cells, levels)
     )
-    shared = select(literal(0), *pools.c).where(tuple_(pools.c.scope, pools.c.key).in_(levels))
+    shared = select(literal(0), *pools.c).where(_at(pools, levels))
     return union_all(own.group_by(*_SPOT), shared)
 
 
-_READ = _own_and_shared()
+def _at(table: Table, levels: int) -> ColumnElement[bool]:
+    """At one of so many levels, which are bound one by one: this way the text is the same for every choice."""
+    places = range(levels)
+    return or_(*(and_(table.c.scope == bindparam(f"scope{n}"), table.c.key == bindparam(f"key{n}")) for n in places))
 
 
-def read(connection: Connection, levels: Sequence[Level], repository: str, quorum: int) -> Found:
+def _bound(levels: Sequence[Level], repository: str) -> Record:
+    values: Record = {"repository": repository}
+    for place, level in enumerate(levels):
+        values[f"scope{place}"], values[f"key{place}"] = level
+    return values
+
+
+def read(database: Database, levels: Sequence[Level], repository: str, quorum: int) -> Found:
     """The cells at these levels that hold evidence for `repository`: its own in full, and what reaches it from others."""
     own: dict[Spot, tuple[Sum, int]] = {}
     shared: dict[Spot, Pool] = {}
-    named = {(level.scope, level.key): level for level in levels}
-    rows: Sequence[tuple[int, str, str, str, str, int, int, int, int]] = connection.execute(
-        _READ, {"levels": list(named), "repository": repository}
-    ).fetchall()
+    rows = database.glance(_own_and_shared(len(levels)), _bound(levels, repository))
     for mine, scope, key, strategy, factor, weight, value, repositories, people in rows:
         if mine:
             own[scope, key, strategy, factor] = ((weight, value), people)
         else:
             shared[scope, key, strategy, factor] = Pool(weight, value, repositories, people)
     close = [spot for spot, (_, mine) in own.items() if spot in shared and 0 <= shared[spot].people - quorum < mine]
-    elsewhere = _teaching_elsewhere(connection, close, repository) if close else {}
+    elsewhere = _teaching_elsewhere(database, close, repository) if close else {}
     found: dict[tuple[Level, str, Factor], Cell] = {}
     for spot in own.keys() | shared.keys():
-        ours, mine = own.get(spot, _NOTHING)
-        factor, others = _FACTORS[spot[3]], shared.get(spot, _NOBODY)
-        if others is not _NOBODY:
-            others = reaching(others, ours, mine - elsewhere.get(spot, 0), factor, quorum)
-        cell = _cell(ours[0] + others.weight, ours[1] + others.value, (ours[0] > 0) + others.repositories)
+        (weight, value), mine = own.get(spot, _NOTHING)
+        factor, others = _FACTORS[spot[3]], shared.get(spot, NOBODY)
+        if others is not NOBODY:
+            others = reaching(others, (weight, value), mine - elsewhere.get(spot, 0), factor, quorum)
+        cell = _cell(weight + others.weight, value + others.value, (weight > 0) + others.repositories)
         if cell is not None:
-            found[named[spot[:2]], spot[2], factor] = cell
+            found[Level(spot[0], spot[1]), spot[2], factor] = cell
     return found
 
 
-def _teaching_elsewhere(connection: Connection, spots: Sequence[Spot], repository: str) -> dict[Spot, int]:
+def _teaching_elsewhere(database: Database, spots: Sequence[Spot], repository: str) -> dict[Spot, int]:
     """How many of a repository's teachers of each cell have evidence in the same cell of another repository too."""
     other = cells.alias("other")
     same = (other.c[name] == cells.c[name] for name in (*_NAMES, "teacher"))
     taught = exists().where(*same, other.c.repository != repository, other.c.weight > 0)
     mine = (cells.c.repository == repository, cells.c.teacher != "", cells.c.weight > 0)
     query = select(*_SPOT, func.count().label("both")).where(tuple_(*_SPOT).in_(spots), *mine, taught).group_by(*_SPOT)
-    return {(row.scope, row.key, row.strategy, row.factor): row.both for row in connection.execute(query)}
+    with database.glancing() as connection:
+        return {(row.scope, row.key, row.strategy, row.factor): row.both for row in connection.execute(query)}
 
 
 def totals(connection: Connection, levels: Sequence[Level]) -> Found:
@@ -221,7 +230,7 @@ def totals(connection: Connection, levels: Sequence[Level]) -> Found:
 
 
 def _cell(weight: int, value: int, witnesses: int) -> Cell | None:
-    return Cell(weight=weight / MILLION, mean=value / weight, witnesses=witnesses) if weight > 0 else None
+    return Cell(weight / MILLION, value / weight, witnesses) if weight > 0 else None
 
 
 def digest(connection: Connection) -> str:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from sqlalchemy import DateTime, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
+from memory.errors import StoreError
+
 
 class UtcDateTime(TypeDecorator[datetime]):
     """Aware UTC in, aware UTC out. SQLite keeps no offset, so that what stands there is UTC without one."""
@@ -18,7 +20,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError(f"{value.isoformat()} has no time zone; give aware times only")
+            raise StoreError(f"{value.isoformat()} has no time zone; give aware times only")
         utc = value.astimezone(UTC)
         return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
 

@@ -8,10 +8,11 @@ that everything else shares. Callers that need more commits a second put several
 from __future__ import annotations
 
 import os
+import select
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -37,11 +38,14 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolProxiedConnection
 
 from memory.errors import StoreError, StoreUnavailable
+from memory.store import direct
+from memory.store.direct import Rows, Statement
 
 BUSY_SECONDS = 30.0
-RESTED_SECONDS = 1.0
+RESTED_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
 _WRITE = "apprentice_write"
+_NO_ANSWER = (OperationalError, InterfaceError, PoolExhausted, psycopg.OperationalError, psycopg.InterfaceError)
 
 Item = TypeVar("Item")
 
@@ -68,15 +72,21 @@ class Database:
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
-    @contextmanager
-    def noting(self) -> Iterator[Connection]:
-        """For one statement that writes, without a transaction around it where the database needs none."""
+    def glance(self, statement: Statement, values: Mapping[str, object]) -> Rows:
+        """The rows of one statement that reads, by the shortest way; `values` names all of its parameters."""
         if self.engine.dialect.name == "postgresql":
-            with self.glancing() as connection:
-                yield connection
-        else:
-            with self.writing() as connection:
-                yield connection
+            with _translated():
+                return direct.rows(self.engine, statement, values)
+        with self.glancing() as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def note(self, statement: Statement, values: Mapping[str, object]) -> Rows:
+        """Execute one statement that writes, by the shortest way; `values` names all of its parameters. The rows it returns."""
+        if self.engine.dialect.name == "postgresql":
+            with _translated():
+                return direct.rows(self.engine, statement, values)
+        with self.writing() as connection:
+            return connection.execute(statement, values).fetchall()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -176,10 +186,13 @@ def _note_rest(_connection: psycopg.Connection | None, entry: ConnectionPoolEntr
 
 
 def _ping_rested(connection: psycopg.Connection, entry: ConnectionPoolEntry, _proxy: PoolProxiedConnection) -> None:
-    """Ask whether a connection that has rested is alive, as after a restart of the server; if not, it is replaced.
+    """Replace a connection that is dead, as after a restart of the server.
 
-    One that was used a moment ago is not asked: it would double the messages of a choice.
+    A server that ends a connection leaves word in it, and nothing else arrives there unasked. One that has rested long is
+    asked as well, as what stands between us and the server may have let it drop without a word.
     """
+    if _has_word(connection):
+        raise DisconnectionError
     if time.monotonic() - entry.info.get("rests_since", time.monotonic()) < RESTED_SECONDS:
         return
     try:
@@ -187,6 +200,12 @@ def _ping_rested(connection: psycopg.Connection, entry: ConnectionPoolEntry, _pr
         connection.rollback()
     except psycopg.OperationalError as error:
         raise DisconnectionError from error
+
+
+def _has_word(connection: psycopg.Connection) -> bool:
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
@@ -228,9 +247,9 @@ def _translated() -> Iterator[None]:
     """Database errors as ours: nobody outside this package knows SQLAlchemy."""
     try:
         yield
-    except (OperationalError, InterfaceError, PoolExhausted) as error:
+    except _NO_ANSWER as error:
         raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
-    except StatementError as error:
+    except (StatementError, psycopg.Error) as error:
         raise StoreError(f"the database refused: {_first_line(error)}") from error
 
 

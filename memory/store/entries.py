@@ -13,7 +13,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from memory.errors import StoreError
 from memory.model import Decision, Outcome, Signal
 from memory.store.bodies import dump
-from memory.store.engine import dialect_insert, in_batches
+from memory.store.engine import Database, dialect_insert, in_batches
 from memory.store.pools import MILLION
 from memory.store.tables import decisions
 
@@ -72,13 +72,13 @@ def insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[st
     return list(connection.execute(statement, in_lock_order).scalars())
 
 
-def insert_soon(connection: Connection, table: Table, row: Row) -> bool:
+def insert_soon(database: Database, table: Table, row: Row) -> bool:
     """Insert one row unless its key is taken, in one statement whose commit does not wait for PostgreSQL's disk.
 
     Its log is written in order, so that any later commit takes this one along: what a decision leads to (an outcome, an
     effect on GitHub) is never kept without it.
     """
-    return connection.execute(_soon(connection.dialect.name, table), row).first() is not None
+    return bool(database.note(_soon(database.engine.dialect.name, table), row))
 
 
 @cache

@@ -39,8 +39,7 @@ class Ledger:
 
     def append_decision(self, decision: Decision) -> bool:
         """Append a decision; False when its id is known. As quick as can be: whoever chooses waits for it."""
-        with self.database.noting() as connection:
-            return entries.insert_soon(connection, decisions, entries.of_decision(decision))
+        return entries.insert_soon(self.database, decisions, entries.of_decision(decision))
 
     def append_decisions(self, new: Iterable[Decision]) -> int:
         """Append decisions; one whose id is known is left as it is. Returns how many were new."""
@@ -169,8 +168,7 @@ class Ledger:
 
         Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
         """
-        with self.database.glancing() as connection:
-            return cells.read(connection, levels, repository, quorum)
+        return cells.read(self.database, levels, repository, quorum)
 
     def totals(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
         """What these levels hold of everyone together, without quota or quorum: for statistics, not for choices."""

@@ -79,13 +79,14 @@ class Near:
         condition, values = _condition(among)
         values |= {"vector": _literal(vector), "k": k}
         distance = f"embedding <#> CAST(:vector AS halfvec({len(vector)}))"
-        found = f"SELECT experience_id, {distance} AS distance FROM {self.table} {condition}"
+        where = f"FROM {self.table} {condition}"
         with self.database.reading() as connection:
             if (among.repository or among.error_type) and self._few(connection, condition, values):
-                query = f"WITH few AS MATERIALIZED ({found}) SELECT * FROM few ORDER BY distance LIMIT :k"
+                # What is added keeps the planner from the graph, which knows the bare distance alone.
+                query = f"SELECT experience_id, ({distance}) + 0.0 AS distance {where} ORDER BY distance LIMIT :k"
             else:
                 connection.execute(text(_WALK), {"breadth": str(max(BREADTH, k))})
-                query = f"{found} ORDER BY {distance} LIMIT :k"
+                query = f"SELECT experience_id, {distance} AS distance {where} ORDER BY {distance} LIMIT :k"
             rows = connection.execute(text(query), values).all()
         return sorted(((row.experience_id, max(0.0, -row.distance)) for row in rows), key=lambda pair: -pair[1])
 
@@ -128,7 +129,7 @@ def open_near(database: Database, embedder_id: str, dimensions: int) -> Near | N
 
 
 def _made(table: str, dimensions: int) -> list[str]:
-    """By repository the index holds the vectors, too: one repository is read in one piece."""
+    """By repository one index holds the vectors, too: one repository is read in one piece. The narrow one is for counting."""
     return [
         (
             f"CREATE TABLE IF NOT EXISTS {table} (experience_id varchar PRIMARY KEY, repository varchar NOT NULL, "
@@ -137,6 +138,7 @@ def _made(table: str, dimensions: int) -> list[str]:
         ),
         f"CREATE INDEX IF NOT EXISTS {table}_hnsw ON {table} USING hnsw (embedding halfvec_ip_ops)",
         f"CREATE INDEX IF NOT EXISTS {table}_repository ON {table} (repository) INCLUDE (experience_id, embedding)",
+        f"CREATE INDEX IF NOT EXISTS {table}_narrow ON {table} (repository)",
         f"CREATE INDEX IF NOT EXISTS {table}_error_type ON {table} (error_type)",
     ]
 

@@ -51,10 +51,13 @@ class Pool(NamedTuple):
         return self.plus(Pool(-other.weight, -other.value, -other.repositories, -other.people))
 
 
+NOBODY = Pool()
+
+
 def share(weight: int, value: int) -> Pool:
     """What one repository's evidence counts for with others; nothing when all of it was taken back."""
     if weight <= 0:
-        return Pool()
+        return NOBODY
     if weight <= QUOTA:
         return Pool(weight, value, 1)
     return Pool(QUOTA, QUOTA * value // weight, 1)
@@ -80,8 +83,8 @@ def reaching(shared: Pool, own: Sum, only_here: int, factor: Factor, quorum: int
     Nothing below the quorum. Repositories as well as people, because whoever owns a repository can let in accounts of
     their own to teach there.
     """
-    others = shared.minus(share(*own)) if own[0] > 0 else shared
-    people = shared.people - only_here
-    if others.repositories < quorum or (factor is Factor.ACCEPTANCE and people < quorum):
-        return Pool()
-    return others
+    mine = share(*own)  # has no people of its own
+    repositories = shared.repositories - mine.repositories
+    if repositories < quorum or (factor is Factor.ACCEPTANCE and shared.people - only_here < quorum):
+        return NOBODY
+    return Pool(shared.weight - mine.weight, shared.value - mine.value, repositories, shared.people)

@@ -4,13 +4,51 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, literal, select, text, union_all
 
-from memory.store import Store, open_store
-from memory.store.engine import RESTED_SECONDS
+from memory.model import Arm, Decision, Outcome, State, TaskKind
+from memory.rewards import WEIGHTS_VERSION, contributions_of_outcome
+from memory.store import Store, StoreError, StoreUnavailable, cells, open_store
+from memory.store.tables import decisions
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
+
+
+def decision(decision_id: str, *, created_at: datetime = NOW) -> Decision:
+    """A repair in `STATE` that chose "guard"."""
+    return Decision(
+        id=decision_id,
+        task_id="t1",
+        state=STATE,
+        available=("guard", "swap"),
+        probabilities=(0.6, 0.4),
+        chosen="guard",
+        arm=Arm.LEARNED,
+        policy_version="levelled",
+        created_at=created_at,
+    )
+
+
+def end_connections(postgresql_url: str) -> None:
+    """End every other connection, and wait until they are gone."""
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    with psycopg.connect(postgresql_url, autocommit=True) as admin:
+        assert admin.execute(f"SELECT pg_terminate_backend(pid) {others}").fetchall()
+        while admin.execute(f"SELECT 1 {others}").fetchall():
+            time.sleep(0.02)
+
+
+def learn(store: Store) -> None:
+    """One outcome, which fills a cell at each of the four levels and a pool at the three shared ones."""
+    store.ledger.append_decisions([decision("taught")])
+    outcome = Outcome(decision_id="taught", components={}, target=1.0, weights_version=WEIGHTS_VERSION, created_at=NOW)
+    store.ledger.append_outcome(outcome, contributions_of_outcome(decision("taught"), outcome))
 
 
 @pytest.fixture
@@ -22,14 +60,42 @@ def store(postgresql_url: str) -> Iterator[Store]:
 def test_connections_that_the_server_dropped_are_replaced(store: Store, postgresql_url: str) -> None:
     """After the server has ended every connection, as at a restart, a call a moment later works."""
     assert store.inbox.delivery_count() == 0
-    with psycopg.connect(postgresql_url, autocommit=True) as admin:
-        ended = admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        ).fetchall()
-    assert ended
-    time.sleep(RESTED_SECONDS)
+    end_connections(postgresql_url)
     assert store.inbox.delivery_count() == 0
+
+
+def test_a_choice_reads_directly_what_a_transaction_reads(store: Store) -> None:
+    """The way past SQLAlchemy gives the rows that SQLAlchemy gives."""
+    learn(store)
+    statement, values = cells._own_and_shared(4), cells._bound(STATE.levels(), STATE.repository)
+    with store.database.reading() as connection:
+        plain = connection.execute(statement, values).fetchall()
+    assert len(plain) == 7
+    assert sorted(store.database.glance(statement, values)) == sorted(map(tuple, plain))
+
+
+def test_a_decision_that_is_noted_directly_is_the_one_that_a_transaction_appends(store: Store) -> None:
+    """Both ways write the same columns, in whatever zone the time was given."""
+    here = decision("d1", created_at=NOW.astimezone(timezone(timedelta(hours=5))))
+    assert store.ledger.append_decision(here)
+    assert not store.ledger.append_decision(here)
+    store.ledger.append_decisions([replace(here, id="d2")])
+    with store.database.reading() as connection:
+        one, other = connection.execute(select(decisions).order_by(decisions.c.id)).all()
+    assert one[1:-1] == other[1:-1]
+    assert [store.ledger.decision(each) for each in ("d1", "d2")] == [here, replace(here, id="d2")]
+
+
+def test_what_the_driver_says_is_an_error_of_ours(store: Store, postgresql_url: str) -> None:
+    """A value that cannot be kept is refused, a server that went away is unavailable, and the next call works."""
+    with pytest.raises(StoreError, match="NUL"):
+        store.ledger.append_decision(decision("d\0"))
+    with pytest.raises(StoreError, match="no time zone"):
+        store.ledger.append_decision(decision("d1", created_at=NOW.replace(tzinfo=None)))
+    ending = union_all(select(func.pg_terminate_backend(func.pg_backend_pid())), select(literal(False)))
+    with pytest.raises(StoreUnavailable):
+        store.database.glance(ending, {})
+    assert store.ledger.append_decision(decision("d1"))
 
 
 def test_a_reading_transaction_sees_one_state(store: Store, postgresql_url: str) -> None:

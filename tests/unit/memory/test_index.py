@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.index import BM25, best, fuse, latest_best, terms
+from memory.index import BM25, CHOSEN, best, fuse, latest_best, terms
 
 FAILURES = [
     "KeyError: 'unit_price' in shop.cart.Basket.total",
@@ -65,29 +65,49 @@ WORDS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), max_size=30)
 
 @given(WORDS, WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5))
 def test_adding_is_as_building(first: list[list[str]], second: list[list[str]], query: list[str]) -> None:
-    """An index that grew gives the scores of one built at once, and with room for all postings nothing is left out."""
+    """An index that grew gives the scores of one built at once."""
     grown = BM25(first)
     for document in second:
         grown.add(document)
-    whole = BM25([*first, *second]).scores(query)
-    assert grown.scores(query).tolist() == whole.tolist()
-    assert grown.scores(query, postings=10_000).tolist() == pytest.approx(whole.tolist())
+    assert grown.scores(query).tolist() == BM25([*first, *second]).scores(query).tolist()
+
+
+@given(WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5), st.data())
+def test_a_search_with_room_for_all_postings_is_the_head_of_all_scores(
+    documents: list[list[str]], query: list[str], data: st.DataObject
+) -> None:
+    """Where nothing is left out, the allowed documents come by their scores, of equals the later."""
+    allowed = np.array([data.draw(st.booleans()) for _ in documents], dtype=np.bool_)
+    index = BM25(documents)
+    scores = np.where(allowed, index.scores(query), 0.0)
+    assert index.search(query, 4, allowed, postings=10_000) == latest_best(scores, 4)
+
+
+@given(WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5), st.integers(0, 20))
+def test_what_rare_words_choose_is_ranked_by_all_words(
+    documents: list[list[str]], query: list[str], postings: int
+) -> None:
+    """Common words add to the documents that rare ones found what they are worth there, however they are read."""
+    index, everything = BM25(documents), np.ones(len(documents), dtype=np.bool_)
+    found, scores = index.search(query, 50, everything, postings=postings), index.scores(query)
+    ordered = sorted(found, key=lambda row: (-round(float(scores[row]), 9), -row))
+    assert [round(float(scores[row]), 9) for row in found] == [round(float(scores[row]), 9) for row in ordered]
 
 
 def test_common_words_do_not_choose() -> None:
     """Beyond the postings that may be read, a common word adds to what rare ones found, and finds nothing by itself."""
     index = BM25([["rare", "common"], ["common"], ["common"]])
-    cut, whole = index.scores(["rare", "common"], postings=2), index.scores(["rare", "common"])
-    assert cut[0] == pytest.approx(whole[0])
-    assert (cut[1], cut[2]) == (0.0, 0.0)
-    assert whole[1] > 0
+    everything = np.ones(3, dtype=np.bool_)
+    assert index.search(["rare", "common"], 3, everything, postings=2) == [0]
+    assert index.search(["rare", "common"], 3, everything, postings=9) == [0, 2, 1]
 
 
-def test_removed_documents_score_nothing() -> None:
-    """A removed document keeps its row, and nothing else."""
-    index = BM25([["a"], ["a"]])
-    index.remove(0)
-    assert index.scores(["a"])[0] == 0.0 < index.scores(["a"])[1]
+def test_what_is_not_allowed_neither_comes_nor_chooses() -> None:
+    """Rare words choose among the allowed documents, however many others there are."""
+    index = BM25([["rare", "common"], *[["rare"]] * (CHOSEN + 1), *[["common"]] * (CHOSEN + 9)])
+    allowed = np.zeros(len(index), dtype=np.bool_)
+    allowed[0] = True
+    assert index.search(["rare", "common"], 3, allowed, postings=1) == [0]
 
 
 def test_fusion_follows_the_heavier_view_and_rewards_agreement() -> None:

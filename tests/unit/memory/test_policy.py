@@ -158,6 +158,14 @@ def test_the_best_order_begins_with_what_trying_all_orders_says(
         assert proof[first] * acceptance[first] == pytest.approx(max(map(mul, proof, acceptance)))
 
 
+def test_each_draw_is_planned_for_by_itself() -> None:
+    """The draws are planned for together, and each as if it were alone."""
+    generator = np.random.default_rng(3)
+    proof, acceptance = generator.random((200, 6)), generator.random((200, 6))
+    alone = [policy.first_of_best_order(proof[[n]], acceptance[[n]], 4, COST)[0] for n in range(200)]
+    assert policy.first_of_best_order(proof, acceptance, 4, COST).tolist() == alone
+
+
 def test_what_is_often_proven_and_seldom_accepted_waits() -> None:
     """The first proof ends an episode: with attempts left, the one that people accept is tried before it."""
     proof, acceptance = np.array([[0.9, 0.4]]), np.array([[0.5, 0.95]])
