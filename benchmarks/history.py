@@ -1,0 +1,182 @@
+"""What learning from histories is worth in their later halves, and how fast a history is read.
+
+    python -m benchmarks.history backtest REPOSITORY...
+    python -m benchmarks.history speed REPOSITORY
+
+What was read is kept under --kept, so that a second run only replays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import show
+from memory.history.backtest import BUDGET, RECALL, Backtest, TooLittle, backtest
+from memory.history.measures import Interval
+from memory.model import Fate, PastFinding
+from memory.store import Store, open_store
+from workers.git import git_directory
+from workers.history.learning import learn, settled
+from workers.review.detectors.rules import is_selected
+from workers.sandbox.bubblewrap import Bubblewrap
+
+MOST = 3000
+
+
+def name_of(path: Path) -> str:
+    """What a repository is called here: its folder, or the one around a folder that says nothing."""
+    return path.resolve().parent.name if path.name in ("repo", ".git") else path.resolve().name
+
+
+def read(path: Path, store: Store, most: int) -> float:
+    """Read what was not read yet; changes of the branch a second."""
+    directory = git_directory(path)
+    if directory is None:
+        raise SystemExit(f"{path} is not a git repository")
+    began = time.perf_counter()
+
+    def progress(done: int, of: int) -> None:
+        print(f"\r{name_of(path)}: {done} of {of} changes", end="", file=sys.stderr, flush=True)
+
+    done = learn(directory, name_of(path), store=store, sandbox=Bubblewrap(), most=most, progress=progress)
+    print(file=sys.stderr)
+    return done.changes / (time.perf_counter() - began)
+
+
+# ── Backtest ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def of_selection(findings: Iterable[PastFinding]) -> list[PastFinding]:
+    """Only those that a review would have asked for."""
+    return [each for each in findings if is_selected(each.tool, each.rule)]
+
+
+def with_sweeps(findings: Iterable[PastFinding]) -> list[PastFinding]:
+    """The same, with what a tool swept counted as addressed."""
+    return [replace(each, fate=Fate.FIXED) if each.fate is Fate.SWEPT else each for each in findings]
+
+
+def report(name: str, findings: Sequence[PastFinding]) -> None:
+    """The figures of one repository: all rules, our selection, and all rules with sweeps counted as addressed."""
+    pools = {"all rules": findings, "our selection": of_selection(findings), "with sweeps": with_sweeps(findings)}
+    for pool, some in pools.items():
+        try:
+            result = backtest(some)
+        except TooLittle as little:
+            show(f"{name}, {pool}", [("nothing shown", str(little))])
+            continue
+        show(f"{name}, {pool}: {result.findings} findings of {result.changes} changes", rows(result))
+
+
+def rows(result: Backtest) -> list[tuple[str, str]]:
+    """One line for each arm and figure."""
+    told = [("addressed of everything", f"{result.base:.3f}")]
+    for arm in result.arms:
+        own = f"by itself {arm.said.lift:.2f} ({arm.said.comments:.0f} comments), ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
+        told.append(
+            (
+                arm.name,
+                f"at {RECALL:.0%} kept {said(arm.keeping)}; {BUDGET} a change {said(arm.budget)}, {arm.budget_share:.0%}; {own}",
+            )
+        )
+    told.append(("first changes, with history less without", said(result.cold) if result.cold else "nothing addressed"))
+    told.append(("not said and addressed", f"{result.suppressed:.3f}"))
+    told.append(("learning curve", " ".join(f"{lift:.1f}" for _, lift in result.curve)))
+    return told
+
+
+def said(value: Interval) -> str:
+    """A figure with its interval."""
+    return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})"
+
+
+# ── Speed ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def bare(path: Path, commits: int) -> float:
+    """Seconds that ruff and bandit take by themselves on the Python files of the last commits, a run a commit."""
+    git = ("git", "-C", str(path))
+    shas = subprocess.run(
+        (*git, "rev-list", "--first-parent", f"--max-count={commits}", "HEAD"),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    spent = 0.0
+    for sha in shas:
+        listed = (
+            *git,
+            "diff-tree",
+            "--no-commit-id",
+            "--name-only",
+            "-r",
+            "--diff-filter=AM",
+            "-m",
+            "--first-parent",
+            sha,
+        )
+        changed = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+        names = [each for each in changed if re.fullmatch(r"[\w./-]+\.pyi?", each)]
+        if not names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            archive = subprocess.run((*git, "archive", sha, "--", *names), capture_output=True, check=True).stdout
+            subprocess.run(("tar", "-x", "-C", folder), input=archive, check=True)
+            began = time.perf_counter()
+            for tool in (
+                ("ruff", "check", "--isolated", "--no-cache", "--quiet", "--select", "ALL", "--exit-zero"),
+                ("bandit", "-q", "--exit-zero"),
+            ):
+                subprocess.run((sys.executable, "-m", *tool, *names), cwd=folder, capture_output=True, check=False)
+            spent += time.perf_counter() - began
+    return spent
+
+
+def speed(path: Path, most: int, runs: int) -> None:
+    """Reading a history, against the two tools run bare on each commit's files; each run reads anew."""
+    rates, ratios = [], []
+    for _ in range(runs):
+        with tempfile.TemporaryDirectory() as folder, open_store(f"sqlite:///{folder}/past.db") as store:
+            rates.append(read(path, store, most))
+        ratios.append(bare(path, most) / (most / rates[-1]))
+    show(
+        f"reading the last {most} changes of {name_of(path)}",
+        [
+            ("changes a second", f"{np.median(rates):.1f} ({min(rates):.1f} to {max(rates):.1f}, {runs} runs)"),
+            ("times as fast as both tools bare, commit by commit", f"{np.median(ratios):.2f}"),
+        ],
+    )
+
+
+def main() -> None:
+    """Read arguments and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("backtest", "speed"))
+    parser.add_argument("repositories", type=Path, nargs="+")
+    parser.add_argument("--most", type=int, default=MOST, help="changes of each to read, the latest")
+    parser.add_argument("--kept", type=Path, default=Path(".cache/pasts"), help="where what was read is kept")
+    parser.add_argument("--runs", type=int, default=3, help="of speed")
+    given = parser.parse_args()
+    if given.what == "speed":
+        for path in given.repositories:
+            speed(path, given.most, given.runs)
+        return
+    given.kept.mkdir(parents=True, exist_ok=True)
+    for path in given.repositories:
+        with open_store(f"sqlite:///{given.kept.resolve()}/{name_of(path)}.db") as store:
+            read(path, store, given.most)
+            report(name_of(path), settled(store, name_of(path)))
+
+
+if __name__ == "__main__":
+    main()
