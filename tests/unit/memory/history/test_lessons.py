@@ -1,0 +1,114 @@
+"""What a past comes down to, and what that does to a review's expectations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from memory import posting
+from memory.history.lessons import ENOUGH, MOST_LIFT, Lessons, Word, lessons
+from memory.learner import Learner
+from memory.model import Action, Arm, Fate, Finding, Severity
+from memory.store import Store, Walked
+from tests.unit.memory.history.pasts import past
+
+HABITS = [
+    past(at, rule=rule, line=line, fate=fate)
+    for at in range(60)
+    for line, (rule, fate) in enumerate((("F401", Fate.FIXED), ("B904", Fate.LEFT), ("S110", Fate.LEFT)))
+]
+FINDING = Finding(
+    fingerprint="f" * 32,
+    path="a.py",
+    line=1,
+    end_line=1,
+    tool="ruff",
+    rule="F401",
+    category="maintainability",
+    severity=Severity.MINOR,
+    message="`os` imported but unused",
+    anchor="import os",
+)
+
+
+@dataclass(frozen=True)
+class Sight:
+    rule: str
+    path: str = "a.py"
+    tool: str = "ruff"
+    severity: Severity = Severity.MINOR
+    fixable: bool = False
+    standing: int = 0
+    burst: int = 1
+
+
+def learned() -> Lessons:
+    found = lessons(HABITS, lambda _: True)
+    assert found is not None
+    return found
+
+
+def test_habits_lift_and_lower() -> None:
+    """What people fix untold is expected to be welcome, what they leave is not; both within bounds."""
+    fixed, left = (learned().word(Sight(rule)) for rule in ("F401", "B904"))
+    assert -MOST_LIFT <= left.lift < 0.0 < fixed.lift <= MOST_LIFT
+    assert fixed.addressed == pytest.approx(fixed.of)
+    assert left.addressed == 0.0 < left.of
+
+
+def test_what_stands_all_over_a_file_is_tolerated() -> None:
+    """The more often a rule is broken where nobody looked, the less its next breach is expected to bother anybody."""
+    chances = [learned().odds(Sight("F401", standing=count)) for count in (0, 3, 30)]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > chances[-1]
+
+
+def test_a_short_past_says_nothing() -> None:
+    """Nor does one without telling fates."""
+    assert lessons(HABITS[: ENOUGH - 1], lambda _: True) is None
+    assert lessons([replace(each, fate=Fate.GONE) for each in HABITS], lambda _: True) is None
+
+
+def test_lessons_are_kept(store: Store) -> None:
+    """They come back as they were, survive reading on, and go with the past."""
+    store.past.add("o/r", HABITS, Walked(reading="1", sha="a", position=61))
+    assert store.past.lessons("o/r", Lessons) is None
+    store.past.conclude("o/r", learned())
+    store.past.add("o/r", HABITS[:3], Walked(reading="1", sha="b", position=62))
+    assert store.past.lessons("o/r", Lessons) == learned()
+    assert store.past.of("o/r") == HABITS
+    assert store.past.forget("o/r") == len(HABITS)
+    assert store.past.lessons("o/r", Lessons) is None
+
+
+def _appraised(learner: Learner, word: Word | None, arm: Arm = Arm.LEARNED, finding: Finding = FINDING) -> float:
+    return posting.appraise(learner, "o/r", finding, arm=arm, suggestion_proven=False, past=word).belief.mean
+
+
+def test_the_past_is_a_prior_for_the_learned_arm_alone(learner: Learner) -> None:
+    """Fixed untold lifts the expectation, left lowers it; the control arm does not hear of it."""
+    fixed, left = (learned().word(Sight(rule)) for rule in ("F401", "B904"))
+    assert _appraised(learner, left) < _appraised(learner, None) < _appraised(learner, fixed)
+    assert _appraised(learner, fixed, Arm.CONTROL) == _appraised(learner, None, Arm.CONTROL)
+
+
+def test_a_past_that_left_everything_never_silences_security(learner: Learner) -> None:
+    """Whatever the past says, a security finding reaches the summary."""
+    hole = replace(FINDING, rule="S110", tool="bandit", category="security")
+    word = Word(lift=-MOST_LIFT, addressed=0.0, of=1000.0)
+    for number in range(200):
+        decision = posting.decide_posting(
+            learner, f"t{number}", "o/r", hole, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
+        )
+        assert decision.chosen != Action.HOLD
+
+
+def test_the_reason_tells_of_the_past(learner: Learner) -> None:
+    """Before any verdict people read what the past showed."""
+    word = Word(lift=1.0, addressed=12.4, of=14.6)
+    decision = posting.decide_posting(
+        learner, "t", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
+    )
+    appraisal = posting.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, past=word)
+    assert posting.reason(decision, appraisal).startswith("in the past 12 of 15 F401 were fixed untold; acceptance ")
