@@ -42,12 +42,14 @@ def forget_command(
             raise BadInput(f"no experience {experience!r}; `apprentice why` prints their ids")
         if not (teacher or repository or decision or experience):
             raise BadInput("say what to forget: --teacher, --repository, --decision or --experience")
+        past = repository if repository and not teacher else ""
         if not as_json:
-            _show(lessons, experience)
+            _show(lessons, experience, context.store.past.count(past))
         agreed = yes or (not as_json and sys.stdin.isatty() and typer.confirm("Forget this?"))
         if agreed:
             forget(context.store, lessons, now=context.clock(), new_id=opaque_id)
             context.store.experiences.delete(experience)
+            context.store.past.forget(past)
         digest = context.store.ledger.cells_digest()
     if as_json:
         print_json(_document(lessons, experience, digest, forgotten=agreed))
@@ -90,7 +92,7 @@ def _rows(lessons: Lessons) -> Counter[Row]:
     return rows
 
 
-def _show(lessons: Lessons, experience: str) -> None:
+def _show(lessons: Lessons, experience: str, past: int) -> None:
     table = Table("repository", "by", "what", "weight each", "count", box=None, pad_edge=False)
     for (repository, by, what, weight), count in sorted(_rows(lessons).items()):
         table.add_row(escape(repository), escape(by), what.replace("_", " "), f"{weight:.1f}", str(count))
@@ -98,6 +100,8 @@ def _show(lessons: Lessons, experience: str) -> None:
         out.print(table)
     elif not experience:
         out.print("nothing of it stands in the table")
+    if past:
+        out.print(f"what became of {past} findings in its past")
     if experience:
         out.print(f"experience {experience}", markup=False)
 

@@ -73,14 +73,17 @@ class Past:
             body = connection.execute(query).scalar_one_or_none()
         return load(as_a, body) if body else None
 
-    def forget(self, repository: str) -> int:
-        """Forget a repository's past; how many findings there were."""
+    def count(self, repository: str) -> int:
+        """How many findings of a repository's past are known."""
+        there = select(func.count()).select_from(past_findings).where(past_findings.c.repository == repository)
+        with self.database.reading() as connection:
+            return connection.execute(there).scalar_one()
+
+    def forget(self, repository: str) -> None:
+        """Forget a repository's past, and what it came down to."""
         with self.database.writing() as connection:
-            there = select(func.count()).select_from(past_findings).where(past_findings.c.repository == repository)
-            count = connection.execute(there).scalar_one()
             connection.execute(delete(past_findings).where(past_findings.c.repository == repository))
             connection.execute(delete(pasts).where(pasts.c.repository == repository))
-        return count
 
     def of(self, repository: str) -> list[PastFinding]:
         """All that is known of a repository's past, oldest first."""

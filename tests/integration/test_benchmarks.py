@@ -13,11 +13,15 @@ import pytest
 
 from benchmarks.repair.cases import write_case
 from tests.conftest import missing
+from tests.unit.workers.history.conftest import Branch
 
 ROOT = Path(__file__).parents[2]
 
 CASES = "a folder of cases"
 """Stands for a folder with one case whose faulty line is known."""
+
+HISTORY = "a git repository"
+"""Stands for one with three commits."""
 
 TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
@@ -30,6 +34,7 @@ TINY = {
     "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
     "teachers": ("--runs", "3"),
     "skills": ("--cases", CASES, "--most", "20"),
+    "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
     "finetune_smoke": ("--steps", "12"),
 }
@@ -41,6 +46,7 @@ EXPECTED = {
     "agreement": r"verdicts alike +2 of 2",
     "preferences": r"20 reviews +\d+ pairs: prior \d\.\d+, model \d\.\d+",
     "finetune_smoke": r"DPO margin +0\.000 to \d+\.\d*[1-9]",
+    "history": r"changes a second +\d+\.\d",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
@@ -65,7 +71,12 @@ def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
         budget_seconds=10.0,
         labels={"module": "shapes.py", "line": "2"},
     )
-    arguments = [str(tmp_path / "cases") if word == CASES else word for word in TINY[name]]
+    there = {CASES: tmp_path / "cases", HISTORY: tmp_path / "shop"}
+    (tmp_path / "shop").mkdir()
+    branch = Branch(tmp_path / "shop")
+    for number in range(3):
+        branch.commit({"shop.py": f"import os\n\nPRICE = {number}\n"})
+    arguments = [str(there.get(word, word)) for word in TINY[name]]
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments],
         cwd=ROOT,

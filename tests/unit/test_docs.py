@@ -32,6 +32,7 @@ PAGES = (
     "docs/operations.md",
     "docs/repair.md",
     "docs/review.md",
+    "docs/history.md",
     "docs/settings.md",
     "deploy/runbook.md",
 )
@@ -127,7 +128,14 @@ def test_make_help_lists_every_target() -> None:
 def test_benchmarks_are_documented() -> None:
     """Each figure in the README names a benchmark that is there; every benchmark is named there or where it belongs."""
     pattern = r"python -m (benchmarks[\w.]*\w)"
-    pages = ("README.md", "docs/repair.md", "docs/ledger.md", "docs/learning.md", "docs/fine-tuning.md")
+    pages = (
+        "README.md",
+        "docs/repair.md",
+        "docs/ledger.md",
+        "docs/learning.md",
+        "docs/fine-tuning.md",
+        "docs/history.md",
+    )
     named, *explained = (set(re.findall(pattern, read(page))) for page in pages)
     found = (p for p in (ROOT / "benchmarks").rglob("*.py") if "__main__" in p.read_text())
     runnable = {str(p.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__main__") for p in found}

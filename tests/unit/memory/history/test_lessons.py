@@ -78,7 +78,9 @@ def test_lessons_are_kept(store: Store) -> None:
     store.past.add("o/r", HABITS[:3], Walked(reading="1", sha="b", position=62))
     assert store.past.lessons("o/r", Lessons) == learned()
     assert store.past.of("o/r") == HABITS
-    assert store.past.forget("o/r") == len(HABITS)
+    assert store.past.count("o/r") == len(HABITS)
+    store.past.forget("o/r")
+    assert store.past.count("o/r") == 0
     assert store.past.lessons("o/r", Lessons) is None
 
 
