@@ -115,6 +115,8 @@ class InstallationEvent(_Partial, frozen=True, kw_only=True):
     action: str
     installation: Installation
     sender: User
+    repositories: tuple[Repository, ...] = ()
+    repositories_added: tuple[Repository, ...] = ()
 
 
 class _RepositoryEvent(_Partial, frozen=True, kw_only=True):

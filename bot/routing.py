@@ -24,7 +24,7 @@ from bot.events import (
     ReviewThreadEvent,
 )
 from memory.model import SignalKind
-from workers.jobs import Account, Feedback, Fix, Job, RepositoryRef, Review, Track
+from workers.jobs import Account, Feedback, Fix, Job, Learn, RepositoryRef, Review, Track
 
 BRANCH_PREFIX = "apprentice/"
 _REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
@@ -36,7 +36,9 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
     `bot_login` is the App's account ("name[bot]") where known; else any bot's pull request from one of our branches
     counts as ours.
     """
-    if isinstance(event, PingEvent | InstallationEvent | PushEvent) or event.installation is None:
+    if isinstance(event, InstallationEvent):
+        return _on_installation(event)
+    if isinstance(event, PingEvent | PushEvent) or event.installation is None:
         return ()
     origin = Origin(
         repository=RepositoryRef(
@@ -47,6 +49,15 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
         bot_login=bot_login,
     )
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
+
+
+def _on_installation(event: InstallationEvent) -> tuple[Job, ...]:
+    """The past of each repository that we were given is learned from before our first word there."""
+    given = {"created": event.repositories, "added": event.repositories_added}.get(event.action, ())
+    refs = (
+        RepositoryRef(id=each.id, full_name=each.full_name, installation_id=event.installation.id) for each in given
+    )
+    return tuple(dict.fromkeys(Learn(repository=ref) for ref in refs))
 
 
 def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:

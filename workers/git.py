@@ -113,6 +113,11 @@ class Mirror:
         self._directory = directory
         self._remote = remote
 
+    @property
+    def directory(self) -> Path:
+        """Where it lies."""
+        return self._directory
+
     def fetch(self, *wanted: str) -> None:
         """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read."""
         self._create()

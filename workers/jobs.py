@@ -100,6 +100,12 @@ class Reconcile(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
     """Ask GitHub what it tried to deliver and we never stored, and have it sent again (GitHub does not by itself)."""
 
 
+class Learn(msgspec.Struct, frozen=True, kw_only=True, tag="learn.1"):
+    """Read the past of a repository's default branch, as far as it was not read yet."""
+
+    repository: RepositoryRef
+
+
 class Judge(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
     """Ask the ledger whether the version of the policy in use does worse, and go back to another one if it does."""
 
@@ -131,7 +137,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     comment_id: int
 
 
-RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer | Share
+RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer | Share | Learn
 """Work on one repository."""
 
 OwnJob = Reconcile | Judge

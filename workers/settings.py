@@ -129,6 +129,9 @@ class WorkerSettings(Settings):
     review_tools: tuple[ReviewTool, ...] = Field(
         (), description="Further tools that read changed files, as JSON; see [review tools](review.md#review-tools)."
     )
+    learn_changes: int = Field(
+        2000, ge=0, description="Changes of a repository's past that are read when the App is installed; 0 for none."
+    )
     share_learnings: bool = Field(
         False,
         description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it when asked.",

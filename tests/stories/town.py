@@ -232,7 +232,7 @@ def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> It
     """Found the town and work in it. `settings` are those of the worker that differ."""
     clock, told = Clock(), list[str]()
     with founded(home, nobody, clock, files) as (playground, github):
-        given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, **github, **settings}
+        given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, "learn_changes": 0, **github, **settings}
         context = build(
             WorkerSettings(home=home, **given),
             embedder=HashedWords(),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import answer, feedback, fix, judge, reconcile, review, share, track
-from workers.jobs import Answer, Feedback, Fix, Judge, Poll, Reconcile, Review, Share, Track
+from workers.flows import answer, feedback, fix, history, judge, reconcile, review, share, track
+from workers.jobs import Answer, Feedback, Fix, Judge, Learn, Poll, Reconcile, Review, Share, Track
 from workers.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -16,6 +16,7 @@ FLOWS: Mapping[type, Flow] = {
     Poll: track.poll,
     Answer: answer.run,
     Share: share.run,
+    Learn: history.run,
     Reconcile: reconcile.run,
     Judge: judge.run,
 }

@@ -11,7 +11,7 @@ import pytest
 from bot.events import Ignored, parse
 from bot.routing import jobs_for
 from memory.model import SignalKind
-from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review, Share, Track
+from workers.jobs import Account, Answer, Feedback, Fix, Job, Learn, RepositoryRef, Review, Share, Track
 
 Route = Callable[..., tuple[Job, ...]]
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
@@ -49,10 +49,17 @@ def changed(job: Fix | Review | Track, **changes: object) -> Job:
     return msgspec.structs.replace(job, **changes)
 
 
-@pytest.mark.parametrize("event", ["ping", "installation", "installation_repositories", "push"])
+@pytest.mark.parametrize("event", ["ping", "push"])
 def test_no_jobs(event: str, route: Route) -> None:
     """Some events are heard and imply nothing yet."""
     assert route(event) == ()
+
+
+@pytest.mark.parametrize("event", ["installation", "installation_repositories"])
+def test_a_repository_that_we_are_given_is_learned_from(event: str, route: Route) -> None:
+    """Its past is read before our first word there; what is taken from us implies nothing."""
+    assert route(event) == (Learn(repository=REPOSITORY),)
+    assert route(event, {"action": "deleted"}) == route(event, {"action": "removed"}) == ()
 
 
 def test_without_installation(route: Route) -> None:

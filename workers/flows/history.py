@@ -1,0 +1,42 @@
+"""Learn from a repository's past before the first word there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workers.context import Context
+from workers.history.learning import learn
+from workers.jobs import Job, Learn
+
+STEP = 200
+"""Changes between two lines of progress."""
+
+
+def run(job: Learn, context: Context) -> Sequence[Job]:
+    """Read the default branch's last changes; begun again after a break it goes on where it was."""
+    most = context.settings.learn_changes
+    if most == 0:
+        return ()
+    github = context.connect(job.repository)
+    head = github.default_branch()
+    mirror = context.mirror(job.repository, github)
+    mirror.fetch(head.sha)
+    name = job.repository.full_name
+    told = [0]
+
+    def progress(done: int, of: int) -> None:
+        if done - told[0] >= STEP:
+            told[0] = done
+            context.progress(f"{name}: read {done} of {of} past changes")
+
+    read = learn(
+        mirror.directory,
+        name,
+        store=context.store,
+        sandbox=context.sandbox,
+        tip=head.sha,
+        most=most,
+        progress=progress,
+    )
+    context.progress(f"{name}: read {read.changes} past changes, and what became of {read.findings} findings")
+    return ()
