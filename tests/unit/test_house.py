@@ -57,6 +57,7 @@ def test_lint() -> None:
     run("ruff", "format", "--check", ".")
 
 
+@pytest.mark.timeout(900)
 def test_types() -> None:
     """mypy, strict, finds nothing."""
     run("mypy")
