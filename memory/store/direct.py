@@ -6,6 +6,7 @@ SQLAlchemy still writes the statements, each once a process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -41,13 +42,12 @@ def rows(engine: Engine, statement: Statement, values: Mapping[str, object]) -> 
     pooled = engine.raw_connection()
     driver = pooled.driver_connection
     assert isinstance(driver, psycopg.Connection)
-    try:
+    with ExitStack() as failing:
+        failing.callback(pooled.invalidate)
         driver.autocommit = True
         found = driver.execute(written.text, given).fetchall()
         driver.autocommit = False
-    except BaseException:
-        pooled.invalidate()
-        raise
+        failing.pop_all()
     pooled.close()
     return found
 

@@ -286,20 +286,15 @@ pasts = Table(
     "pasts",
     metadata,
     Column("repository", String, primary_key=True),
-    Column("reading", String, nullable=False),
-    Column("sha", String, nullable=False),
+    *(Column(name, String, nullable=False) for name in ("reading", "sha", "lessons")),
     Column("position", Integer, nullable=False),
-    Column("lessons", Text, nullable=False),
 )
 
 past_findings = Table(
     "past_findings",
     metadata,
-    Column("repository", String, primary_key=True),
-    Column("sha", String, primary_key=True),
-    Column("path", String, primary_key=True),
+    *(Column(name, String, primary_key=True) for name in ("repository", "sha", "path", "rule")),
     Column("line", Integer, primary_key=True),
-    Column("rule", String, primary_key=True),
     Column("position", Integer, nullable=False),
     Column("body", Text, nullable=False),
 )

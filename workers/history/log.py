@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,11 +138,10 @@ def _streaming(directory: Path, *arguments: str) -> Iterator[IO[bytes]]:
         stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
-        try:
+        with ExitStack() as leaving:
+            leaving.callback(process.kill)
             yield process.stdout
-        except BaseException:
-            process.kill()
-            raise
+            leaving.pop_all()
     if process.returncode:
         raise CannotRun(f"git {arguments[0]} failed in {directory} with exit code {process.returncode}")
 

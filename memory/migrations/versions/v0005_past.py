@@ -18,7 +18,7 @@ def upgrade() -> None:
         sa.Column("reading", sa.String(), nullable=False),
         sa.Column("sha", sa.String(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("lessons", sa.Text(), nullable=False),
+        sa.Column("lessons", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("repository", name="pk_pasts"),
     )
     op.create_table(
