@@ -18,7 +18,7 @@ from workers.git import environment, program
 from workers.patches import Change, parse_diff
 
 _MARK, _PART = "\x01", "\x02"
-_FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%aE{_PART}%s"
+_FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%s"
 _DIFF = (
     *("--patch", "--unified=0", "--find-renames", "--diff-merges=first-parent"),
     *("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
@@ -34,7 +34,6 @@ class Past:
     position: int
     sha: str
     at: datetime
-    author: str
     subject: str
     change: Change | None
 
@@ -68,12 +67,11 @@ def changes(
 
 
 def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> Past:
-    sha, seconds, author, subject = head[1:].rstrip("\n").split(_PART, 3)
+    sha, seconds, subject = head[1:].rstrip("\n").split(_PART, 2)
     return Past(
         position=places[sha],
         sha=sha,
         at=datetime.fromtimestamp(int(seconds), UTC),
-        author=author,
         subject=subject,
         change=parse_diff("".join(body)) if whole else None,
     )
