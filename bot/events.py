@@ -110,12 +110,20 @@ class PingEvent(_Partial, frozen=True, kw_only=True):
 
 
 class InstallationEvent(_Partial, frozen=True, kw_only=True):
-    """The App was installed, removed, or given other repositories."""
+    """The App was installed, on these repositories, or removed."""
 
     action: str
     installation: Installation
     sender: User
     repositories: tuple[Repository, ...] = ()
+
+
+class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
+    """The App was given other repositories."""
+
+    action: str
+    installation: Installation
+    sender: User
     repositories_added: tuple[Repository, ...] = ()
 
 
@@ -182,7 +190,7 @@ RepositoryEvent = (
     | ReviewThreadEvent
     | CheckRunEvent
 )
-Event = PingEvent | InstallationEvent | RepositoryEvent
+Event = PingEvent | InstallationEvent | InstallationChangeEvent | RepositoryEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +219,7 @@ def _reader(kind: type[Event], *actions: str) -> _Reader:
 _READERS = {
     "ping": _reader(PingEvent),
     "installation": _reader(InstallationEvent),
-    "installation_repositories": _reader(InstallationEvent),
+    "installation_repositories": _reader(InstallationChangeEvent),
     "push": _reader(PushEvent),
     "issues": _reader(IssueEvent, "opened", "labeled"),
     "issue_comment": _reader(IssueCommentEvent, "created"),

@@ -6,10 +6,14 @@ An account that is a bot, ourselves included, gives no commands and no feedback.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bot.asking import Origin, Spoken, jobs_asked, review_of
 from bot.events import (
     CheckRunEvent,
     Event,
+    Installation,
+    InstallationChangeEvent,
     InstallationEvent,
     IssueCommentEvent,
     IssueEvent,
@@ -18,6 +22,7 @@ from bot.events import (
     Pull,
     PullEvent,
     PushEvent,
+    Repository,
     RepositoryEvent,
     ReviewCommentEvent,
     ReviewEvent,
@@ -37,7 +42,9 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
     counts as ours.
     """
     if isinstance(event, InstallationEvent):
-        return _on_installation(event)
+        return _learn(event.repositories if event.action == "created" else (), event.installation)
+    if isinstance(event, InstallationChangeEvent):
+        return _learn(event.repositories_added if event.action == "added" else (), event.installation)
     if isinstance(event, PingEvent | PushEvent) or event.installation is None:
         return ()
     origin = Origin(
@@ -51,12 +58,9 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
 
-def _on_installation(event: InstallationEvent) -> tuple[Job, ...]:
+def _learn(given: Iterable[Repository], through: Installation) -> tuple[Job, ...]:
     """The past of each repository that we were given is learned from before our first word there."""
-    given = {"created": event.repositories, "added": event.repositories_added}.get(event.action, ())
-    refs = (
-        RepositoryRef(id=each.id, full_name=each.full_name, installation_id=event.installation.id) for each in given
-    )
+    refs = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=through.id) for each in given)
     return tuple(dict.fromkeys(Learn(repository=ref) for ref in refs))
 
 
