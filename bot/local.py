@@ -40,6 +40,11 @@ def repository_name(path: Path) -> str:
     return f"local/{path.resolve().name}"
 
 
+def mirror_name(root: Path) -> str:
+    """What our copy of a repository on this disk is called."""
+    return f"local-{hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]}"
+
+
 @contextmanager
 def snapshot(path: Path) -> Iterator[Path]:
     """A copy of a directory as it is now, without version control, environments and caches."""
@@ -104,7 +109,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         raise BadInput(f"{path} is not inside a git repository; give the root of one")
     base_sha, head_sha = local_commits(root, (base, head))
     name = repository_name(root)
-    mirror = context.local_mirror(root, f"local-{hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]}")
+    mirror = context.local_mirror(root, mirror_name(root))
     mirror.fetch(base_sha, head_sha)
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         head_tree = mirror.export(head_sha, Path(scratch) / "head")

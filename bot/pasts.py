@@ -79,22 +79,24 @@ def backtest(
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, Read]:
-    from bot.local import repository_name
+    from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
-    from workers.git import git_directory
+    from workers.git import git_directory, local_commits
     from workers.history.learning import learn as read
 
     directory = git_directory(path)
     if directory is None:
         raise BadInput(f"{path} is not a git repository; give the root of one")
-    name = repository_name(path)
+    (tip,) = local_commits(directory, (branch,))
+    name, mirror = repository_name(path), context.local_mirror(directory, mirror_name(directory))
+    mirror.fetch(tip)
     with _bar(f"reading {name}") as progress:
         return name, read(
-            directory,
+            mirror.directory,
             name,
             store=context.store,
             sandbox=context.sandbox,
-            tip=branch,
+            tip=tip,
             most=most,
             progress=progress,
         )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.history.levels import Levels, PathClass, path_class
+from memory.logistic import fitted, sigmoid
 from memory.model import PastFinding, Severity
 
 Floats = NDArray[np.float64]
@@ -28,9 +29,6 @@ SPREAD = 0.3
 
 MOST_FITTED = 20_000
 """Findings, the latest, that the weights are fitted to."""
-
-NEWTON_STEPS = 20
-_ENOUGH = 1e-6
 
 
 class Seen(Protocol):
@@ -69,36 +67,6 @@ def features(seen: Seen, share: float) -> tuple[float, ...]:
     )
 
 
-def chances(rows: Floats, weights: Floats) -> Floats:
-    """The chance of each row (n, features)."""
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(rows @ weights, -30.0, 30.0))), dtype=np.float64)
-
-
-def fitted(rows: Floats, addressed: Floats, counts: Floats, prior: Floats, spread: float = SPREAD) -> Floats:
-    """The weights that `rows` with their fates make most likely, given a normal prior: Newton's method, steps halved.
-
-    `addressed` (n,) is 0 or 1, `counts` (n,) how much each row weighs.
-    """
-    pull = np.eye(len(prior)) / spread**2
-
-    def loss(weights: Floats) -> float:
-        odds, gap = rows @ weights, weights - prior
-        return float(counts @ (np.logaddexp(0.0, odds) - addressed * odds) + gap @ pull @ gap / 2)
-
-    weights, now = prior, loss(prior)
-    for _ in range(NEWTON_STEPS):
-        expected = chances(rows, weights)
-        gradient = rows.T @ (counts * (expected - addressed)) + pull @ (weights - prior)
-        curvature = (rows * (counts * expected * (1.0 - expected))[:, np.newaxis]).T @ rows + pull
-        step = np.linalg.solve(curvature, gradient)
-        while (after := loss(weights - step)) > now and float(np.abs(step).max()) >= _ENOUGH:
-            step = step / 2.0
-        if now - after < _ENOUGH:
-            break
-        weights, now = weights - step, after
-    return weights
-
-
 @dataclass(slots=True)
 class History:
     """What a past has taught so far. Tell it of each finding when it is found and when its fate is known."""
@@ -113,7 +81,7 @@ class History:
         """The chance that a finding is seen to; `number` names it until its fate is known."""
         row = features(seen, self.levels.share(seen.rule, seen.path, position))
         self._found[number] = row
-        return float(chances(np.array([row]), self.weights)[0])
+        return float(sigmoid(np.array(row) @ self.weights))
 
     def decided(self, number: int, finding: PastFinding) -> None:
         """Learn from a fate."""
@@ -126,4 +94,11 @@ class History:
         """Move the weights by all that is known; between two refits only the levels learn."""
         if self._known:
             rows, addressed, counts = zip(*self._known, strict=True)
-            self.weights = fitted(np.array(rows), np.array(addressed), np.array(counts), self.prior)
+            self.weights = fitted(
+                np.array(rows),
+                np.array(addressed),
+                np.array(counts),
+                prior=self.prior,
+                pull=SPREAD**-2,
+                offsets=np.zeros(len(rows)),
+            )

@@ -110,11 +110,6 @@ class Ranking:
             within[at] = taken[change] <= most and self._said[at]
         return lambda counts: self._posted(counts, within)
 
-    def above(self, threshold_share: float) -> Rule:
-        """The best `threshold_share` of all findings."""
-        said = np.arange(len(self._change)) < round(threshold_share * len(self._change))
-        return lambda counts: self._posted(counts, said)
-
 
 def once(changes: int) -> Floats:
     """Each change counted as it was."""

@@ -9,8 +9,9 @@ from math import sqrt
 
 import numpy as np
 
+from memory.logistic import sigmoid
 from memory.preferences.judged import Pair
-from memory.preferences.reward import Floats, log_loss, sigmoid
+from memory.preferences.reward import Floats, log_loss
 
 LEAST_PAIRS, LEAST_TASKS = 30, 20
 """With fewer held-out pairs, or pairs from fewer tasks, an interval says nothing."""

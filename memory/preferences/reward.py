@@ -14,6 +14,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.logistic import fitted
 from memory.preferences.judged import Option, Pair
 
 Floats = NDArray[np.float64]
@@ -28,9 +29,6 @@ TEMPERATURES: tuple[float, ...] = tuple(np.geomspace(0.5, 16.0, 41).tolist())
 
 TEMPERATURE_PULL = 4.0
 """What leaving a temperature of 1 costs, in nats for the square of its logarithm: few pairs hardly tell how sure to be."""
-
-NEWTON_STEPS = 25
-_ENOUGH = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,24 +97,16 @@ def table(pairs: Sequence[Pair], names: Sequence[str], vectors: Mapping[str, Flo
 
 
 def fit(data: Table, *, l2: float, embedding: float) -> Floats:
-    """Weights of features, then of embeddings, that make the observed choices likeliest under the pull.
-
-    Newton's method on the penalised logistic loss, halved where it overshoots; the loss is convex.
-    """
+    """Weights of features, then of embeddings, that make the observed choices likeliest under the pull."""
     rows = _rows(data, embedding)
-    weights = np.zeros(rows.shape[1])
-    loss = _loss(weights, rows, data, l2)
-    for _ in range(NEWTON_STEPS):
-        chance = sigmoid(data.offsets + rows @ weights)
-        slope = rows.T @ (data.weights * (chance - 1.0)) + l2 * weights
-        bend = (rows * (data.weights * chance * (1.0 - chance))[:, None]).T @ rows
-        bend[np.diag_indices_from(bend)] += l2
-        step = np.linalg.solve(bend, slope)
-        while (after := _loss(weights - step, rows, data, l2)) > loss and np.abs(step).max(initial=0.0) > _ENOUGH:
-            step = step / 2.0
-        if loss - after < _ENOUGH:
-            break
-        weights, loss = weights - step, after
+    weights = fitted(
+        rows,
+        np.ones(len(rows)),
+        data.weights,
+        prior=np.zeros(rows.shape[1]),
+        pull=l2,
+        offsets=data.offsets,
+    )
     return _unscaled(weights, data.features.shape[1], embedding)
 
 
@@ -126,11 +116,6 @@ def _rows(data: Table, embedding: float) -> Floats:
 
 def _unscaled(weights: Floats, features: int, embedding: float) -> Floats:
     return np.concatenate([weights[:features], weights[features:] * embedding])
-
-
-def _loss(weights: Floats, rows: Floats, data: Table, l2: float) -> float:
-    margins = data.offsets + rows @ weights
-    return float(data.weights @ np.logaddexp(0.0, -margins) + 0.5 * l2 * weights @ weights)
 
 
 def margins(data: Table, weights: Floats) -> Floats:
@@ -143,11 +128,6 @@ def margins(data: Table, weights: Floats) -> Floats:
 def log_loss(margin: Floats, weight: Floats) -> float:
     """The weighted mean surprise, in nats a pair."""
     return float(np.average(np.logaddexp(0.0, -margin), weights=weight))
-
-
-def sigmoid(x: Floats) -> Floats:
-    """1 / (1 + e^-x), without overflow."""
-    return np.exp(-np.logaddexp(0.0, -x))
 
 
 def choose(train: Table, held_out: Table) -> Hyperparameters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,9 @@ def branch(tmp_path: Path) -> Branch:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return open_store(f"sqlite:///{tmp_path}/memory.db")
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path}/memory.db") as opened:
+        yield opened
 
 
 def test_reading_in_pieces_gives_the_same(
@@ -70,6 +72,32 @@ def test_no_commit_no_past(branch: Branch, store: Store) -> None:
     with pytest.raises(BadInput, match="names no commit"):
         learn(branch.root / ".git", NAME, store=store, sandbox=Bubblewrap(), most=10)
     assert store.past.walked(NAME) is None
+
+
+def test_a_repositorys_own_configuration_runs_nothing(
+    branch: Branch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program named for signatures in the repository that is learned from is not run: its git directory is not ours."""
+    branch.commit({"a.py": "x = 1\n"})
+    raw = branch.git("cat-file", "commit", "HEAD")
+    head, _, message = raw.partition("\n\n")
+    signed = f"{head}\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n{message}"
+    (tmp_path / "signed").write_text(signed)
+    sha = branch.git("hash-object", "-t", "commit", "-w", str(tmp_path / "signed")).strip()
+    branch.git("update-ref", "refs/heads/main", sha)
+    witness, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {witness}\n")
+    program.chmod(0o755)
+    branch.git("config", "log.showSignature", "true")
+    branch.git("config", "gpg.program", str(program))
+    branch.git("log", "-1")
+    assert witness.exists(), "the trap itself must work"
+    witness.unlink()
+    monkeypatch.setenv("APPRENTICE_HOME", str(tmp_path / "home"))
+    ran = CliRunner().invoke(app, ["learn", str(branch.root), "--json"])
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout)["changes"] == 1
+    assert not witness.exists()
 
 
 def test_commands(branch: Branch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

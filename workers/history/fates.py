@@ -60,7 +60,7 @@ class Fates:
     def follow(self, change: ReadChange) -> Iterator[PastFinding]:
         """The findings whose fate is known with this change; what it brought is followed from here on."""
         yield from self._left(change.past)
-        yield from _without_sweeps(list(self._through(change)))
+        yield from _without_sweeps(list(self._through(change))) if change.past.change else self._lost(change.past)
 
     def _through(self, change: ReadChange) -> Iterator[PastFinding]:
         new: list[_Open] = []
@@ -83,6 +83,14 @@ class Fates:
         for each in new:
             each.burst = together[each.seen.finding.rule]
         self._waiting.extend(new)
+
+    def _lost(self, now: Past) -> Iterator[PastFinding]:
+        """A change that was too large to be read: nothing that was there can be followed through it."""
+        for each in self._waiting:
+            if not each.decided:
+                yield _decided(each, Fate.GONE, now, now.sha)
+        self._waiting.clear()
+        self._open.clear()
 
     def _left(self, now: Past) -> Iterator[PastFinding]:
         while self._waiting and now.position - self._waiting[0].past.position > self.horizon:

@@ -21,7 +21,7 @@ _MARK, _PART = "\x01", "\x02"
 _FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%s"
 _DIFF = (
     *("--patch", "--unified=0", "--find-renames", "--diff-merges=first-parent"),
-    *("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
+    *("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
 )
 MOST_CHANGE = 4_000_000
 """Characters of one change's diff; a larger one is an import or a reformatting, and is not read."""

@@ -65,7 +65,7 @@ def decide(
             finding,
             arm=arm,
             suggestion_proven=proven,
-            slots_left=slots if may_interrupt(finding.rule) else 0,
+            slots_left=slots if may_interrupt(finding.tool, finding.rule) else 0,
             learnings=learnings,
             past=word,
         )

@@ -14,6 +14,7 @@ from workers.review.detectors.tool import complaint, relative, run_tool
 
 _FINISHED = (0, 1)
 _SEVERITIES = {"LOW": Severity.MINOR, "MEDIUM": Severity.MAJOR, "HIGH": Severity.CRITICAL}
+_QUOTING = frozenset({"B105", "B106", "B107"})
 _INI = ".apprentice-bandit.ini"
 """Named on the command line, so that bandit looks for no `.bandit` of the repository's."""
 
@@ -94,5 +95,10 @@ def _raw(result: _Result) -> RawFinding:
         rule=result.test_id,
         category=Category.SECURITY,
         severity=_SEVERITIES.get(result.issue_severity, Severity.MINOR),
-        message=result.issue_text,
+        message=_message(result),
     )
+
+
+def _message(result: _Result) -> str:
+    """bandit's own words, but for the password that it guesses: a comment is read by more people than the code may be."""
+    return result.issue_text.partition(":")[0] if result.test_id in _QUOTING else result.issue_text

@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory.history.arms import ARMS, ORACLE, OURS, UNTAUGHT
 from memory.history.backtest import TooLittle, backtest
-from memory.history.chance import ELSEWHERE, NAMES, chances, fitted
+from memory.history.chance import ELSEWHERE, NAMES, features
 from memory.history.levels import BASE, HALF_LIFE, Levels, PathClass, path_class
 from memory.history.measures import Ranking, interval, once
 from memory.history.replay import replay
@@ -67,25 +65,9 @@ def test_many_of_one_change_weigh_as_their_root_and_fade() -> None:
     assert levels.sums["F401"].faded(10 + int(HALF_LIFE)).weight == pytest.approx(2.0)
 
 
-def test_fitting_finds_what_made_the_fates() -> None:
-    """With many rows the weights are found; with none they are the prior."""
-    rng = np.random.default_rng(1)
-    truth = np.array([-1.0, 2.0, -1.0])
-    rows = np.column_stack([np.ones(4000), rng.normal(size=(4000, 2))])
-    addressed = (rng.random(4000) < chances(rows, truth)).astype(np.float64)
-    prior = np.zeros(3)
-    assert fitted(rows, addressed, np.ones(4000), prior, spread=10.0) == pytest.approx(truth, abs=0.2)
-    assert fitted(rows[:0], addressed[:0], np.ones(0), prior).tolist() == [0.0, 0.0, 0.0]
-    assert len(ELSEWHERE) == len(NAMES)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_fitting_never_runs_away(seed: int) -> None:
-    """Rows that can be told apart exactly, and large ones, still give finite weights near the prior's scale."""
-    rng = np.random.default_rng(seed)
-    rows = np.column_stack([np.ones(60), rng.normal(scale=30.0, size=(60, 3))])
-    weights = fitted(rows, (rows[:, 1] > 0).astype(np.float64), np.ones(60), np.zeros(4))
-    assert np.abs(weights).max() < 50.0
+def test_there_is_a_weight_for_each_feature() -> None:
+    """A finding's numbers stand in the order of their names."""
+    assert len(ELSEWHERE) == len(NAMES) == len(features(past(0), 0.3))
 
 
 def _world(changes: int = 200) -> list[PastFinding]:

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.logistic import sigmoid
 from memory.model import TaskKind
 from memory.preferences.evaluation import LEAST_PAIRS, LEAST_TASKS, calibration_error, evaluate
 from memory.preferences.judged import Judged, Option, pairs
 from memory.preferences.ranking import rank
-from memory.preferences.reward import Hyperparameters, RewardModel, fit, margins, sigmoid, table
+from memory.preferences.reward import Hyperparameters, RewardModel, fit, margins, table
 from memory.preferences.training import split, train
 
 Judge = Callable[..., Judged]

@@ -8,6 +8,7 @@ import pytest
 
 from memory.model import Fate, PastFinding
 from tests.unit.workers.history.conftest import Branch
+from workers.history import log
 from workers.history.fates import SWEEP
 
 Told = Callable[..., list[PastFinding]]
@@ -111,3 +112,11 @@ def test_a_file_that_turns_unreadable_ends_what_was_touched(told: Told) -> None:
     """Of lines that went unread nothing can be told: gone, not fixed."""
     (only,) = told({"x.py": "x = bad(1)\n"}, {"x.py": "x = '\xe9'\n".encode("latin-1")})
     assert only.fate is Fate.GONE
+
+
+def test_a_change_too_large_to_read_ends_the_trail(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stood there may have moved or gone: nothing is told of it."""
+    monkeypatch.setattr(log, "MOST_CHANGE", 400)
+    huge = {"shapes.py": START.replace("bad", "good"), "more.py": "x = 1\n" * 100}
+    (only,) = told({"shapes.py": START}, huge)
+    assert (only.fate, only.until) == (Fate.GONE, 2)

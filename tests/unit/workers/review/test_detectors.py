@@ -97,6 +97,21 @@ def test_bandits_json_becomes_findings_and_unread_files() -> None:
     assert detection.unread == {"b.py": "syntax error"}
 
 
+def test_bandits_guess_of_a_password_is_not_repeated() -> None:
+    """Its message quotes the value; a comment goes to more people than the code."""
+    result = {
+        "filename": "././pkg/a.py",
+        "test_id": "B105",
+        "issue_severity": "LOW",
+        "issue_text": "Possible hardcoded password: 'hunter2: really'",
+        "line_number": 4,
+        "line_range": [4],
+        "col_offset": 4,
+    }
+    (found,) = bandit.findings_in(ended({"errors": [], "results": [result]}), everything=True).findings
+    assert found.message == "Possible hardcoded password"
+
+
 @pytest.mark.parametrize("read", [ruff.findings_in, bandit.findings_in])
 @pytest.mark.parametrize(
     ("completed", "reason"),
