@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.sheets import Sheet
+from memory.addressed import Addressed
 from memory.audit import Item
 from memory.evaluation import Estimates, Evaluation, Figure
 from memory.explanation import Explanation, Option, Row, said
@@ -118,6 +119,19 @@ def stats(found: Stats) -> list[Sheet]:
             ),
         ),
         Sheet(
+            title="What became of findings",
+            columns=(
+                "action",
+                "findings",
+                "grave",
+                "addressed",
+                "silenced or left",
+                "went otherwise",
+                "share addressed",
+            ),
+            rows=tuple(map(_addressed, found.addressed)),
+        ),
+        Sheet(
             title="Findings kept quiet",
             columns=("action", "findings", "shown all the same", "judged", "would have been accepted"),
             rows=tuple(map(_suppressed, found.suppression)),
@@ -163,6 +177,12 @@ def _arm(arm: ArmStats) -> tuple[str, ...]:
         f"{arm.rate_low:.0%} to {arm.rate_high:.0%}",
         speed,
     )
+
+
+def _addressed(found: Addressed) -> tuple[str, ...]:
+    share = "not known yet" if found.share is None else f"{found.share:.0%} ({found.low:.0%} to {found.high:.0%})"
+    counts = (found.findings, found.grave, found.addressed, found.stood, found.otherwise)
+    return (found.action.replace("_", " with "), *map(str, counts), share)
 
 
 def _suppressed(found: Suppression) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from memory.model import (
     Verdict,
 )
 
-WEIGHTS_VERSION = "2"
+WEIGHTS_VERSION = "3"
 """Names the two tables below and what outcomes aim at; it changes whenever one of them does."""
 
 COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -70,9 +70,17 @@ SIGNAL_WORTH: Mapping[SignalKind, Worth] = MappingProxyType(
         # A fix is also closed because it came too late or somebody else made it.
         SignalKind.FIX_CLOSED: Worth(value=0.0, weight=0.8),
         SignalKind.REJECTED: Worth(value=0.0, weight=1.0),
+        SignalKind.FINDING_FIXED: Worth(value=1.0, weight=0.7),
+        # Most of these went by the way.
+        SignalKind.FINDING_FIXED_ELSEWHERE: Worth(value=1.0, weight=0.2),
+        SignalKind.FINDING_SILENCED: Worth(value=0.0, weight=0.8),
+        # What went with its lines tells nothing of the finding; what was left is silence, which is censored data.
+        SignalKind.FINDING_REWRITTEN: Worth(value=0.5, weight=0.0),
+        SignalKind.FINDING_GONE: Worth(value=0.5, weight=0.0),
+        SignalKind.FINDING_LEFT: Worth(value=0.5, weight=0.0),
     }
 )
-"""Silence has no entry: it is censored data. Neither has the merge of a human's pull request."""
+"""Silence and the merge of a human's pull request weigh nothing."""
 
 
 def repair_components(

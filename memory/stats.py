@@ -10,6 +10,7 @@ from statistics import mean, median
 
 import numpy as np
 
+from memory.addressed import Addressed, addressed
 from memory.intervals import wilson
 from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, State, TaskKind
 from memory.rewards import PATTERN
@@ -66,6 +67,7 @@ class Stats:
     fix_rate: Difference
     candidates: Difference
     uplift: tuple[Uplift, ...]
+    addressed: tuple[Addressed, ...]
     suppression: tuple[Suppression, ...]
     version: str
     since: str
@@ -96,6 +98,7 @@ def stats(store: Store) -> Stats:
         ),
         candidates=mean_difference(candidates[Arm.LEARNED], candidates[Arm.CONTROL]),
         uplift=uplift([each for each in results(repaired) if each.version != CONTROL]),
+        addressed=addressed(reviewed),
         suppression=suppression(reviewed),
         version=current(store).version,
         since=_since(store),

@@ -147,8 +147,12 @@ class Mirror:
 
     def diff(self, base: str, head: str) -> str:
         """The change from where `head` left `base` to `head`, as a unified diff with renames found."""
-        start = self.merge_base(base, head)
+        return self.between(self.merge_base(base, head), head)
+
+    def between(self, before: str, after: str, *, context: int = 3) -> str:
+        """What turns one tree into another, whatever their histories, as a unified diff with renames found."""
         options = (
+            f"--unified={context}",
             "--no-ext-diff",
             "--no-textconv",
             "--no-color",
@@ -156,7 +160,7 @@ class Mirror:
             "--src-prefix=a/",
             "--dst-prefix=b/",
         )
-        return self._run("diff", *options, start, head).decode(errors="surrogateescape")
+        return self._run("diff", *options, before, after).decode(errors="surrogateescape")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""

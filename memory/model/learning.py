@@ -35,7 +35,11 @@ class Permission(StrEnum):
 
 
 class SignalKind(StrEnum):
-    """One thing that somebody can do about a decision. Silence is none of them."""
+    """One thing that somebody can do about a decision. Silence is none of them.
+
+    Those of findings are told from the code of a later push: its lines were changed so that it ended, other lines were, a
+    comment for the tool came, the lines or the file went for other reasons; or it was there when the change was merged.
+    """
 
     FIX_MERGED = "fix_merged"
     FIX_CLOSED = "fix_closed"
@@ -45,6 +49,12 @@ class SignalKind(StrEnum):
     REACTION_DOWN = "reaction_down"
     ACCEPTED = "accepted"
     REJECTED = "rejected"
+    FINDING_FIXED = "finding_fixed"
+    FINDING_FIXED_ELSEWHERE = "finding_fixed_elsewhere"
+    FINDING_SILENCED = "finding_silenced"
+    FINDING_REWRITTEN = "finding_rewritten"
+    FINDING_GONE = "finding_gone"
+    FINDING_LEFT = "finding_left"
 
 
 class Factor(StrEnum):

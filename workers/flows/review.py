@@ -18,6 +18,7 @@ from workers.comments import reviews
 from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.asking import actor_of, may_command, refuse, say
+from workers.flows.endings import hear_endings
 from workers.flows.posting import post
 from workers.flows.rounds import Round
 from workers.jobs import Job, Review
@@ -44,6 +45,7 @@ def run(job: Review, context: Context) -> Sequence[Job]:
         return ()
     this = _open(job, pull, github, context)
     reviewed = _read(this, context)
+    hear_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
     reviewed, learnings = _learned_elsewhere(this, reviewed, context)
     decided = _decide(this, reviewed, learnings, context)

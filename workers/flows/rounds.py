@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memory.model import Decision, Sighting, Task
 from workers.git import Mirror
-from workers.jobs import Review
+from workers.jobs import RepositoryRef, Review
 from workers.ports import GitHub, PullRequest
 
 
@@ -27,9 +27,15 @@ class Round:
 
     def key(self, effect: str) -> str:
         """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered."""
-        round_of = self.task.id if self.job.commanded else f"{self.pull.number}:{self.task.sha}"
-        return f"review:{self.job.repository.id}:{round_of}:{effect}"
+        if self.job.commanded:
+            return f"review:{self.job.repository.id}:{self.task.id}:{effect}"
+        return key_of_push(self.job.repository, self.pull.number, self.task.sha, effect)
 
     def key_of_end(self, fingerprint: str) -> str:
         """The name of saying, once for the pull request, that a finding is no longer there."""
         return f"review:{self.job.repository.id}:{self.pull.number}:{fingerprint}:gone"
+
+
+def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -> str:
+    """The name of one effect of the round that nobody asked for at a commit of a pull request."""
+    return f"review:{repository.id}:{number}:{sha}:{effect}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from memory.model import Post, PostKind, Sighting, SignalKind
+from memory.model import Action, Post, PostKind, Sighting, SignalKind
 from workers.context import Context
 from workers.flows.asking import actor_of
+from workers.flows.endings import hear_left
+from workers.flows.rounds import key_of_push
 from workers.git import Mirror
 from workers.jobs import Job, Poll, Track
 from workers.ports import GitHub, Reaction
@@ -19,6 +21,8 @@ DISLIKED = frozenset({"-1", "confused"})
 def run(job: Track, context: Context) -> Sequence[Job]:
     """See which suggestions the new commits carry; at the close, read the reactions a last time and stop watching."""
     repository = job.repository.full_name
+    if job.merged:
+        _hear_left(job, context)
     watched = [post for post in context.store.posts.on(repository, job.number) if post.watched]
     if not watched:
         return ()
@@ -37,6 +41,15 @@ def poll(job: Poll, context: Context) -> Sequence[Job]:
     for post in context.store.posts.watched(job.repository.full_name):
         _hear_reactions(post, github, context)
     return ()
+
+
+def _hear_left(job: Track, context: Context) -> None:
+    """What stood at the merge, where the very last commit was reviewed; of what was held back nobody knew."""
+    review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
+    said = [each for each in _sightings(job, context).values() if each.action is not Action.HOLD]
+    if review is not None and review.done_at is not None and said:
+        actor = actor_of(job.actor)
+        hear_left(said, actor, context.connect(job.repository).permission(actor), context)
 
 
 def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: Context) -> None:

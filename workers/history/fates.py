@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
 
 from memory.model import Fate, Finding, PastFinding
 from workers.history.log import Past
 from workers.history.reading import ReadChange, Version
 from workers.patches import FileChange, FileStatus, Hunk, split_lines
 from workers.review.edits import apply_edits
+from workers.review.endings import ending, touches
 from workers.review.findings import Seen
 from workers.review.source import Scope, scope_of, scopes
 
@@ -21,14 +20,6 @@ HORIZON = 100
 
 SWEEP = 10
 """Findings of one rule that a single change ends are a sweep from this many on."""
-
-ALIKE = 0.5
-"""A line that nothing so much like it replaced went for other reasons, unless the tool's own remedy is to remove it."""
-
-MOST_COMPARED = 200
-
-_FILE_SILENCER = re.compile(r"^\s*#\s*(ruff|flake8):\s*noqa", re.IGNORECASE | re.MULTILINE)
-_SILENCER = re.compile(r"#\s*(noqa|nosec|type:\s*ignore|pylint:\s*disable)", re.IGNORECASE)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,37 +124,18 @@ def _fate(each: _Open, file: FileChange, version: Version | None, known: tuple[S
     """What a change of the file did to a finding in it; None while it is still there, its place then being the new one."""
     if file.status is FileStatus.DELETED:
         return Fate.GONE
-    touching = [hunk for hunk in file.hunks if _touches(hunk, each)]
-    if not touching:
-        each.line, each.end_line = (_moved(line, file.hunks) for line in (each.line, each.end_line))
-        if version is None or _stands(each, version, range(each.line, each.end_line + 1)):
-            return None
-        return Fate.SILENCED if _FILE_SILENCER.search(version.text) else Fate.INDIRECT
-    if version is None:
+    touching = [hunk for hunk in file.hunks if touches(hunk, each)]
+    if touching and version is None:
         return Fate.GONE
-    first = min(hunk.new_start for hunk in touching)
-    last = max(hunk.new_start + hunk.new_count for hunk in touching)
-    if _stands(each, version, range(first, last + 1)):
+    if touching:
+        first = min(hunk.new_start for hunk in touching)
+        last = max(hunk.new_start + hunk.new_count for hunk in touching)
+    else:
+        first, last = (_moved(line, file.hunks) for line in (each.line, each.end_line))
+        each.line, each.end_line = first, last
+    if version is None or _stands(each, version, range(first, last + 1)):
         return None
-    return _ended(each, version, touching, known)
-
-
-def _ended(each: _Open, version: Version, touching: Sequence[Hunk], known: tuple[Scope, ...]) -> Fate:
-    added = [line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")]
-    if version.text == each.fixed:
-        return Fate.APPLIED
-    if any(map(_SILENCER.search, added)) and not any(map(_SILENCER.search, each.lines)):
-        return Fate.SILENCED
-    if each.scope and all(scope.name != each.scope for scope in known):
-        return Fate.GONE
-    return Fate.FIXED if _has_alike(added, each.lines[0]) or each.removed else Fate.REWRITTEN
-
-
-def _touches(hunk: Hunk, each: _Open) -> bool:
-    """Whether a hunk takes lines of a finding, or stands between them."""
-    if hunk.old_count == 0:
-        return each.line <= hunk.old_start < each.end_line
-    return hunk.old_start <= each.end_line and each.line < hunk.old_start + hunk.old_count
+    return ending(each, touching, version.text, known)
 
 
 def _moved(line: int, hunks: Sequence[Hunk]) -> int:
@@ -180,11 +152,6 @@ def _stands(each: _Open, version: Version, lines: range) -> bool:
             each.line, each.end_line = finding.line, finding.end_line
             return True
     return False
-
-
-def _has_alike(lines: Sequence[str], wanted: str) -> bool:
-    near = (SequenceMatcher(None, wanted.strip(), line.strip()).ratio() for line in lines[:MOST_COMPARED])
-    return any(ratio >= ALIKE for ratio in near)
 
 
 def _new(

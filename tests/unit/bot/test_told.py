@@ -9,6 +9,7 @@ from rich.console import Console
 
 from bot import told
 from bot.sheets import Sheet, show
+from memory.addressed import Addressed
 from memory.audit import Alarm, Check, Item
 from memory.evaluation import Estimates, Evaluation, Figure, Unit
 from memory.explain import Explanation, Heard, Option, Remembered, Row
@@ -159,6 +160,30 @@ def test_stats() -> None:
         fix_rate=unknown,
         candidates=unknown,
         uplift=(uplift,),
+        addressed=(
+            Addressed(
+                action="inline_suggestion",
+                findings=9,
+                grave=2,
+                addressed=3,
+                stood=1,
+                otherwise=1,
+                share=0.75,
+                low=0.3,
+                high=0.95,
+            ),
+            Addressed(
+                action="hold",
+                findings=4,
+                grave=0,
+                addressed=0,
+                stood=0,
+                otherwise=0,
+                share=None,
+                low=0.0,
+                high=1.0,
+            ),
+        ),
         suppression=(
             Suppression(action="hold", findings=90, shown=3, judged=0, effective=0.0, rate=None, low=0.0, high=1.0),
             Suppression(action="summary", findings=9, shown=3, judged=3, effective=3.0, rate=0.0, low=0.0, high=0.56),
@@ -209,6 +234,11 @@ Repairs by arm, policy v1
   fix rate: not known yet
   candidates to the first fix: not known yet
   fixed, looked at as often as you like: not known yet
+
+What became of findings
+  action                  findings  grave  addressed  silenced or left  went otherwise  share addressed
+  inline with suggestion  9         2      3          1                 1               75% (30% to 95%)
+  hold                    4         0      0          0                 0               not known yet
 
 Findings kept quiet
   action   findings  shown all the same  judged  would have been accepted

@@ -87,9 +87,11 @@ def test_unknown_or_unbounded_component_is_refused(parts: dict[str, float]) -> N
 
 
 def test_every_signal_has_a_worth() -> None:
-    """No kind of signal is forgotten, and each worth is within its bounds."""
+    """No kind of signal is forgotten, each worth is within its bounds, and only what is no word of anybody's weighs nothing."""
     assert set(rewards.SIGNAL_WORTH) == set(SignalKind)
-    assert all(0 <= w.value <= 1 and 0 < w.weight <= 1 for w in rewards.SIGNAL_WORTH.values())
+    assert all(0 <= w.value <= 1 and 0 <= w.weight <= 1 for w in rewards.SIGNAL_WORTH.values())
+    weightless = {kind for kind, worth in rewards.SIGNAL_WORTH.items() if worth.weight == 0.0}
+    assert weightless == {SignalKind.FINDING_REWRITTEN, SignalKind.FINDING_GONE, SignalKind.FINDING_LEFT}
 
 
 def test_resolving_is_no_acceptance() -> None:
@@ -127,7 +129,7 @@ def test_retraction_is_the_exact_negative(kind: SignalKind, weight: float) -> No
     given_, taken = (
         rewards.contributions_of_signal(decision(), signal(kind, weight, retracts)) for retracts in ("", "s0")
     )
-    assert len(given_) == len(taken) == 4
+    assert len(given_) == len(taken) == (4 if rewards.SIGNAL_WORTH[kind].weight else 0)
     for one, other in zip(given_, taken, strict=True):
         assert replace(one, weight=0, value=0) == replace(other, weight=0, value=0)
         assert (one.weight + other.weight, one.value + other.value) == (0, 0)
