@@ -101,10 +101,10 @@ def _options(store: Store, decision: Decision, cells: Cells) -> tuple[Option, ..
 def _reason(store: Store, decision: Decision, cells: Cells) -> str:
     """One line: what is known of the choice in this very repository."""
     if decision.state.kind is TaskKind.REVIEW:
-        here = cells.get((decision.state.levels()[0], PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0))
+        here = cells.get((decision.state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0))
         belief = _posting_belief(store, decision, cells)
         return posting.reason(decision, posting.Appraisal(belief=belief, here=here))
-    tried = cells.get((decision.state.levels()[0], decision.chosen, Factor.PROOF))
+    tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
     if decision.arm is Arm.CONTROL or tried is None:
         return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"
     return f"tried {tried.weight:.0f} times on {decision.state.label} here, worth {tried.mean:.2f} on average"

@@ -60,7 +60,7 @@ class Parameters:
 # Remembered cases counted by their outcome then, not by their surprise (`recalled`): it is the former one but for that.
 FORMER = Parameters(
     version="levelled-thompson-1",
-    pulls=MappingProxyType({"repository": 8.0, "label": 8.0, "family": 8.0, "global": 4.0}),
+    pulls=MappingProxyType({"place": 8.0, "repository": 8.0, "label": 8.0, "family": 8.0, "global": 4.0}),
     sharpness=1.0,
     lookahead=1,
     attempt_cost=0.0,
@@ -69,7 +69,7 @@ FORMER = Parameters(
 )
 PRESENT = Parameters(
     version="levelled-planning-2",
-    pulls=MappingProxyType({"repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0}),
+    pulls=MappingProxyType({"place": 20.0, "repository": 20.0, "label": 20.0, "family": 20.0, "global": 10.0}),
     sharpness=8.0,
     lookahead=4,
     attempt_cost=0.05,
@@ -175,7 +175,7 @@ def values(
     for name in strategies:
         proof = _believe(levels, name, Factor.PROOF, cells, prior.get(name, PROOF_PRIOR), pulls)
         liked = _believe(levels, name, Factor.ACCEPTANCE, cells, ACCEPTANCE_PRIOR, pulls)
-        everywhere = cells.get((levels[1], name, Factor.PROOF))
+        everywhere = cells.get((state.everywhere, name, Factor.PROOF))
         found[name] = Estimate(
             proof=recalled(proof, [near for near in evidence if near.strategy == name], parameters.caution),
             acceptance=liked,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory import policy
 from memory.history.lessons import Word
+from memory.history.levels import path_class
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
 from memory.rewards import PATTERN, expectation
 from memory.sharing.lessons import Learnings, shifted
@@ -40,7 +41,7 @@ INLINE_ABOVE = MappingProxyType(
 HOLD_BELOW = 0.02
 """Acceptance below which even a line in the summary is noise."""
 
-PULL = MappingProxyType({"repository": 2.0, "label": 24.0, "family": 48.0, "global": 96.0})
+PULL = MappingProxyType({"place": 4.0, "repository": 4.0, "label": 24.0, "family": 48.0, "global": 96.0})
 """Pseudo-counts by level. What one team rejects must not mute other rules, nor other teams: broad levels hardly move."""
 
 FLOOR = 0.1
@@ -62,8 +63,14 @@ class Appraisal:
 
 
 def state_of(repository: str, finding: Finding) -> State:
-    """What the policy sees of a finding: its rule, and its category as the family."""
-    return State(kind=TaskKind.REVIEW, repository=repository, label=finding.rule, family=finding.category)
+    """What the policy sees of a finding: its rule, its category as the family, and what its file is for."""
+    return State(
+        kind=TaskKind.REVIEW,
+        repository=repository,
+        label=finding.rule,
+        family=finding.category,
+        place=path_class(finding.path),
+    )
 
 
 def prior_of(finding: Finding, *, suggestion_proven: bool) -> float:
@@ -98,7 +105,7 @@ def appraise(
         belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=mean, pull=PULL),
         sources=prior.sources,
         past=word,
-        here=cells.get((state.levels()[0], PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
+        here=cells.get((state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
     )
 
 

@@ -184,7 +184,7 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
         decided[decision.state.label] += 1
     patterns = []
     for rule, state in sorted(states.items()):
-        level = state.levels()[1]
+        level = state.everywhere
         cell = store.ledger.totals([level]).get((level, PATTERN, Factor.ACCEPTANCE))
         if cell is not None:
             patterns.append(

@@ -73,15 +73,15 @@ class Level(NamedTuple):
     @property
     def shared(self) -> bool:
         """Whether several repositories read and teach this row. The other kind carries its repository in the key."""
-        return self.scope != "repository"
+        return self.scope not in ("place", "repository")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """What the policy sees.
 
-    `label` is the error type of a failure or the rule of a finding, `family` its family or category,
-    `tried` the strategies that this episode has used up.
+    `label` is the error type of a failure or the rule of a finding, `family` its family or category, `place` what the file
+    of a finding is for; `tried` the strategies that this episode has used up.
     """
 
     kind: TaskKind
@@ -89,15 +89,28 @@ class State:
     label: str
     family: str
     tried: tuple[str, ...] = ()
+    place: str = ""
+
+    @property
+    def here(self) -> Level:
+        """The row of this label in this repository."""
+        return Level(scope="repository", key=f"{self.kind}|{self.repository}|{self.label}")
+
+    @property
+    def everywhere(self) -> Level:
+        """The row of this label in all repositories."""
+        return Level(scope="label", key=f"{self.kind}|{self.label}")
 
     def levels(self) -> tuple[Level, ...]:
         """The rows that inform a choice here, most specific first; each is the prior of the one before it.
 
-        They follow from kind, repository, label and family alone: a rebuild groups the ledger by these.
+        They follow from kind, repository, label, family and place alone: a rebuild groups the ledger by these.
         """
+        there = Level(scope="place", key=f"{self.kind}|{self.repository}|{self.label}|{self.place}")
         return (
-            Level(scope="repository", key=f"{self.kind}|{self.repository}|{self.label}"),
-            Level(scope="label", key=f"{self.kind}|{self.label}"),
+            *((there,) if self.place else ()),
+            self.here,
+            self.everywhere,
             Level(scope="family", key=f"{self.kind}|{self.family}"),
             Level(scope="global", key=f"{self.kind}"),
         )

@@ -29,6 +29,7 @@ def of_decision(decision: Decision) -> Row:
         "repository": decision.state.repository,
         "label": decision.state.label,
         "family": decision.state.family,
+        "place": decision.state.place,
         "arm": decision.arm,
         "chosen": decision.chosen,
         "created_at": decision.created_at,

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, case, func, select
 from memory.model import Judgement, SignalKind, State, TaskKind, Verdict
 from memory.store.tables import decisions, outcomes, signals, withdrawals
 
-_CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "chosen"))
+_CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "chosen"))
 """All that decides which cells an entry adds to."""
 
 _AT_ONCE = 1000
@@ -27,7 +27,7 @@ def judgements(connection: Connection) -> Iterator[Judgement]:
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
         for row in rows:
             yield Judgement(
-                state=_state(row.kind, row.repository, row.label, row.family),
+                state=_state(row.kind, row.repository, row.label, row.family, row.place),
                 chosen=row.chosen,
                 count=row.entries,
                 target=int(row.target),
@@ -39,7 +39,7 @@ def verdicts(connection: Connection) -> Iterator[Verdict]:
     alike = (*_CHOICE, signals.c.actor, signals.c.kind.label("said"), signals.c.weight_millionths)
     count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
     query = select(*alike, count).join(signals).where(signals.c.weight_millionths > 0).group_by(*alike)
-    found: dict[tuple[str, str, str, str, str, int], dict[tuple[SignalKind, int], int]] = {}
+    found: dict[tuple[str, str, str, str, str, str, int], dict[tuple[SignalKind, int], int]] = {}
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
         for *about, said, weight, times in rows:
             found.setdefault(tuple(about), {})[_KINDS[said], weight] = int(times)
@@ -47,5 +47,5 @@ def verdicts(connection: Connection) -> Iterator[Verdict]:
         yield Verdict(state=_state(*state), chosen=chosen, teacher=teacher, said=said)
 
 
-def _state(kind: str, repository: str, label: str, family: str) -> State:
-    return State(kind=TaskKind(kind), repository=repository, label=label, family=family)
+def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:
+    return State(kind=TaskKind(kind), repository=repository, label=label, family=family, place=place)

@@ -20,14 +20,13 @@ from sqlalchemy import (
 
 from memory.store.columns import FreeText, UtcDateTime
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata = MetaData(naming_convention=_NAMES)
 
 deliveries = Table(
     "deliveries",
@@ -79,6 +78,7 @@ decisions = Table(
     Column("repository", String, nullable=False),
     Column("label", String, nullable=False),
     Column("family", String, nullable=False),
+    Column("place", String, nullable=False, server_default=""),
     Column("arm", String, nullable=False),
     Column("chosen", String, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

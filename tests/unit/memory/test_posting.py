@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -100,6 +101,25 @@ def test_grave_findings_are_never_held(learner: Learner, what: Finding) -> None:
     assert Action.HOLD not in post(learner, what).available
 
 
+@pytest.mark.parametrize("severity", list(Severity))
+def test_fifty_rejections_leave_security_in_the_summary(learner: Learner, severity: Severity) -> None:
+    """Whatever its severity: to hold it is not among the actions, for any draw, and the summary is by far the likeliest."""
+    what = finding(severity, category="security")
+    say(learner, what, SignalKind.REJECTED, 50)
+    decision = post(learner, what)
+    assert Action.HOLD not in decision.available
+    assert chance(decision, Action.SUMMARY) > 0.8
+
+
+def test_what_is_rejected_in_tests_is_quieter_there(learner: Learner) -> None:
+    """Of one rule, code and tests are told apart; what is known of one is the prior of the other."""
+    code, test = finding(), replace(finding(), path="tests/test_a.py")
+    fresh = chance(post(learner, code, proven=True), *LOUD)
+    say(learner, test, SignalKind.REJECTED, 2)
+    here, there = (chance(post(learner, each, proven=True), *LOUD) for each in (code, test))
+    assert there < here < fresh
+
+
 def test_often_rejected_trifles_are_held_with_an_audited_sample(learner: Learner) -> None:
     """A trifle rejected again and again is mostly held, and still said now and then."""
     say(learner, finding(Severity.INFO), SignalKind.REJECTED, 20)
@@ -135,7 +155,7 @@ def test_reason_counts_the_verdicts(learner: Learner) -> None:
     """The reason tells how many verdicts there were here, and what is expected."""
     say(learner, finding(), SignalKind.REJECTED, 3)
     appraisal = posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
-    assert posting.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.2")
+    assert posting.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.17")
     fresh = posting.appraise(learner, "new/repo", finding(rule="E1"), arm=Arm.LEARNED, suggestion_proven=False)
     decision = post(learner, finding(rule="E1"), repo="new/repo")
     assert posting.reason(decision, fresh).startswith("no verdict on E1 here yet; acceptance")

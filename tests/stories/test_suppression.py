@@ -1,0 +1,51 @@
+"""However often it is rejected, what is grave reaches the summary."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.model import Action, Actor, Permission, SignalKind
+from tests.stories.town import Town
+
+pytestmark = pytest.mark.sandbox
+
+REJECTIONS = 50
+SHELL: dict[str, str | bytes | None] = {
+    "pantry/shop.py": "import subprocess\n\n\ndef order(what):\n"
+    '    return subprocess.call("order " + what, shell=True)\n'
+}
+"""One security finding, and nothing to suggest for it."""
+
+
+def reject(town: Town, decision: str, teachers: list[tuple[Actor, Permission]]) -> None:
+    """One rejection each, a day apart, so that no limit of a day mutes the teachers instead."""
+    for number, (actor, permission) in enumerate(teachers):
+        town.clock.pass_by(86_400)
+        town.context.learner.hear(decision, SignalKind.REJECTED, actor, permission, f"comment:{number}")
+
+
+@pytest.mark.parametrize(
+    ("teachers", "weight"),
+    [
+        ([(Actor(id=100 + n, login=f"stranger-{n}"), Permission.READ) for n in range(REJECTIONS)], 0.0),
+        ([(Actor(id=1, login="maya"), Permission.ADMIN)] * REJECTIONS, 1.0),
+    ],
+    ids=["outsiders", "one maintainer"],
+)
+def test_fifty_rejections_do_not_silence_security(
+    town: Town, teachers: list[tuple[Actor, Permission]], weight: float
+) -> None:
+    """Taught by outsiders, nothing moves; taught by one maintainer, it is quieter, and still said in the next review."""
+    first = town.propose("shop", SHELL)
+    (seen,) = [each for each in town.sightings(first) if each.finding.category == "security"]
+    digest = town.digest()
+    reject(town, seen.decision_id, teachers)
+    signals = town.context.store.ledger.live_signals([seen.decision_id])
+    assert [signal.weight for signal in signals] == [weight] * REJECTIONS
+    assert (town.digest() == digest) == (weight == 0.0)
+    second = town.propose("again", {"pantry/again.py": SHELL["pantry/shop.py"]})
+    (again,) = [each for each in town.sightings(second) if each.finding.category == "security"]
+    assert again.action is not Action.HOLD
+    (review,) = town.reviews(second)
+    said = [review.body, *(remark.body for remark in town.remarks(second))]
+    assert sum(f"**{again.finding.rule}**" in text for text in said) == 1
