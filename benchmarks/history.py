@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.report import show
 from memory.history.backtest import BUDGET, RECALL, Backtest, TooLittle, backtest
+from memory.history.cold import CHANGES, Start, advantage
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
@@ -66,8 +67,12 @@ def with_sweeps(findings: Iterable[PastFinding]) -> list[PastFinding]:
     return [replace(each, fate=Fate.FIXED) if each.fate is Fate.SWEPT else each for each in findings]
 
 
-def report(name: str, findings: Sequence[PastFinding]) -> None:
-    """The figures of one repository: all rules, our selection, and all rules with sweeps counted as addressed."""
+def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Start, ...]]:
+    """The figures of one repository: all rules, our selection, and all rules with sweeps counted as addressed.
+
+    Gives what was said after each installation, by pool, so that it can be told over all repositories.
+    """
+    begun = {}
     pools = {"all rules": findings, "our selection": of_selection(findings), "with sweeps": with_sweeps(findings)}
     for pool, some in pools.items():
         try:
@@ -76,6 +81,17 @@ def report(name: str, findings: Sequence[PastFinding]) -> None:
             show(f"{name}, {pool}", [("nothing shown", str(little))])
             continue
         show(f"{name}, {pool}: {result.findings} findings of {result.changes} changes", rows(result))
+        begun[pool] = result.starts
+    return begun
+
+
+def report_starts(begun: Mapping[str, Sequence[Start]]) -> None:
+    """What a history was worth in the first changes after an installation, over all repositories."""
+    told = [(pool, advantage(some), len(some)) for pool, some in begun.items()]
+    show(
+        f"the first {CHANGES} changes after an installation, share addressed with history less without",
+        [(pool, f"{said(gap)}, {count} installations" if gap else "nothing addressed") for pool, gap, count in told],
+    )
 
 
 def rows(result: Backtest) -> list[tuple[str, str]]:
@@ -172,10 +188,13 @@ def main() -> None:
             speed(path, given.most, given.runs)
         return
     given.kept.mkdir(parents=True, exist_ok=True)
+    begun = dict[str, list[Start]]()
     for path in given.repositories:
         with open_store(f"sqlite:///{given.kept.resolve()}/{name_of(path)}.db") as store:
             read(path, store, given.most)
-            report(name_of(path), settled(store, name_of(path)))
+            for pool, some in report(name_of(path), settled(store, name_of(path))).items():
+                begun.setdefault(pool, []).extend(some)
+    report_starts(begun)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.sheets import Sheet
-from memory.history.backtest import BUDGET, COLD_CHANGES, RECALL, ArmFigures, Backtest
+from memory.history.backtest import BUDGET, RECALL, ArmFigures, Backtest
+from memory.history.cold import CHANGES
 from memory.history.measures import Interval
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -29,7 +30,7 @@ def sheets(found: Backtest, name: str) -> list[Sheet]:
             notes=(
                 "times the share addressed of saying everything, with 95 % intervals over changes",
                 f"at {RECALL:.0%} kept: {found.comments_a_change:.1f} comments a change; {found.suppressed:.1%} of what was not said was addressed",
-                _cold(found.cold),
+                _cold(found),
             ),
         ),
         Sheet(title=f"Learning curve, {BUDGET} comments a change", notes=(_curve(found),)),
@@ -52,11 +53,12 @@ def _interval(value: Interval) -> str:
     return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})"
 
 
-def _cold(cold: Interval | None) -> str:
-    if cold is None:
-        return f"the first {COLD_CHANGES} changes had nothing that was addressed"
-    gap = f"{100 * cold.estimate:+.0f} points ({100 * cold.low:+.0f} to {100 * cold.high:+.0f})"
-    return f"with history instead of without, the share addressed of what was said in the first {COLD_CHANGES} changes: {gap}"
+def _cold(found: Backtest) -> str:
+    if found.cold is None:
+        return f"what was said in the first {CHANGES} changes after an installation was never addressed"
+    gap = f"{100 * found.cold.estimate:+.1f} points ({100 * found.cold.low:+.1f} to {100 * found.cold.high:+.1f})"
+    many = f"in the first {CHANGES} changes after each of {len(found.starts)} installations"
+    return f"with history instead of without, the share addressed of what was said {many}: {gap}"
 
 
 def _curve(found: Backtest) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from memory.history.arms import ARMS, OURS, UNTAUGHT
+from memory.history.cold import Start, advantage, starts
 from memory.history.measures import Floats, Interval, Posted, Ranking, interval, interval_of, once
 from memory.history.replay import Replayed, replay
 from memory.model import PastFinding
@@ -16,7 +17,6 @@ from memory.model import PastFinding
 RECALL, BUDGET = 0.8, 2
 """The share of addressed findings to be kept, and comments a change, at which arms are compared."""
 
-COLD_CHANGES = 20
 POINTS = 12
 
 
@@ -40,8 +40,9 @@ class ArmFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """The figures of a replay. `base` is the share addressed of everything; `cold` compares the first changes with history
-    and without, as the difference of the shares addressed within the budget. `curve` holds changes and our lift so far."""
+    """The figures of a replay. `base` is the share addressed of everything; `cold` compares the first changes after
+    an installation with history and without, as the difference of the shares addressed within the budget, over all `starts`.
+    `curve` holds changes and our lift so far."""
 
     findings: int
     changes: int
@@ -49,6 +50,7 @@ class Backtest:
     comments_a_change: float
     suppressed: float
     arms: tuple[ArmFigures, ...]
+    starts: tuple[Start, ...]
     cold: Interval | None
     curve: tuple[tuple[int, float], ...]
 
@@ -71,6 +73,7 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         )
     rankings = {name: _ranking(replayed, name) for name in (*ARMS, UNTAUGHT)}
     ours = rankings[OURS]
+    begun = starts(replayed, findings, BUDGET)
     kept = ours.keeping(RECALL)(once(changes))
     return Backtest(
         findings=len(replayed.findings),
@@ -79,7 +82,8 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         comments_a_change=kept.comments / changes,
         suppressed=kept.suppressed,
         arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),
-        cold=_cold(replayed),
+        starts=begun,
+        cold=advantage(begun),
         curve=_curve(replayed),
     )
 
@@ -101,18 +105,6 @@ def _figures(name: str, ranking: Ranking, ours: Ranking) -> ArmFigures:
         ours_at_volume=interval(at_volume, ranking.changes, lambda posted: posted.lift),
         ahead=interval_of(lambda counts: at_volume(counts).lift - ranking.said(counts).lift, ranking.changes),
     )
-
-
-def _cold(replayed: Replayed) -> Interval | None:
-    """By how much the share addressed within the budget is higher with history than without, in the first changes."""
-    first = replayed.change < COLD_CHANGES
-    if not replayed.addressed[first].any():
-        return None
-    taught, untaught = (
-        Ranking(replayed.scores[name][first], replayed.addressed[first], replayed.change[first]).budget(BUDGET)
-        for name in (OURS, UNTAUGHT)
-    )
-    return interval_of(lambda counts: taught(counts).share - untaught(counts).share, COLD_CHANGES)
 
 
 def _curve(replayed: Replayed) -> tuple[tuple[int, float], ...]:

@@ -10,6 +10,7 @@ import pytest
 from memory.history.arms import ARMS, ORACLE, OURS, UNTAUGHT
 from memory.history.backtest import TooLittle, backtest
 from memory.history.chance import ELSEWHERE, NAMES, features
+from memory.history.cold import CHANGES, advantage
 from memory.history.levels import BASE, HALF_LIFE, Levels, PathClass, path_class
 from memory.history.measures import Ranking, interval, once
 from memory.history.replay import replay
@@ -100,6 +101,16 @@ def test_learning_tells_what_is_fixed() -> None:
     assert result.cold is not None
     assert result.cold.estimate >= 0.0
     assert [changes for changes, _ in result.curve][-1] == result.changes
+
+
+def test_many_installations_are_compared() -> None:
+    """One begins at every twenty scored changes; where people never change their ways, history is worth something at once."""
+    result = backtest(_world(200))
+    assert len(result.starts) == 100 // CHANGES
+    assert all(taught[0] == untaught[0] for taught, untaught in ((s.taught, s.untaught) for s in result.starts))
+    assert result.cold is not None
+    assert result.cold.low > 0.0
+    assert advantage(()) is None
 
 
 def test_a_short_past_is_refused() -> None:
