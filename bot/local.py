@@ -122,6 +122,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
             may_run_tests=True,
             progress=context.progress,
             tools=context.settings.review_tools,
+            conventions=context.store.past.conventions(name),
         )
     task = _task(TaskKind.REVIEW, name, head_sha, context)
     decided = decide(

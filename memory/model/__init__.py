@@ -33,10 +33,7 @@ from memory.model.learning import (
     TaskKind,
     Verdict,
 )
-from memory.model.past import (
-    Fate,
-    PastFinding,
-)
+from memory.model.past import Convention, Fate, PastFinding, Replacement
 from memory.model.reflections import (
     NearMiss,
     Reflection,
@@ -85,6 +82,7 @@ __all__ = [
     "Cell",
     "Confidence",
     "Contribution",
+    "Convention",
     "Decision",
     "Doubt",
     "EditShape",
@@ -109,6 +107,7 @@ __all__ = [
     "Proof",
     "Recollection",
     "Reflection",
+    "Replacement",
     "RetryMode",
     "Rewrite",
     "Severity",

@@ -36,6 +36,7 @@ TINY = {
     "skills": ("--cases", CASES, "--most", "20"),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "suggestions": (HISTORY,),
+    "conventions": (HISTORY,),
     "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
     "finetune_smoke": ("--steps", "12"),
 }
@@ -48,6 +49,7 @@ EXPECTED = {
     "preferences": r"20 reviews +\d+ pairs: prior \d\.\d+, model \d\.\d+",
     "finetune_smoke": r"DPO margin +0\.000 to \d+\.\d*[1-9]",
     "history": r"changes a second +\d+\.\d",
+    "conventions": r"mended of all that went against a convention +nothing found",
     "suggestions": r"the file parses afterwards +1 of 1",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",

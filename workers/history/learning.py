@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from memory.history.conventions import conventions
 from memory.history.lessons import lessons
-from memory.model import PastFinding
+from memory.model import Convention, PastFinding, Replacement
 from memory.store import Store, Walked
 from workers.git import local_commits
 from workers.history.fates import HORIZON, Fates
-from workers.history.log import Blobs, changes, positions
+from workers.history.log import Blobs, changes, positions, python_files
 from workers.history.reading import read
+from workers.history.replacements import replacements
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
+from workers.review.detectors.learned import is_gone, standing
 from workers.review.detectors.ruff import Ruff
 from workers.review.detectors.rules import is_selected
 
 PATHS = ("*.py", "*.pyi")
 
-READING = f"1, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
+READING = f"2, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
 """How a past is read; one that was read otherwise is read anew."""
 
 Progress = Callable[[int, int], None]
@@ -78,12 +81,21 @@ def learn(
             here = group[-1].past
             if here.position <= known:
                 continue
-            store.past.add(repository, told, Walked(reading=READING, sha=here.sha, position=here.position))
+            replaced = [each for change in group if change.past.position > known for each in replacements(change.past)]
+            so_far = Walked(reading=READING, sha=here.sha, position=here.position)
+            store.past.add(repository, told, so_far, replaced)
             findings += len(told)
             progress(here.position - first, last - first)
     store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
     taught = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
-    if taught is not None:
-        store.past.conclude(repository, taught)
+    store.past.conclude(repository, taught, _still_held(store.past.replacements(repository), directory, tip))
     progress(last - first, last - first)
     return Read(changes=last - known, findings=findings, resumed=walked is not None)
+
+
+def _still_held(replaced: Sequence[Replacement], directory: Path, tip: str) -> list[Convention]:
+    """The conventions of a past of which hardly anything to the contrary stands at the tip."""
+    made = conventions(replaced)
+    with Blobs(directory) as blobs:
+        there = standing({each.before for each in made}, python_files(directory, tip, blobs)) if made else {}
+    return [each for each in made if is_gone(each, there)]
