@@ -131,6 +131,19 @@ class PostedComment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A comment of somebody's review: `hunk` ends with the `lines` that it stands on, at the commit `sha`."""
+
+    id: int
+    author: Actor
+    path: str
+    sha: str
+    hunk: str
+    lines: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reaction:
     """`content` is GitHub's word for it: +1, -1, laugh, hooray, confused, heart, rocket, eyes."""
 
@@ -216,6 +229,10 @@ class GitHub(Protocol):
     def find_review(self, number: int, marker: str) -> int | None: ...
 
     def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]: ...
+
+    def remarks(self, *, most: int) -> tuple[Remark, ...]:
+        """What was said on lines of pull requests, the latest first, answers in threads left out."""
+        ...
 
     def create_check(
         self,

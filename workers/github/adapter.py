@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 from github import UnknownObjectException
@@ -14,7 +15,7 @@ from memory.model import Actor, Permission
 from workers.github.client import SECONDS_BETWEEN_WRITES, client, translated
 from workers.github.threads import Threads
 from workers.jobs import RepositoryRef
-from workers.ports import Annotation, BranchHead, InlineComment, PostedComment, PullRequest, Reaction
+from workers.ports import Annotation, BranchHead, InlineComment, PostedComment, PullRequest, Reaction, Remark
 
 CHECK_NAME = "Apprentice"
 ANNOTATIONS_A_REQUEST = 50
@@ -113,6 +114,17 @@ class GitHubRepository:
             _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters={"per_page": 100})
         return tuple(PostedComment(id=c["id"], path=c["path"], line=_line(c), body=c["body"]) for c in answer)
 
+    def remarks(self, *, most: int) -> tuple[Remark, ...]:
+        path, found = f"/repos/{self._ref.full_name}/pulls/comments", list[Remark]()
+        with translated("reading what was said in reviews"):
+            for page in count(1):
+                asked = {"sort": "created", "direction": "desc", "per_page": 100, "page": page}
+                _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters=asked)
+                found += [_remark(each) for each in answer if not each.get("in_reply_to_id") and each.get("user")]
+                if len(answer) < 100 or len(found) >= most:
+                    break
+        return tuple(found[:most])
+
     def create_check(
         self,
         *,
@@ -207,6 +219,19 @@ def _permission(answer: dict[str, Any], actor: Actor) -> Permission:
     known = {p.value for p in Permission}
     # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
     return Permission(role if role in known else answer.get("permission", "none"))
+
+
+def _remark(comment: dict[str, Any]) -> Remark:
+    user, last = comment["user"], comment.get("original_line") or 0
+    return Remark(
+        id=comment["id"],
+        author=Actor(id=user["id"], login=user["login"], is_bot=user["type"] == "Bot"),
+        path=comment["path"],
+        sha=comment["original_commit_id"],
+        hunk=comment["diff_hunk"],
+        lines=last - (comment.get("original_start_line") or last) + 1,
+        body=comment["body"],
+    )
 
 
 def _inline(comment: InlineComment) -> dict[str, str | int]:

@@ -54,12 +54,14 @@ def learn(
     sandbox: Sandbox,
     tip: str = "HEAD",
     most: int,
+    suggested: Callable[[int], Sequence[Replacement]] = lambda _position: (),
     progress: Progress = lambda _done, _of: None,
 ) -> Read:
     """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
 
     A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
-    two horizons earlier, and the first of them only warms up. Raises BadInput where `tip` names no commit.
+    two horizons earlier, and the first of them only warms up. `suggested` tells what was suggested in reviews and merged, for
+    the position of the tip. Raises BadInput where `tip` names no commit.
     """
     (tip,) = local_commits(directory, (tip,))
     places = positions(directory, tip)
@@ -86,7 +88,7 @@ def learn(
             store.past.add(repository, told, so_far, replaced)
             findings += len(told)
             progress(here.position - first, last - first)
-    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
+    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last), suggested(last))
     taught = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
     store.past.conclude(repository, taught, _still_held(store.past.replacements(repository), directory, tip))
     progress(last - first, last - first)

@@ -95,6 +95,8 @@ def list_comments(call: Call) -> Answer:
 @routes.on("GET", "/repos/{owner}/{repo}/pulls/comments", READ)
 def list_repository_comments(call: Call) -> Answer:
     found = _published(call, list(call.repository.issues))
+    if call.query.get("sort") and call.query.get("direction") == "desc":
+        found.reverse()
     return Answer(body=[shape.review_comment(call.world, each) for each in found])
 
 
