@@ -19,6 +19,9 @@ from tempfile import TemporaryDirectory
 from workers.errors import BadInput, CannotRun, Retryable
 
 GIT_SECONDS = 600
+MOST_PATHS = 2_000
+"""More than these are not named to git one by one: a command line has its limit."""
+
 SAFE = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -157,6 +160,14 @@ class Mirror:
             "--dst-prefix=b/",
         )
         return self._run("diff", *options, start, head).decode(errors="surrogateescape")
+
+    def between(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """What differs in these paths from one commit to another, of whatever histories: without context, renames found."""
+        options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--unified=0")
+        prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
+        named = ("--", *paths) if len(paths) <= MOST_PATHS else ()
+        done = self._run("--literal-pathspecs", "diff", *options, *prefixes, old, new, *named)
+        return done.decode(errors="surrogateescape")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""

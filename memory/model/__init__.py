@@ -57,8 +57,10 @@ from memory.model.repairs import (
 from memory.model.reviews import (
     Action,
     Finding,
+    Place,
     Severity,
     Sighting,
+    place_of,
 )
 from memory.model.skills import (
     Rewrite,
@@ -102,6 +104,7 @@ __all__ = [
     "Outcome",
     "PastFinding",
     "Permission",
+    "Place",
     "PolicyEvent",
     "PolicyEventKind",
     "Post",
@@ -124,4 +127,5 @@ __all__ = [
     "TaskKind",
     "Telling",
     "Verdict",
+    "place_of",
 ]

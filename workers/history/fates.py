@@ -14,6 +14,7 @@ from workers.history.reading import ReadChange, Version
 from workers.patches import FileChange, FileStatus, Hunk, split_lines
 from workers.review.edits import apply_edits
 from workers.review.findings import Seen
+from workers.review.lines import moved, touches
 from workers.review.source import Scope, scope_of, scopes
 
 HORIZON = 100
@@ -133,9 +134,9 @@ def _fate(each: _Open, file: FileChange, version: Version | None, known: tuple[S
     """What a change of the file did to a finding in it; None while it is still there, its place then being the new one."""
     if file.status is FileStatus.DELETED:
         return Fate.GONE
-    touching = [hunk for hunk in file.hunks if _touches(hunk, each)]
+    touching = [hunk for hunk in file.hunks if touches(hunk, each.line, each.end_line)]
     if not touching:
-        each.line, each.end_line = (_moved(line, file.hunks) for line in (each.line, each.end_line))
+        each.line, each.end_line = (moved(line, file.hunks) for line in (each.line, each.end_line))
         if version is None or _stands(each, version, range(each.line, each.end_line + 1)):
             return None
         return Fate.SILENCED if _FILE_SILENCER.search(version.text) else Fate.INDIRECT
@@ -157,19 +158,6 @@ def _ended(each: _Open, version: Version, touching: Sequence[Hunk], known: tuple
     if each.scope and all(scope.name != each.scope for scope in known):
         return Fate.GONE
     return Fate.FIXED if _has_alike(added, each.lines[0]) or each.removed else Fate.REWRITTEN
-
-
-def _touches(hunk: Hunk, each: _Open) -> bool:
-    """Whether a hunk takes lines of a finding, or stands between them."""
-    if hunk.old_count == 0:
-        return each.line <= hunk.old_start < each.end_line
-    return hunk.old_start <= each.end_line and each.line < hunk.old_start + hunk.old_count
-
-
-def _moved(line: int, hunks: Sequence[Hunk]) -> int:
-    """Where a line that no hunk touches stands after them."""
-    before = (hunk for hunk in hunks if hunk.old_start + max(hunk.old_count - 1, 0) < line)
-    return line + sum(hunk.new_count - hunk.old_count for hunk in before)
 
 
 def _stands(each: _Open, version: Version, lines: range) -> bool:
