@@ -46,13 +46,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a finding stood at one commit, and the fingerprint that it has by that place alone."""
+    """Where a finding stood at one commit, what was said of it, and the fingerprint that it has by that place alone."""
 
     sha: str
     path: str
     line: int
     end_line: int
     anchor: str
+    message: str
     mark: str
 
 
@@ -91,5 +92,6 @@ def place_of(finding: Finding, sha: str) -> Place:
         line=finding.line,
         end_line=finding.end_line,
         anchor=finding.anchor,
+        message=finding.message,
         mark=finding.fingerprint,
     )

@@ -79,6 +79,7 @@ def _known(sighting: Sighting, gone: bool) -> Known:
         line=place.line,
         end_line=place.end_line,
         anchor=place.anchor,
+        message=place.message,
         fingerprint=place.mark,
     )
     return Known(fingerprint=sighting.finding.fingerprint, finding=finding, gone=gone)

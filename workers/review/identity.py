@@ -158,11 +158,11 @@ def _likeness(
 ) -> tuple[Likeness | None, float]:
     old = known.finding
     own, here = range(found.line, found.end_line + 1), found.path == trace.path
+    if here and rule_of(found) in _ONE_A_FILE:
+        return (Likeness.SAME, 1.0) if Likeness.SAME in likenesses else (None, 0.0)
     if here and found.line == trace.line:
         stayed = Likeness.STAYED in likenesses and not _tell_apart(old.message, found.message)
         return (Likeness.STAYED, 1.0) if stayed else (None, 0.0)
-    if here and rule_of(found) in _ONE_A_FILE:
-        return (Likeness.SAME, 1.0) if Likeness.SAME in likenesses else (None, 0.0)
     in_place = here and not trace.lines.isdisjoint(own)
     fresh = trace.added is None or not trace.added.get(found.path, frozenset()).isdisjoint(own)
     if not (fresh or in_place):
