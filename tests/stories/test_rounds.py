@@ -6,6 +6,7 @@ What people see after every round stands in tests/stories/rounds/. Delete a file
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,3 +204,72 @@ def _compare(name: str, text: str) -> list[str]:
         return [file.name]
     assert text == file.read_text(encoding="utf-8")
     return []
+
+
+JARS = 'import os\n\n\ndef empty():\n    return f"empty"\n'
+NO_OS = JARS.removeprefix("import os\n\n\n")
+
+
+def _jars(town: Town, *rounds: str) -> tuple[int, list[list[tuple[str, bool]]]]:
+    """Propose a file as it is in each round in turn; what threads there are after each, by rule, and which are open."""
+    number, seen = town.propose("jars", {"pantry/jars.py": rounds[0]}), []
+    for text in rounds[1:]:
+        seen.append(_open_threads(town, number))
+        town.push("jars", {"pantry/jars.py": text})
+    return number, [*seen, _open_threads(town, number)]
+
+
+def _open_threads(town: Town, number: int) -> list[tuple[str, bool]]:
+    return [(thread.comments[0].body.split("**")[1], thread.resolved_by is None) for thread in _threads(town, number)]
+
+
+def test_gone_and_back_and_gone(town: Town) -> None:
+    """Each time that a finding goes its thread is closed, each time that it is back its thread is opened, both are told."""
+    number, seen = _jars(town, JARS, NO_OS, JARS, NO_OS, JARS)
+    assert seen == [[("F401", there), ("F541", True)] for there in (True, False, True, False, True)]
+    told = [each.body for each in town.reviews(number)[1:]]
+    assert ["1 earlier finding no longer there" in body for body in told] == [True, False, True, False]
+    assert ["1 earlier finding back; 1 thread open again." in body for body in told] == [False, True, False, True]
+
+
+def test_what_people_resolved_stays_resolved(town: Town) -> None:
+    """A thread that somebody resolved is theirs: it stays so while the finding stands, and when it goes and is back."""
+    number = town.propose("jars", {"pantry/jars.py": JARS})
+    town.maya.resolve(REPOSITORY, number, town.remark_on(number, "F401").id)
+    for text in (f"{JARS}\n\nSIZES = 3\n", NO_OS, JARS):
+        town.push("jars", {"pantry/jars.py": text})
+        assert _open_threads(town, number) == [("F401", False), ("F541", True)]
+    assert "1 earlier finding back." in town.reviews(number)[-1].body
+    (resolved,) = [thread for thread in _threads(town, number) if thread.resolved_by]
+    assert resolved.resolved_by is not None
+    assert resolved.resolved_by.login == "maya"
+
+
+def test_back_to_an_earlier_head(town: Town) -> None:
+    """A branch that is set back to a commit that was reviewed is another round: what is back there is told and open."""
+    number = town.propose("jars", {"pantry/jars.py": JARS})
+    town.push("jars", {"pantry/jars.py": NO_OS})
+    town.finn.rework(REPOSITORY, "jars", ["reset", "--quiet", "--hard", "HEAD~1"])
+    town.settle()
+    assert _open_threads(town, number) == [("F401", True), ("F541", True)]
+    assert "1 earlier finding back; 1 thread open again." in town.reviews(number)[-1].body
+    town.do_again("review")
+    assert len(town.reviews(number)) == 3
+
+
+def test_the_earlier_head_is_lost(town: Town) -> None:
+    """Where a force-push left a head that nobody has any more, texts tell which findings are the same."""
+    number = town.propose("jars", {"pantry/jars.py": JARS})
+    head = town.maya.pull(REPOSITORY, number).head_sha
+    again = JARS.replace("def empty", "SIZES = 3\n\n\ndef nothing")
+    amend = ["commit", "--quiet", "--amend", "--message", "Jars"]
+    town.finn.rework(REPOSITORY, "jars", amend, files={"pantry/jars.py": again})
+    town.playground.drain()
+    bare = town.playground.world.repository(*REPOSITORY.split("/")).git
+    bare.run("gc", "--quiet", "--prune=now")
+    assert bare.resolve(head) is None
+    shutil.rmtree(town.context.settings.home / "mirrors")
+    town.settle()
+    assert _open_threads(town, number) == [("F401", True), ("F541", True)]
+    assert len(town.reviews(number)) == 1
+    assert town.checks(number)[0].title == "3 findings"

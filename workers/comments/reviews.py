@@ -42,7 +42,8 @@ def _missed(missed: Missed | None) -> str:
     """An admission, before the rest of the line."""
     if missed is None:
         return ""
-    return f"missed in the review of {missed.sha[:7]}{f' ({plain(missed.because)})' if missed.because else ''} · "
+    why = ", where this file was not fully read" if missed.because else ""
+    return f"missed in the review of {missed.sha[:7]}{why} · "
 
 
 def annotation_message(finding: Finding) -> str:
