@@ -24,7 +24,7 @@ def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: Co
     if not this.before or not new:
         return {}
     last = this.before[-1]
-    change = this.since(last.sha, frozenset(file.path for file in reviewed.change.files))
+    change = this.since(last.sha, this.paths_of(last.sha) | {file.path for file in reviewed.change.files})
     if change is None:
         return {}
     old = [finding for finding in new if _stood(finding, change)]

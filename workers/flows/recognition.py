@@ -10,7 +10,8 @@ from workers.context import Context
 from workers.flows.rounds import KnownAgain, Round
 from workers.patches import Change, parse_diff
 from workers.review.engine import Reviewed
-from workers.review.identity import Known, LastSeen, identities, path_now
+from workers.review.identity import Known, LastSeen, identities
+from workers.review.lines import path_now
 
 
 def recognised(this: Round, reviewed: Reviewed, context: Context) -> tuple[Round, Reviewed]:

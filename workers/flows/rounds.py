@@ -107,6 +107,15 @@ class Round:
         except (Retryable, CannotRun, BadInput):
             return None
 
+    def paths_of(self, sha: str) -> frozenset[str]:
+        """The files that the pull request changed up to a head, none where that head cannot be had any more."""
+        try:
+            self.mirror.fetch(sha)
+            change = parse_diff(self.mirror.diff(self.pull.base_sha, sha))
+        except (Retryable, CannotRun, BadInput):
+            return frozenset()
+        return frozenset(path for file in change.files for path in (file.path, file.old_path))
+
     @contextmanager
     def trees(self, sha: str) -> Iterator[tuple[Path, Path]]:
         """What a head began from, and the head, checked out without a `.git`."""

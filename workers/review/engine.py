@@ -116,7 +116,7 @@ def review_change(
     return Reviewed(
         change=change,
         findings=_with(suggestions, here),
-        elsewhere=elsewhere(all_seen, change, reading.not_new()),
+        elsewhere=elsewhere(all_seen, change, reading.not_new(change)),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
         standing=Counter((each.path, each.rule) for each in all_seen if each not in here),

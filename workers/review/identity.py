@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import IntEnum
 
 from memory.model import Finding
-from workers.patches import Change, FileStatus, changed_lines
+from workers.patches import Change
 from workers.review.detectors.rules import twin
 from workers.review.findings import order
-from workers.review.lines import moved, touches
+from workers.review.lines import Following, Trace, without_context
 
 IN_PLACE = 0.5
 """How alike two texts are at least when one replaced the other. Of 1,223 one-line edits in this project's own history, 95 %
@@ -29,6 +30,9 @@ ELSEWHERE = 0.75
 
 LONGEST = 2_000
 """Characters of an anchor that are compared."""
+
+NEAREST = 25
+"""Of many that a finding could be, so many on either side of where it was are looked at."""
 
 _ONE_A_FILE = frozenset({"TST001"})
 """Told once of a whole file, on whichever line comes first."""
@@ -70,18 +74,35 @@ class Likeness(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Trace:
-    """What became of the place of a finding: its file's name now, its first line, and the lines that stand for its own.
+class _Traced:
+    """A known finding and what became of its place. `age` counts from the newest round."""
 
-    `line` is None where the first line was touched. `added` are the lines that were not there before, None if not known.
-    """
+    known: Known
+    trace: Trace
+    age: int
 
-    path: str
-    line: int | None = None
-    lines: frozenset[int] = frozenset()
-    start: int = 0
-    added: Mapping[str, frozenset[int]] | None = None
-    arrived: frozenset[str] = frozenset()
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A known finding, and what it may be now."""
+
+    traced: _Traced
+    found: Finding
+    likeness: Likeness
+    ratio: float = 1.0
+
+    def rank(self) -> tuple[int, int, int, bool, int, str, tuple[str, int, int, str, str]]:
+        """Its place among all pairs, the surest first; that of two runs is the same, whatever order things came in."""
+        known = self.traced.known
+        return (
+            self.likeness,
+            self.traced.age,
+            -round(self.ratio * 1000),
+            known.finding.message != self.found.message,
+            abs(self.found.line - self.traced.trace.start),
+            known.fingerprint,
+            order(self.found),
+        )
 
 
 def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[str, str]:
@@ -91,15 +112,10 @@ def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[s
     one present finding at most; what remains is new.
     """
     names: dict[str, str] = {}
-    named: set[str] = set()
-    for likenesses in ((Likeness.STAYED, Likeness.SAME, Likeness.MOVED), (Likeness.EDITED, Likeness.ALIKE)):
-        open_rounds = [_without(each, named) for each in rounds]
-        left = [finding for finding in present if finding.fingerprint not in names]
-        for _, known, found in sorted(_pairs(open_rounds, left, likenesses), key=lambda pair: pair[0]):
-            if found.fingerprint not in names and known.fingerprint not in named:
-                names[found.fingerprint] = known.fingerprint
-                named.add(known.fingerprint)
-    taken = {known.fingerprint for each in rounds for known in each.known}
+    traced = list(_traced(rounds))
+    for pairs_of in (_stayed, _same, _like):
+        _match(pairs_of, traced, present, names)
+    taken = {each.known.fingerprint for each in traced}
     for finding in sorted(present, key=order):
         if finding.fingerprint not in names:
             names[finding.fingerprint] = _unused(finding.fingerprint, taken)
@@ -107,8 +123,46 @@ def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[s
     return names
 
 
-def _without(seen: LastSeen, named: AbstractSet[str]) -> LastSeen:
-    return LastSeen(known=[each for each in seen.known if each.fingerprint not in named], change=seen.change)
+def stood_before(before: Sequence[Finding], present: Sequence[Finding], change: Change) -> frozenset[str]:
+    """Which of the present findings were there before a change; those from before stand in files by their new names."""
+    paths = {file.path: file.old_path for file in change.files}
+    known = [
+        Known(fingerprint=each.fingerprint, finding=replace(each, path=paths.get(each.path, each.path)))
+        for each in before
+    ]
+    names = identities([LastSeen(known=known, change=without_context(change))], present)
+    marks = {each.fingerprint for each in before}
+    return frozenset(own for own, name in names.items() if name in marks)
+
+
+def rule_of(finding: Finding) -> str:
+    """What the finding complains of: bandit's word for what ruff says too is ruff's, for either may have failed once."""
+    return twin(finding.rule) if finding.tool == "bandit" else finding.rule
+
+
+def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
+    for age, seen in enumerate(rounds):
+        following = Following(seen.change)
+        for known in seen.known:
+            place = known.finding
+            yield _Traced(known=known, trace=following.trace(place.path, place.line, place.end_line), age=age)
+
+
+def _match(
+    pairs_of: Callable[[_Traced, _Among], Iterator[_Pair]],
+    traced: Sequence[_Traced],
+    present: Sequence[Finding],
+    names: dict[str, str],
+) -> None:
+    """Name what has no name yet, by the surest of these pairs first."""
+    named = set(names.values())
+    among = _Among([finding for finding in present if finding.fingerprint not in names])
+    left = (each for each in traced if each.known.fingerprint not in named)
+    for pair in sorted((pair for each in left for pair in pairs_of(each, among)), key=_Pair.rank):
+        own, name = pair.found.fingerprint, pair.traced.known.fingerprint
+        if own not in names and name not in named:
+            names[own] = name
+            named.add(name)
 
 
 def _unused(fingerprint: str, taken: AbstractSet[str]) -> str:
@@ -120,71 +174,99 @@ def _unused(fingerprint: str, taken: AbstractSet[str]) -> str:
     return wanted
 
 
-Rank = tuple[int, int, int, int, int, str, tuple[str, int, int, str, str]]
+class _Among:
+    """Findings by their rule and where they are."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self._by_mark = {finding.fingerprint: finding for finding in findings}
+        self._in_file: dict[tuple[str, str], list[Finding]] = {}
+        self._by_text: dict[tuple[str, str, str], list[Finding]] = {}
+        for finding in sorted(findings, key=order):
+            rule, path = rule_of(finding), finding.path
+            self._in_file.setdefault((rule, path), []).append(finding)
+            self._by_text.setdefault((rule, path, finding.anchor), []).append(finding)
+
+    def marked(self, mark: str) -> Finding | None:
+        return self._by_mark.get(mark)
+
+    def on_line(self, rule: str, path: str, line: int) -> Iterator[Finding]:
+        findings = self._in_file.get((rule, path), [])
+        for at in range(bisect_left(findings, line, key=_line), len(findings)):
+            if findings[at].line != line:
+                return
+            yield findings[at]
+
+    def in_file(self, rule: str, path: str, near: int) -> Sequence[Finding]:
+        return _nearest(self._in_file.get((rule, path), []), near)
+
+    def of_text(self, rule: str, path: str, text: str, near: int) -> Sequence[Finding]:
+        return _nearest(self._by_text.get((rule, path, text), []), near)
 
 
-def _pairs(
-    rounds: Sequence[LastSeen], present: Sequence[Finding], likenesses: Sequence[Likeness]
-) -> Iterator[tuple[Rank, Known, Finding]]:
-    by_rule: dict[str, list[Finding]] = {}
-    for found in present:
-        by_rule.setdefault(rule_of(found), []).append(found)
-    for age, seen in enumerate(rounds):
-        following = _Following(seen.change)
-        for known in seen.known:
-            if not (candidates := by_rule.get(rule_of(known.finding))):
-                continue
-            trace = following.trace(known.finding)
-            for found in candidates:
-                likeness, ratio = _likeness(known, trace, found, likenesses)
-                if likeness is not None:
-                    yield _rank(likeness, age, ratio, known, trace, found), known, found
+def _line(finding: Finding) -> int:
+    return finding.line
 
 
-def _rank(likeness: Likeness, age: int, ratio: float, known: Known, trace: _Trace, found: Finding) -> Rank:
-    """Where a pair stands among all; that of two runs is the same, whatever order things came in."""
-    other_words = known.finding.message != found.message
-    way = abs(found.line - trace.start)
-    return likeness, age, -round(ratio * 1000), other_words, way, known.fingerprint, order(found)
+def _nearest(findings: Sequence[Finding], near: int) -> Sequence[Finding]:
+    at = bisect_left(findings, near, key=_line)
+    return findings[max(0, at - NEAREST) : at + NEAREST]
 
 
-def rule_of(finding: Finding) -> str:
-    """What the finding complains of: bandit's word for what ruff says too is ruff's, for either may have failed once."""
-    return twin(finding.rule) if finding.tool == "bandit" else finding.rule
+def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
+    """On the line that its own is now, unless the two name different things, as of the imports in it."""
+    if each.trace.line is not None:
+        for found in among.on_line(rule_of(each.known.finding), each.trace.path, each.trace.line):
+            if not _told_apart(each.known.finding.message, found.message):
+                yield _Pair(traced=each, found=found, likeness=Likeness.STAYED)
 
 
-def _likeness(
-    known: Known, trace: _Trace, found: Finding, likenesses: Sequence[Likeness]
-) -> tuple[Likeness | None, float]:
-    old = known.finding
-    own, here = range(found.line, found.end_line + 1), found.path == trace.path
-    if here and rule_of(found) in _ONE_A_FILE:
-        return (Likeness.SAME, 1.0) if Likeness.SAME in likenesses else (None, 0.0)
-    if here and found.line == trace.line:
-        stayed = Likeness.STAYED in likenesses and not _tell_apart(old.message, found.message)
-        return (Likeness.STAYED, 1.0) if stayed else (None, 0.0)
-    in_place = here and not trace.lines.isdisjoint(own)
-    fresh = trace.added is None or not trace.added.get(found.path, frozenset()).isdisjoint(own)
-    if not (fresh or in_place):
-        return None, 0.0  # it was there before, beside the one that we look for
-    if Likeness.SAME in likenesses:
-        if here and found.fingerprint in (old.fingerprint, known.fingerprint):
-            return Likeness.SAME, 1.0
-        return (Likeness.MOVED if _is_moved(old, found, here, trace) else None), 1.0
-    if known.gone or not here:
-        return None, 0.0
-    ratio = _ratio(old.anchor, found.anchor)
-    if in_place and ratio >= IN_PLACE:
-        return Likeness.EDITED, ratio
-    return (Likeness.ALIKE if ratio >= ELSEWHERE else None), ratio
+def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
+    """The same text in the same function, or elsewhere in the file, or in a new one where the file is gone."""
+    old, trace, rule = each.known.finding, each.trace, rule_of(each.known.finding)
+    if rule in _ONE_A_FILE:
+        for found in among.in_file(rule, trace.path, trace.start):
+            yield _Pair(traced=each, found=found, likeness=Likeness.SAME)
+        return
+    for mark in {old.fingerprint, each.known.fingerprint}:
+        same = among.marked(mark)
+        if same is not None and same.path == trace.path and rule_of(same) == rule and _may_be(same, trace):
+            yield _Pair(traced=each, found=same, likeness=Likeness.SAME)
+    for path in (trace.path, *sorted(trace.arrived)):
+        for found in among.of_text(rule, path, old.anchor, trace.start):
+            if _may_be(found, trace):
+                yield _Pair(traced=each, found=found, likeness=Likeness.MOVED)
 
 
-def _is_moved(old: Finding, found: Finding, here: bool, trace: _Trace) -> bool:
-    return old.anchor == found.anchor and (here or found.path in trace.arrived)
+def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
+    """Text that is alike, more so where it does not stand in the place of the old."""
+    if each.known.gone:
+        return
+    old, trace = each.known.finding, each.trace
+    for found in among.in_file(rule_of(old), trace.path, trace.start):
+        if not _may_be(found, trace):
+            continue
+        ratio = _ratio(old.anchor, found.anchor)
+        if ratio >= IN_PLACE and not trace.lines.isdisjoint(_lines(found)):
+            yield _Pair(traced=each, found=found, likeness=Likeness.EDITED, ratio=ratio)
+        elif ratio >= ELSEWHERE:
+            yield _Pair(traced=each, found=found, likeness=Likeness.ALIKE, ratio=ratio)
 
 
-def _tell_apart(one: str, other: str) -> bool:
-    """Whether two messages about one line name different things, as of the imports in it."""
+def _may_be(found: Finding, trace: Trace) -> bool:
+    """Whether it stands in the place of what is looked for, or on new lines: what was there beside it is another one."""
+    if found.path == trace.path:
+        if found.line == trace.line:
+            return False  # told apart from it by what it names
+        if not trace.lines.isdisjoint(_lines(found)):
+            return True
+    return trace.added is None or not trace.added.get(found.path, frozenset()).isdisjoint(_lines(found))
+
+
+def _lines(finding: Finding) -> range:
+    return range(finding.line, finding.end_line + 1)
+
+
+def _told_apart(one: str, other: str) -> bool:
     names = set(_NAMES.findall(one)), set(_NAMES.findall(other))
     return all(names) and names[0].isdisjoint(names[1])
 
@@ -197,47 +279,3 @@ def _ratio(one: str, other: str) -> float:
     if compared.real_quick_ratio() < least or compared.quick_ratio() < least:
         return 0.0
     return compared.ratio()
-
-
-@dataclass(slots=True)
-class _Following:
-    """Follows places through one change."""
-
-    change: Change | None
-    _added: Mapping[str, frozenset[int]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._added = changed_lines(self.change) if self.change else {}
-
-    def trace(self, old: Finding) -> _Trace:
-        if self.change is None:
-            return _Trace(path=old.path, start=old.line)
-        file = next((f for f in self.change.files if f.old_path == old.path and f.status is not FileStatus.ADDED), None)
-        if file is None:
-            return _Trace(path=old.path, line=old.line, start=old.line, added=self._added)
-        if file.status is FileStatus.DELETED:
-            arrived = frozenset(each.path for each in self.change.files if each.status is FileStatus.ADDED)
-            return _Trace(path=file.path, start=old.line, added=self._added, arrived=arrived)
-        touching = [hunk for hunk in file.hunks if touches(hunk, old.line, old.end_line)]
-        kept = [
-            line
-            for line in range(old.line, old.end_line + 1)
-            if not any(hunk.old_count and touches(hunk, line, line) for hunk in touching)
-        ]
-        stand = {moved(line, file.hunks) for line in kept}
-        replaced = {line for hunk in touching for line in range(hunk.new_start, hunk.new_start + hunk.new_count)}
-        first = touching[0] if touching else None
-        return _Trace(
-            path=file.path,
-            line=moved(old.line, file.hunks) if old.line in kept else None,
-            lines=frozenset(stand | replaced),
-            start=first.new_start + old.line - first.old_start if first else moved(old.line, file.hunks),
-            added=self._added,
-        )
-
-
-def path_now(path: str, change: Change | None) -> str:
-    """What a file is called after a change; one that is gone keeps its name."""
-    files = change.files if change else ()
-    renamed = (file.path for file in files if file.old_path == path and file.status is FileStatus.RENAMED)
-    return next(renamed, path)
