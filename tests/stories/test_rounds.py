@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.playground.interference import fail
 from bot.playground.nouns import Thread
 from tests.stories.pantry import FILES
 from tests.stories.town import REPOSITORY, Town, readable
+from workers.runner import LONGEST_DELAY
 
 pytestmark = pytest.mark.sandbox
 
@@ -139,6 +141,8 @@ PUSHES = (
 )
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_ten_pushes_and_one(town: Town) -> None:
     """No finding is said twice, none of the resolved is left open, none that stands is closed; every round reads so."""
     number = town.propose(BRANCH, {"pantry/labels.py": LABELS, "pantry/extra.py": EXTRA})
@@ -273,3 +277,18 @@ def test_the_earlier_head_is_lost(town: Town) -> None:
     assert _open_threads(town, number) == [("F401", True), ("F541", True)]
     assert len(town.reviews(number)) == 1
     assert town.checks(number)[0].title == "3 findings"
+
+
+def test_the_answer_to_closing_is_lost(town: Town) -> None:
+    """A thread that was closed by a request whose answer got lost is known as ours, and opened when its finding is back."""
+    number = town.propose("jars", {"pantry/jars.py": JARS})
+    lost = [fail(502)]
+    town.playground.after(
+        "POST", r"/graphql$", lambda sent: lost.pop()(sent) if lost and b" resolveReview" in sent.body else None, nth=0
+    )
+    town.push("jars", {"pantry/jars.py": NO_OS})
+    town.later(LONGEST_DELAY.total_seconds())
+    assert not lost
+    assert _open_threads(town, number) == [("F401", False), ("F541", True)]
+    town.push("jars", {"pantry/jars.py": JARS})
+    assert _open_threads(town, number) == [("F401", True), ("F541", True)]

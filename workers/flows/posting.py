@@ -121,7 +121,7 @@ def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
         context.effects.once(
             this.key_of_end(gone),
             make=partial(_close_threads, this, remarks),
-            find=lambda: None,  # closing a thread twice is closing it
+            find=partial(_finish_closing, this, remarks),
         )
 
 
@@ -131,6 +131,12 @@ def _close_threads(this: Round, remarks: Sequence[int]) -> int:
     for thread in threads:
         this.github.resolve_thread(thread)
     return len(threads)
+
+
+def _finish_closing(this: Round, remarks: Sequence[int]) -> int:
+    """Close what a worker that died left open; what is closed by now counts as ours, for it cannot be told apart."""
+    _close_threads(this, remarks)
+    return len(_threads(this, remarks, resolved=True))
 
 
 def _reopen_returned(this: Round, plan: ReviewPlan, context: Context) -> None:
