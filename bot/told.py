@@ -11,7 +11,7 @@ from memory.evaluation import Estimates, Evaluation, Figure
 from memory.explanation import Explanation, Option, Row, said
 from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
-from memory.stats import ArmStats, Pattern, Stats
+from memory.stats import ArmStats, MissedEarlier, Pattern, Stats
 from memory.suppression import Suppression
 
 BAR = 12
@@ -136,6 +136,7 @@ def stats(found: Stats) -> list[Sheet]:
             columns=("action", "findings", "shown all the same", "judged", "would have been accepted"),
             rows=tuple(map(_suppressed, found.suppression)),
         ),
+        Sheet(title="Findings missed in an earlier round", notes=(_missed(found.missed),)),
         Sheet(
             title="Acceptance by rule",
             columns=("rule", "decisions", "verdicts", "acceptance", "repositories"),
@@ -144,6 +145,11 @@ def stats(found: Stats) -> list[Sheet]:
         ),
         *_skills(found.skills),
     ]
+
+
+def _missed(missed: MissedEarlier) -> str:
+    unread = f", {missed.unread} of them in files not fully read then" if missed.unread else ""
+    return f"{missed.findings} of {missed.of} that were said{unread}"
 
 
 def _pattern(pattern: Pattern) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ INLINE_ABOVE = MappingProxyType(
 HOLD_BELOW = 0.02
 """Acceptance below which even a line in the summary is noise."""
 
-PULL = MappingProxyType({"place": 4.0, "repository": 4.0, "label": 24.0, "family": 48.0, "global": 96.0})
+PULL = MappingProxyType({"place": 2.0, "repository": 8.0, "label": 24.0, "family": 48.0, "global": 96.0})
 """Pseudo-counts by level. What one team rejects must not mute other rules, nor other teams: broad levels hardly move."""
 
 FLOOR = 0.1

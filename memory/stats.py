@@ -12,7 +12,7 @@ import numpy as np
 
 from memory.addressed import Addressed, addressed
 from memory.intervals import wilson
-from memory.model import Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, State, TaskKind
+from memory.model import Action, Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, State, TaskKind
 from memory.rewards import PATTERN
 from memory.rollback import current
 from memory.skills import current as skills
@@ -60,6 +60,15 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MissedEarlier:
+    """Findings that were said first in a later round though an earlier one had their lines; `unread` as not all was read."""
+
+    findings: int
+    unread: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Everything `apprentice stats` shows. `version` is the policy in use, `since` why it is that one and not the newest."""
 
@@ -73,6 +82,7 @@ class Stats:
     since: str
     patterns: tuple[Pattern, ...]
     skills: tuple[Skill, ...]
+    missed: MissedEarlier
     actions: Mapping[str, int]
     signals: Mapping[str, int]
 
@@ -104,6 +114,7 @@ def stats(store: Store) -> Stats:
         since=_since(store),
         patterns=_patterns(store, reviews),
         skills=skills(store),
+        missed=_missed(store, reviews),
         actions=_count([decision.chosen for decision in reviews]),
         signals=_signals(store),
     )
@@ -197,6 +208,15 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
                 )
             )
     return tuple(sorted(patterns, key=lambda pattern: -pattern.verdicts))
+
+
+def _missed(store: Store, reviews: Sequence[Decision]) -> MissedEarlier:
+    """Counted against the tool: a finding should be said in the first round that could see it."""
+    said = [
+        one for one in store.models.sightings_of([each.id for each in reviews]).values() if one.action != Action.HOLD
+    ]
+    missed = [one for one in said if one.missed_in]
+    return MissedEarlier(findings=len(missed), unread=sum(1 for one in missed if one.missed_because), of=len(said))
 
 
 def _since(store: Store) -> str:

@@ -19,6 +19,9 @@ from tempfile import TemporaryDirectory
 from workers.errors import BadInput, CannotRun, Retryable
 
 GIT_SECONDS = 600
+MOST_PATHS = 2_000
+"""More than these are not named to git one by one: a command line has its limit."""
+
 SAFE = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -147,20 +150,18 @@ class Mirror:
 
     def diff(self, base: str, head: str) -> str:
         """The change from where `head` left `base` to `head`, as a unified diff with renames found."""
-        return self.between(self.merge_base(base, head), head)
+        return self._difference("--unified=3", self.merge_base(base, head), head)
 
-    def between(self, before: str, after: str, *, context: int = 3) -> str:
-        """What turns one tree into another, whatever their histories, as a unified diff with renames found."""
-        options = (
-            f"--unified={context}",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--find-renames",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-        )
-        return self._run("diff", *options, before, after).decode(errors="surrogateescape")
+    def between(self, old: str, new: str, paths: Sequence[str] = ()) -> str:
+        """What differs in these paths, or all, from one commit to another, of whatever histories: without context."""
+        return self._difference("--unified=0", old, new, paths)
+
+    def _difference(self, context: str, old: str, new: str, paths: Sequence[str] = ()) -> str:
+        options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", context)
+        prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
+        named = ("--", *paths) if 0 < len(paths) <= MOST_PATHS else ()
+        done = self._run("--literal-pathspecs", "diff", *options, *prefixes, old, new, *named)
+        return done.decode(errors="surrogateescape")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""

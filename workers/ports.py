@@ -144,6 +144,14 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewThread:
+    """A review thread as it stands; its id is GraphQL's."""
+
+    id: str
+    resolved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reaction:
     """`content` is GitHub's word for it: +1, -1, laugh, hooray, confused, heart, rocket, eyes."""
 
@@ -257,8 +265,10 @@ class GitHub(Protocol):
         """The reactions to an issue's or pull request's own text."""
         ...
 
-    def thread_of(self, number: int, comment_id: int) -> str | None:
-        """The GraphQL node id of the review thread that begins with this comment."""
+    def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
+        """The review thread that begins with this comment."""
         ...
 
     def resolve_thread(self, thread_id: str) -> None: ...
+
+    def reopen_thread(self, thread_id: str) -> None: ...

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -116,6 +117,29 @@ class Person:
             self._git("-C", str(checkout), "commit", "--quiet", "--allow-empty", "--message", message)
             flags = ["--force"] if force else []
             self._git("-C", str(checkout), "push", "--quiet", *flags, "origin", f"HEAD:refs/heads/{branch}")
+            return self._git("-C", str(checkout), "rev-parse", "HEAD").decode().strip()
+
+    def rework(
+        self,
+        repository: str,
+        branch: str,
+        *commands: Sequence[str],
+        files: Mapping[str, str | bytes | None] = MappingProxyType({}),
+    ) -> str:
+        """Clone, write these files, run git commands on the branch (rebase, revert, merge, …) and push it with force.
+
+        Returns the commit's SHA. The files are staged before the first command.
+        """
+        with tempfile.TemporaryDirectory() as scratch:
+            checkout = Path(scratch) / "checkout"
+            self._git("clone", "--quiet", f"{self._url}/{repository}.git", str(checkout))
+            self._git("-C", str(checkout), "checkout", "--quiet", branch)
+            for path, content in files.items():
+                _write(checkout / path, content)
+            self._git("-C", str(checkout), "add", "--all")
+            for command in commands:
+                self._git("-C", str(checkout), *command)
+            self._git("-C", str(checkout), "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
             return self._git("-C", str(checkout), "rev-parse", "HEAD").decode().strip()
 
     def _git(self, *arguments: str) -> bytes:

@@ -54,8 +54,10 @@ from memory.model.repairs import (
 from memory.model.reviews import (
     Action,
     Finding,
+    Place,
     Severity,
     Sighting,
+    place_of,
 )
 from memory.model.skills import (
     Rewrite,
@@ -100,6 +102,7 @@ __all__ = [
     "Outcome",
     "PastFinding",
     "Permission",
+    "Place",
     "PolicyEvent",
     "PolicyEventKind",
     "Post",
@@ -123,4 +126,5 @@ __all__ = [
     "TaskKind",
     "Telling",
     "Verdict",
+    "place_of",
 ]

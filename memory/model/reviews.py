@@ -45,8 +45,26 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a finding stood at one commit, what was said of it, and the fingerprint that it has by that place alone."""
+
+    sha: str
+    path: str
+    line: int
+    end_line: int
+    anchor: str
+    message: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A finding as it was decided upon in one pull request: what keeps a later round from saying it again."""
+    """A finding as it was decided upon in one pull request: what keeps a later round from saying it again.
+
+    `sha` and `finding` are of the round that decided; `last` is where a later round saw it. `returns` counts how often it
+    was back after it was told to be gone. `missed_in` is the head that was reviewed with the finding in it and without a
+    word about it, empty for none; `missed_because` why, where that was known.
+    """
 
     repository: str
     number: int
@@ -55,3 +73,25 @@ class Sighting:
     finding: Finding
     action: Action
     created_at: datetime
+    last: Place | None = None
+    returns: int = 0
+    missed_in: str = ""
+    missed_because: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Where it was last seen."""
+        return self.last or place_of(self.finding, self.sha)
+
+
+def place_of(finding: Finding, sha: str) -> Place:
+    """Where a finding stands at the commit that it was found at."""
+    return Place(
+        sha=sha,
+        path=finding.path,
+        line=finding.line,
+        end_line=finding.end_line,
+        anchor=finding.anchor,
+        message=finding.message,
+        mark=finding.fingerprint,
+    )

@@ -63,6 +63,14 @@ class Posts:
             in_lock_order = sorted(new, key=lambda one: (one.repository, one.number, one.decision_id))
             return sum(insert_new(connection, sightings, _sighting_row(one)) for one in in_lock_order)
 
+    def update_sightings(self, known: Iterable[Sighting]) -> None:
+        """Keep what a later round learned of sightings that were added before: where they are now, how often they returned."""
+        with self.database.writing() as connection:
+            for one in sorted(known, key=lambda one: (one.repository, one.number, one.decision_id)):
+                row = _sighting_row(one)
+                own = (sightings.c[name] == row[name] for name in ("repository", "number", "decision_id"))
+                connection.execute(update(sightings).where(*own).values(body=row["body"]))
+
     def sightings(self, repository: str, number: int) -> list[Sighting]:
         """What was seen in one pull request, oldest first."""
         return self._sightings(sightings.c.repository == repository, sightings.c.number == number)

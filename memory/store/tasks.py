@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from memory.errors import StoreError
-from memory.model import Attempt, Task
+from memory.model import Attempt, Task, TaskKind
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, changed, insert_new
 from memory.store.tables import attempts, tasks
@@ -65,6 +65,14 @@ class Tasks:
     def by_repository(self, repository: str) -> list[StoredTask]:
         """A repository's tasks, oldest first."""
         return self._where(tasks.c.repository == repository)
+
+    def ended(self, kind: TaskKind, repository: str, number: int) -> list[StoredTask]:
+        """The tasks of a kind about one issue or pull request that were finished, oldest first."""
+        about = tasks.c.body.contains(f'"number":{number},', autoescape=True)
+        found = self._where(
+            (tasks.c.repository == repository) & (tasks.c.kind == kind) & (tasks.c.status != "") & about
+        )
+        return [each for each in found if each.task.number == number]
 
     def _where(self, condition: ColumnElement[bool]) -> list[StoredTask]:
         query = select(tasks.c.id, tasks.c.status, tasks.c.summary, tasks.c.body).where(condition)

@@ -212,6 +212,15 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert len(town.reviews(number)) == 1
 
 
+def test_a_new_name_brings_nothing_about(town: Town) -> None:
+    """A function that gets another name, in a file that gets another name, is not told of what stood in it before."""
+    old = 'def empty():\n    """Nothing."""\n    return f"empty"\n'
+    town.push("main", {"pantry/jars.py": old}, by=town.maya)
+    files: dict[str, str | bytes | None] = {"pantry/jars.py": None, "pantry/tins.py": old.replace("empty()", "bare()")}
+    number = town.propose("bare", files)
+    assert town.reviews(number) == town.remarks(number) == []
+
+
 def test_draft(town: Town) -> None:
     """A draft is left alone until it is ready."""
     number = town.propose("empty", EMPTY, draft=True)

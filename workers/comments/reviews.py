@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from memory.model import Finding, Proof, Severity
 from workers.comments.marker import marker
 from workers.markdown import counted, name, plain, words
 from workers.patches import fence
+from workers.review.plan import Missed
 
 SHOWN_FINDINGS = 20
 
@@ -21,17 +23,27 @@ ANNOTATION_LEVELS = {
 }
 
 
-def finding_comment(finding: Finding, *, with_suggestion: bool, reason: str, bot_name: str) -> str:
+def finding_comment(
+    finding: Finding, *, with_suggestion: bool, reason: str, bot_name: str, missed: Missed | None = None
+) -> str:
     """One inline comment."""
     lines = [f"**{plain(finding.rule)}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"]
     if with_suggestion and finding.suggestion is not None:
         lines += ["", _suggestion(finding.suggestion.replacement), _suggestion_proof(finding.suggestion.proof)]
     lines += [
         "",
-        f"<sub>{plain(reason)} · `@{bot_name} why {finding.fingerprint[:12]}`</sub>",
+        f"<sub>{_missed(missed)}{plain(reason)} · `@{bot_name} why {finding.fingerprint[:12]}`</sub>",
         marker(finding.fingerprint),
     ]
     return "\n".join(lines)
+
+
+def _missed(missed: Missed | None) -> str:
+    """An admission, before the rest of the line."""
+    if missed is None:
+        return ""
+    why = ", where this file was not fully read" if missed.because else ""
+    return f"missed in the review of {missed.sha[:7]}{why} · "
 
 
 def annotation_message(finding: Finding) -> str:
@@ -63,6 +75,9 @@ def review_body(
     held: int,
     repeated: int,
     resolved: int,
+    back: int = 0,
+    reopened: int = 0,
+    missed: Mapping[str, Missed] = MappingProxyType({}),
     coverage: Mapping[str, str],
     untested: bool,
     bot_name: str,
@@ -72,9 +87,15 @@ def review_body(
     said = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
     lines = [f"Reviewed {sha[:12]}: {said}."]
     if summary:
-        lines += ["", "**Also seen**", "", *(_summary_line(f) for f in summary[:SHOWN_FINDINGS])]
+        shown = (_summary_line(f, missed.get(f.fingerprint)) for f in summary[:SHOWN_FINDINGS])
+        lines += ["", "**Also seen**", "", *shown]
         if len(summary) > SHOWN_FINDINGS:
             lines.append(f"- and {len(summary) - SHOWN_FINDINGS} more in the check run")
+    if missed:
+        lines += ["", _missed_count(missed)]
+    if back:
+        opened = f"; {counted(reopened, 'thread')} open again" if reopened else ""
+        lines += ["", f"{counted(back, 'earlier finding')} back{opened}."]
     if repeated:
         lines += ["", f"{counted(repeated, 'finding')} said in an earlier round and still there."]
     if resolved:
@@ -94,6 +115,12 @@ def review_body(
         marker(key),
     ]
     return "\n".join(lines)
+
+
+def _missed_count(missed: Mapping[str, Missed]) -> str:
+    unread = sum(1 for each in missed.values() if each.because)
+    why = f", {unread} of them in files not fully read then" if unread else ""
+    return f"{counted(len(missed), 'finding')} missed in an earlier round{why}."
 
 
 def check_title(*, findings: int, unread: int) -> str:
@@ -118,8 +145,9 @@ def check_summary(*, read: int, coverage: Mapping[str, str], repeated: int, held
     return "\n".join(lines)
 
 
-def _summary_line(finding: Finding) -> str:
-    return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}"
+def _summary_line(finding: Finding, missed: Missed | None) -> str:
+    admitted = f" ({_missed(missed).removesuffix(' · ')})" if missed else ""
+    return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}{admitted}"
 
 
 def overtaken(*, closed: bool, key: str) -> str:

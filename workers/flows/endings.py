@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.context import Context
-from workers.errors import Retryable
 from workers.flows.asking import actor_of
 from workers.flows.rounds import Round
 from workers.git import Mirror
-from workers.patches import Change, parse_diff, split_lines
+from workers.patches import Change, split_lines
 from workers.review.applied import was_applied
 from workers.review.edits import applied
-from workers.review.endings import ending, touches
+from workers.review.endings import ending
 from workers.review.engine import Reviewed
+from workers.review.lines import touches
 from workers.review.source import scope_of, scopes
 
 KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
@@ -51,20 +51,22 @@ def hear_endings(this: Round, reviewed: Reviewed, context: Context) -> None:
         if sighting.finding.fingerprint in reviewed.present and sighting.decision_id in ended:
             signal = ended[sighting.decision_id]
             context.learner.take_back(sighting.decision_id, signal.kind, signal.source)
+    paths = this.again.paths
     gone = [
         sighting
         for sighting in this.earlier
-        if sighting.finding.fingerprint not in reviewed.present
-        and sighting.finding.path not in reviewed.unread
+        if (mark := sighting.finding.fingerprint) not in reviewed.present
+        and paths.get(mark, sighting.finding.path) not in reviewed.unread
         and sighting.decision_id not in ended
     ]
     if not gone:
         return
-    pusher, changed = _pusher(this), cache(partial(_changed, this.mirror, this.task.sha))
+    pusher, since = _pusher(this), cache(lambda sha: this.since(sha, frozenset()))
     for sighting in gone:
-        fate = _fate(sighting, changed(sighting.sha), this)
+        fate = _fate(sighting, since(sighting.place.sha), this)
         if fate is not None:
-            _hear(sighting, fate, f"ended:{this.task.sha}", pusher, context)
+            times = this.again.returns.get(sighting.finding.fingerprint, 0)
+            _hear(sighting, fate, f"ended:{this.task.sha}:{times}", pusher, context)
 
 
 def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: Context) -> None:
@@ -98,44 +100,36 @@ def _pusher(this: Round) -> _Pusher:
 class _Was:
     """A finding as it was seen."""
 
-    line: int
-    end_line: int
     lines: tuple[str, ...]
     scope: str
     fixed: str | None
     removed: bool
 
 
-def _changed(mirror: Mirror, head: str, seen_at: str) -> Change:
-    """What changed since a commit that may have been pushed away; nothing where it cannot be had any longer."""
-    try:
-        mirror.fetch(seen_at)
-    except Retryable:
-        return Change(files=())
-    return parse_diff(mirror.between(seen_at, head, context=0))
+def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None:
+    """How a finding ended that is not at the head any more; None where our suggestion was applied, or nothing can be told.
 
-
-def _fate(sighting: Sighting, change: Change, this: Round) -> Fate | None:
-    """How a finding ended that is not at the head any more; None where our suggestion was applied, or nothing can be told."""
-    finding, suggestion = sighting.finding, sighting.finding.suggestion
-    file = next((file for file in change.files if file.old_path == finding.path), None)
-    before = _text(this.mirror, sighting.sha, finding.path) if file else None
+    `change` is what happened since it was last seen, None where that commit cannot be had any longer.
+    """
+    place, suggestion = sighting.place, sighting.finding.suggestion
+    file = next((file for file in change.files if file.old_path == place.path), None) if change else None
+    before = _text(this.mirror, place.sha, place.path) if file else None
     if file is None or before is None:
         return None
     after = _text(this.mirror, this.task.sha, file.path)
     if after is None:
         return Fate.GONE
-    if suggestion is not None and was_applied(suggestion, before, after):
+    as_said = _text(this.mirror, sighting.sha, sighting.finding.path) if suggestion else None
+    if suggestion is not None and as_said is not None and was_applied(suggestion, as_said, after):
         return None
     was = _Was(
-        line=finding.line,
-        end_line=finding.end_line,
-        lines=tuple(split_lines(before)[finding.line - 1 : finding.end_line]),
-        scope=scope_of(finding.line, scopes(before)),
-        fixed=applied(suggestion, before) if suggestion else None,
+        lines=tuple(split_lines(before)[place.line - 1 : place.end_line]),
+        scope=scope_of(place.line, scopes(before)),
+        fixed=applied(suggestion, before) if suggestion and before == as_said else None,
         removed=suggestion is not None and not suggestion.replacement.strip(),
     )
-    return ending(was, [hunk for hunk in file.hunks if touches(hunk, was)], after, scopes(after))
+    touching = [hunk for hunk in file.hunks if touches(hunk, place.line, place.end_line)]
+    return ending(was, touching, after, scopes(after))
 
 
 def _text(mirror: Mirror, sha: str, path: str) -> str | None:

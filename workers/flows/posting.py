@@ -9,6 +9,7 @@ from memory.model import Finding, Post, PostKind, Sighting
 from workers.comments import reviews
 from workers.comments.marker import marked, marker
 from workers.context import Context
+from workers.flows.recognition import seen_again, times_back
 from workers.flows.rounds import Round
 from workers.ports import Annotation, InlineComment
 from workers.review.decide import Decided
@@ -20,9 +21,10 @@ def post(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: 
     """What was seen is remembered once it was said: a worker that dies before has said nothing."""
     asked = this.job.commanded and this.job.comment_id
     review = None
-    if plan.inline or plan.summary or plan.resolved or asked:
+    if plan.said or plan.resolved or plan.back or asked:
         review = _post_review(this, reviewed, decided, plan, context)
-    _remember(this, reviewed, decided, context)
+    _reopen_returned(this, plan, context)
+    _remember(this, reviewed, decided, plan, context)
     if review is not None:
         _watch(this, review, decided, context)
     _close_resolved(this, plan, context)
@@ -42,6 +44,7 @@ def _post_review(
                 each.finding,
                 with_suggestion=each.with_suggestion,
                 reason=decided[each.finding.fingerprint].why,
+                missed=plan.missed.get(each.finding.fingerprint),
                 bot_name=context.settings.bot_name,
             ),
         )
@@ -54,6 +57,9 @@ def _post_review(
         held=len(plan.held),
         repeated=len(plan.repeated),
         resolved=len(plan.resolved),
+        back=len(plan.back),
+        reopened=sum(1 for mark in plan.back if this.again.gone[mark]),
+        missed=plan.missed,
         coverage=reviewed.not_read,
         untested=not this.may_run_tests,
         bot_name=context.settings.bot_name,
@@ -66,8 +72,11 @@ def _post_review(
     )
 
 
-def _remember(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: Context) -> None:
-    """Keep what was seen and decided, so that a later round does not say it again."""
+def _remember(
+    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context
+) -> None:
+    """Keep what was seen and decided, and where, so that a later round knows it again and does not say it twice."""
+    context.store.posts.update_sightings(seen_again(this))
     context.store.posts.add_sightings(
         Sighting(
             repository=this.job.repository.full_name,
@@ -77,6 +86,9 @@ def _remember(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], c
             finding=finding,
             action=decided[finding.fingerprint].action,
             created_at=context.clock(),
+            returns=times_back(this, finding.fingerprint),
+            missed_in=miss.sha if (miss := plan.missed.get(finding.fingerprint)) else "",
+            missed_because=miss.because if miss else "",
         )
         for finding in (*reviewed.findings, *reviewed.elsewhere)
         if finding.fingerprint in decided
@@ -109,23 +121,53 @@ def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
         context.effects.once(
             this.key_of_end(gone),
             make=partial(_close_threads, this, remarks),
-            find=lambda: None,  # closing a thread twice is closing it
+            find=partial(_finish_closing, this, remarks),
         )
 
 
 def _close_threads(this: Round, remarks: Sequence[int]) -> int:
-    """How many there were to close: what stood in the summary alone has none."""
-    threads = [this.github.thread_of(this.pull.number, remark) for remark in remarks]
-    found = [thread for thread in threads if thread is not None]
-    for thread in found:
+    """How many there were to close: what stood in the summary alone has none, and what people resolved is theirs."""
+    threads = _threads(this, remarks, resolved=False)
+    for thread in threads:
         this.github.resolve_thread(thread)
-    return len(found)
+    return len(threads)
+
+
+def _finish_closing(this: Round, remarks: Sequence[int]) -> int:
+    """Close what a worker that died left open; what is closed by now counts as ours, for it cannot be told apart."""
+    _close_threads(this, remarks)
+    return len(_threads(this, remarks, resolved=True))
+
+
+def _reopen_returned(this: Round, plan: ReviewPlan, context: Context) -> None:
+    """Open our own threads again about what is back; those that people had resolved stay as they are."""
+    posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
+    for back in plan.back:
+        if this.again.gone[back]:
+            remarks = [post.github_id for post in posts if post.fingerprint == back]
+            context.effects.once(
+                this.key_of_return(back),
+                make=partial(_reopen_threads, this, remarks),
+                find=lambda: None,  # opening a thread twice is opening it
+            )
+
+
+def _reopen_threads(this: Round, remarks: Sequence[int]) -> int:
+    threads = _threads(this, remarks, resolved=True)
+    for thread in threads:
+        this.github.reopen_thread(thread)
+    return len(threads)
+
+
+def _threads(this: Round, remarks: Sequence[int], *, resolved: bool) -> list[str]:
+    found = (this.github.thread_of(this.pull.number, remark) for remark in remarks)
+    return [thread.id for thread in found if thread is not None and thread.resolved is resolved]
 
 
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:
     """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
-    said = [each.finding for each in plan.inline] + list(plan.summary)
-    clean = not said and not plan.repeated and not reviewed.not_read
+    still = len(plan.repeated) + len(plan.back)
+    clean = not plan.said and not still and not reviewed.not_read
     key = this.key("check")
     context.effects.once(
         key,
@@ -133,15 +175,15 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Cont
             sha=this.task.sha,
             external_id=key,
             conclusion="success" if clean else "neutral",
-            title=reviews.check_title(findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)),
+            title=reviews.check_title(findings=len(plan.said) + still, unread=len(reviewed.not_read)),
             summary=reviews.check_summary(
                 read=reviewed.files_read,
                 coverage=reviewed.not_read,
-                repeated=len(plan.repeated),
+                repeated=still,
                 held=len(plan.held),
                 untested=not this.may_run_tests,
             ),
-            annotations=[_annotation(finding) for finding in said],
+            annotations=[_annotation(finding) for finding in plan.said],
         ),
         find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from memory.history.lessons import Lessons
 from memory.model import Finding, Task, TaskKind
@@ -19,10 +18,11 @@ from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.flows.endings import hear_endings
+from workers.flows.missed import missed
 from workers.flows.posting import post
-from workers.flows.rounds import Round
+from workers.flows.recognition import recognised
+from workers.flows.rounds import REVIEWED, Round, before, ended
 from workers.jobs import Job, Review
-from workers.patches import parse_diff
 from workers.ports import GitHub, PullRequest
 from workers.review.coverage import CoverageStatus, FileCoverage
 from workers.review.decide import Decided, decide
@@ -44,13 +44,14 @@ def run(job: Review, context: Context) -> Sequence[Job]:
         _say_overtaken(job, pull, github, context)
         return ()
     this = _open(job, pull, github, context)
-    reviewed = _read(this, context)
+    this, reviewed = recognised(this, _read(this, context), context)
     hear_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
     reviewed, learnings = _learned_elsewhere(this, reviewed, context)
     decided = _decide(this, reviewed, learnings, context)
     plan = _plan(this, reviewed, decided, context)
     post(this, reviewed, decided, plan, context)
+    context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed))
     return ()
 
 
@@ -91,15 +92,13 @@ def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> R
         earlier=tuple(sighting for sighting in seen if sighting.decision_id not in own),
         made=made,
         may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
+        before=before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.full_name, pull.number), task),
     )
 
 
 def _read(this: Round, context: Context) -> Reviewed:
     """Run the detectors, and the tests of what they suggest, on trees without a `.git`."""
-    with TemporaryDirectory(prefix="apprentice-") as scratch:
-        base = this.mirror.merge_base(this.pull.base_sha, this.pull.head_sha)
-        base_tree = this.mirror.export(base, Path(scratch) / "base")
-        head_tree = this.mirror.export(this.task.sha, Path(scratch) / "head")
+    with this.trees(this.task.sha) as (base_tree, head_tree):
         return review_change(
             context.sandbox,
             base_tree=base_tree,
@@ -170,7 +169,7 @@ def _decide(this: Round, reviewed: Reviewed, learnings: Sequence[Learnings], con
 
 
 def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: Context) -> ReviewPlan:
-    """Place every finding; what was told to be gone in an earlier round is no news."""
+    """Place every finding; what an earlier round told to be gone is no news, unless it is back."""
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
     plan = plan_review(
@@ -179,13 +178,9 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], conte
         present=reviewed.present,
         unread=reviewed.unread,
         actions=actions,
-        earlier=this.earlier,
-        change=parse_diff(this.diff),
+        earlier=this.earlier_by_new_names(),
+        change=reviewed.change,
         max_comments=context.settings.max_comments,
+        gone=this.again.gone.keys(),
     )
-    return replace(plan, resolved=tuple(mark for mark in plan.resolved if not _told_gone(this, mark, context)))
-
-
-def _told_gone(this: Round, fingerprint: str, context: Context) -> bool:
-    effect = context.store.inbox.effect(this.key_of_end(fingerprint))
-    return effect is not None and effect.job_id != context.job_id
+    return replace(plan, missed=missed(this, reviewed, plan.said, context))

@@ -1,19 +1,51 @@
-"""One round of reviewing a pull request: what it is about, and what its effects are called."""
+"""One round of reviewing a pull request: what it is about, what came before it, and what its effects are called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from memory.model import Decision, Sighting, Task
+from memory.model import Decision, Place, Sighting, Task
+from memory.store.tasks import StoredTask
+from workers.errors import BadInput, CannotRun, Retryable
 from workers.git import Mirror
 from workers.jobs import RepositoryRef, Review
+from workers.patches import Change, parse_diff
 from workers.ports import GitHub, PullRequest
+from workers.review.engine import Reviewed
+
+REVIEWED = "reviewed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """A round that came to its end: the head that it reviewed, and why files of it were not fully read, by path."""
+
+    sha: str
+    unread: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAgain:
+    """What this round makes of what earlier ones decided, by the fingerprint under which people know it.
+
+    `here` is where the findings that are still there stand, `paths` what the files of all are called now, `gone` how many
+    threads were closed for those that people were told to be gone, and `returns` how often each was back before.
+    """
+
+    here: Mapping[str, Place] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, int] = field(default_factory=dict)
+    returns: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One review of one pull request at one commit."""
+    """One review of one pull request at one commit. `before` are the rounds that ended, oldest first."""
 
     job: Review
     task: Task
@@ -24,16 +56,85 @@ class Round:
     earlier: tuple[Sighting, ...]
     made: Mapping[str, Decision]
     may_run_tests: bool
+    before: tuple[Before, ...] = ()
+    again: KnownAgain = field(default_factory=KnownAgain)
 
     def key(self, effect: str) -> str:
-        """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered."""
+        """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered.
+
+        A head that was left and returned to is another round, for what was closed in between is open again.
+        """
         if self.job.commanded:
             return f"review:{self.job.repository.id}:{self.task.id}:{effect}"
-        return key_of_push(self.job.repository, self.pull.number, self.task.sha, effect)
+        return key_of_push(self.job.repository, self.pull.number, f"{self.task.sha}{self._return()}", effect)
+
+    def _return(self) -> str:
+        heads = [each.sha for each in self.before]
+        times = sum(1 for at, sha in enumerate(heads) if sha == self.task.sha and heads[at + 1 : at + 2] != [sha])
+        times -= bool(heads) and heads[-1] == self.task.sha
+        return f":return-{times}" if times else ""
 
     def key_of_end(self, fingerprint: str) -> str:
-        """The name of saying, once for the pull request, that a finding is no longer there."""
-        return f"review:{self.job.repository.id}:{self.pull.number}:{fingerprint}:gone"
+        """The name of saying, once each time that it happens, that a finding is no longer there."""
+        return self._key_of(fingerprint, "gone")
+
+    def key_of_return(self, fingerprint: str) -> str:
+        """The name of opening the threads of a finding again, once each time that it is back."""
+        return self._key_of(fingerprint, "back")
+
+    def _key_of(self, fingerprint: str, what: str) -> str:
+        times = self.again.returns.get(fingerprint, 0)
+        return f"review:{self.job.repository.id}:{self.pull.number}:{fingerprint}:{what}{f':{times}' if times else ''}"
+
+    def earlier_by_new_names(self) -> tuple[Sighting, ...]:
+        """What earlier rounds decided upon, with the files under the names that they have now."""
+        return tuple(
+            replace(each, finding=replace(each.finding, path=path))
+            if (path := self.again.paths.get(each.finding.fingerprint))
+            else each
+            for each in self.earlier
+        )
+
+    def since(self, sha: str, paths: frozenset[str]) -> Change | None:
+        """What changed in these files from an earlier head to this one; None where that head cannot be had any more.
+
+        After a rebase the earlier head is in nobody's history, and GitHub may have thrown it away.
+        """
+        if sha == self.task.sha:
+            return Change(files=())
+        try:
+            self.mirror.fetch(sha)
+            return parse_diff(self.mirror.between(sha, self.task.sha, sorted(paths)))
+        except (Retryable, CannotRun, BadInput):
+            return None
+
+    def paths_of(self, sha: str) -> frozenset[str]:
+        """The files that the pull request changed up to a head, none where that head cannot be had any more."""
+        try:
+            self.mirror.fetch(sha)
+            change = parse_diff(self.mirror.diff(self.pull.base_sha, sha))
+        except (Retryable, CannotRun, BadInput):
+            return frozenset()
+        return frozenset(path for file in change.files for path in (file.path, file.old_path))
+
+    @contextmanager
+    def trees(self, sha: str) -> Iterator[tuple[Path, Path]]:
+        """What a head began from, and the head, checked out without a `.git`."""
+        with TemporaryDirectory(prefix="apprentice-") as scratch:
+            base = self.mirror.merge_base(self.pull.base_sha, sha)
+            yield self.mirror.export(base, Path(scratch) / "base"), self.mirror.export(sha, Path(scratch) / "head")
+
+
+def ended(reviewed: Reviewed) -> str:
+    """What is kept of a round that came to its end."""
+    unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
+    return json.dumps({"unread": unread})
+
+
+def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
+    """The rounds of a pull request that ended, oldest first, without this one."""
+    others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
+    return tuple(Before(sha=each.task.sha, unread=json.loads(each.summary)["unread"]) for each in others)
 
 
 def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from memory.model import Action, Post, PostKind, Sighting, SignalKind
 from workers.context import Context
+from workers.errors import Retryable
 from workers.flows.asking import actor_of
 from workers.flows.endings import hear_left
 from workers.flows.rounds import key_of_push
@@ -89,7 +90,10 @@ def _suggestion(post: Post, sightings: Mapping[str, Sighting]) -> bool:
 def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
     suggestion, path = sighting.finding.suggestion, sighting.finding.path
     assert suggestion is not None, "only posts with a suggestion are compared"
-    mirror.fetch(sighting.sha)
+    try:
+        mirror.fetch(sighting.sha)
+    except Retryable:  # the head could be had: it is this commit that was pushed away, and is lost
+        return False
     before, after = mirror.read(sighting.sha, path), mirror.read(head, path)
     if before is None or after is None:
         return False

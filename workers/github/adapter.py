@@ -15,7 +15,16 @@ from memory.model import Actor, Permission
 from workers.github.client import SECONDS_BETWEEN_WRITES, client, translated
 from workers.github.threads import Threads
 from workers.jobs import RepositoryRef
-from workers.ports import Annotation, BranchHead, InlineComment, PostedComment, PullRequest, Reaction, Remark
+from workers.ports import (
+    Annotation,
+    BranchHead,
+    InlineComment,
+    PostedComment,
+    PullRequest,
+    Reaction,
+    Remark,
+    ReviewThread,
+)
 
 CHECK_NAME = "Apprentice"
 ANNOTATIONS_A_REQUEST = 50
@@ -164,11 +173,14 @@ class GitHubRepository:
     def issue_reactions(self, number: int) -> tuple[Reaction, ...]:
         return self._reactions(f"/repos/{self._ref.full_name}/issues/{number}/reactions")
 
-    def thread_of(self, number: int, comment_id: int) -> str | None:
+    def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
         return self._threads.of_comment(number, comment_id)
 
     def resolve_thread(self, thread_id: str) -> None:
         self._threads.resolve(thread_id)
+
+    def reopen_thread(self, thread_id: str) -> None:
+        self._threads.reopen(thread_id)
 
     def _reactions(self, path: str) -> tuple[Reaction, ...]:
         found: list[Reaction] = []

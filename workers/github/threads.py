@@ -8,6 +8,7 @@ from github.Requester import Requester
 
 from workers.errors import CannotRun
 from workers.github.client import translated
+from workers.ports import ReviewThread
 
 THREADS = """
 query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -26,6 +27,11 @@ mutation Resolve($input: ResolveReviewThreadInput!) {
   resolveReviewThread(input: $input) { thread { id isResolved } }
 }
 """
+REOPEN = """
+mutation Reopen($input: UnresolveReviewThreadInput!) {
+  unresolveReviewThread(input: $input) { thread { id isResolved } }
+}
+"""
 
 
 class Threads:
@@ -35,20 +41,23 @@ class Threads:
         self._requester = requester
         self._owner, self._name = full_name.split("/")
 
-    def of_comment(self, number: int, comment_id: int) -> str | None:
-        """The node id of the thread whose first comment this is."""
+    def of_comment(self, number: int, comment_id: int) -> ReviewThread | None:
+        """The thread whose first comment this is."""
         after: str | None = None
         while True:
             page = self._page(number, after)
             for thread in page["nodes"]:
                 if any(int(c["fullDatabaseId"]) == comment_id for c in thread["comments"]["nodes"]):
-                    return str(thread["id"])
+                    return ReviewThread(id=thread["id"], resolved=thread["isResolved"])
             if not page["pageInfo"]["hasNextPage"]:
                 return None
             after = page["pageInfo"]["endCursor"]
 
     def resolve(self, thread_id: str) -> None:
         self._query(RESOLVE, {"input": {"threadId": thread_id}})
+
+    def reopen(self, thread_id: str) -> None:
+        self._query(REOPEN, {"input": {"threadId": thread_id}})
 
     def _page(self, number: int, after: str | None) -> dict[str, Any]:
         variables = {"owner": self._owner, "name": self._name, "number": number, "after": after}

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from memory.model import Fate, Finding, PastFinding
 from workers.history.log import Past
 from workers.history.reading import ReadChange, Version
-from workers.patches import FileChange, FileStatus, Hunk, split_lines
+from workers.patches import FileChange, FileStatus, split_lines
 from workers.review.edits import apply_edits
-from workers.review.endings import ending, touches
+from workers.review.endings import ending
 from workers.review.findings import Seen
+from workers.review.lines import moved, touches
 from workers.review.source import Scope, scope_of, scopes
 
 HORIZON = 100
@@ -124,24 +125,18 @@ def _fate(each: _Open, file: FileChange, version: Version | None, known: tuple[S
     """What a change of the file did to a finding in it; None while it is still there, its place then being the new one."""
     if file.status is FileStatus.DELETED:
         return Fate.GONE
-    touching = [hunk for hunk in file.hunks if touches(hunk, each)]
+    touching = [hunk for hunk in file.hunks if touches(hunk, each.line, each.end_line)]
     if touching and version is None:
         return Fate.GONE
     if touching:
         first = min(hunk.new_start for hunk in touching)
         last = max(hunk.new_start + hunk.new_count for hunk in touching)
     else:
-        first, last = (_moved(line, file.hunks) for line in (each.line, each.end_line))
+        first, last = (moved(line, file.hunks) for line in (each.line, each.end_line))
         each.line, each.end_line = first, last
     if version is None or _stands(each, version, range(first, last + 1)):
         return None
     return ending(each, touching, version.text, known)
-
-
-def _moved(line: int, hunks: Sequence[Hunk]) -> int:
-    """Where a line that no hunk touches stands after them."""
-    before = (hunk for hunk in hunks if hunk.old_start + max(hunk.old_count - 1, 0) < line)
-    return line + sum(hunk.new_count - hunk.old_count for hunk in before)
 
 
 def _stands(each: _Open, version: Version, lines: range) -> bool:

@@ -27,10 +27,6 @@ class Standing(Protocol):
     """
 
     @property
-    def line(self) -> int: ...
-    @property
-    def end_line(self) -> int: ...
-    @property
     def lines(self) -> tuple[str, ...]: ...
     @property
     def scope(self) -> str: ...
@@ -55,13 +51,6 @@ def ending(was: Standing, touching: Sequence[Hunk], after: str, known: Sequence[
     if was.scope and all(scope.name != was.scope for scope in known):
         return Fate.GONE
     return Fate.FIXED if was.removed or _has_alike(added, was.lines[0]) else Fate.REWRITTEN
-
-
-def touches(hunk: Hunk, was: Standing) -> bool:
-    """Whether a hunk takes lines of a finding, or stands between them."""
-    if hunk.old_count == 0:
-        return was.line <= hunk.old_start < was.end_line
-    return hunk.old_start <= was.end_line and was.line < hunk.old_start + hunk.old_count
 
 
 def _has_alike(lines: Sequence[str], wanted: str) -> bool:

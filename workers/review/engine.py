@@ -37,8 +37,8 @@ class Reviewed:
     """All that a review learned of a change.
 
     `findings` stand on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
-    others. `present` are the fingerprints of all that was seen in the changed files, said or not; `standing` counts by path
-    and rule what stands on lines that did not change.
+    others. `seen` is all that was seen in the changed files, said or not, and `present` its fingerprints; `standing` counts
+    by path and rule what stands on lines that did not change.
     """
 
     change: Change
@@ -47,6 +47,16 @@ class Reviewed:
     coverage: tuple[FileCoverage, ...]
     present: frozenset[str]
     standing: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    seen: tuple[Finding, ...] = ()
+
+    def under(self, names: Mapping[str, str]) -> Reviewed:
+        """The same with other fingerprints: those that people know the findings by, by those of their places."""
+        here, elsewhere, seen = (
+            tuple(replace(each, fingerprint=names[each.fingerprint]) for each in findings)
+            for findings in (self.findings, self.elsewhere, self.seen)
+        )
+        present = frozenset(names[fingerprint] for fingerprint in self.present)
+        return replace(self, findings=here, elsewhere=elsewhere, seen=seen, present=present)
 
     @property
     def unread(self) -> frozenset[str]:
@@ -107,10 +117,11 @@ def review_change(
     return Reviewed(
         change=change,
         findings=_with(suggestions, here),
-        elsewhere=elsewhere(all_seen, change, reading.not_new()),
+        elsewhere=elsewhere(all_seen, change, reading.not_new(change)),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
         standing=Counter((each.path, each.rule) for each in all_seen if each not in here),
+        seen=all_seen,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 
 from memory.model import Action, Finding, Sighting, Suggestion
 from workers.patches import Change, commentable_lines
@@ -25,11 +26,20 @@ class Inline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """That a finding could have been said of an earlier head, and why it was not where the file was not read then."""
+
+    sha: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPlan:
     """What becomes of every finding.
 
     `held` is not said, by decision; `repeated` was said in an earlier round and is still there; `resolved` are the
-    fingerprints that were said earlier and are gone.
+    fingerprints that were said earlier and are gone, `back` those that were told to be gone and are not. `missed` are,
+    by fingerprint, those of the new that an earlier round should have said.
     """
 
     inline: tuple[Inline, ...]
@@ -37,6 +47,13 @@ class ReviewPlan:
     held: tuple[Finding, ...]
     repeated: tuple[Finding, ...]
     resolved: tuple[str, ...]
+    back: tuple[str, ...] = ()
+    missed: Mapping[str, Missed] = field(default_factory=dict)
+
+    @property
+    def said(self) -> tuple[Finding, ...]:
+        """What is said for the first time."""
+        return (*(each.finding for each in self.inline), *self.summary)
 
 
 def plan_review(
@@ -49,12 +66,13 @@ def plan_review(
     earlier: Sequence[Sighting],
     change: Change,
     max_comments: int,
+    gone: AbstractSet[str] = frozenset(),
 ) -> ReviewPlan:
     """Place each finding once.
 
     `actions` holds a decision for every fingerprint in `findings`; those in `elsewhere` go to the summary unless theirs
     is to hold. `present` are all fingerprints seen at the head, `unread` the paths that were not fully read: nothing
-    said about those counts as resolved. Inline are the worst `max_comments`; what does not fit, or stands on lines that
+    said about those counts as resolved; nor does what was told to be `gone`, which may be back. Inline are the worst `max_comments`; what does not fit, or stands on lines that
     GitHub takes no comment on, goes to the summary.
     """
     said = {sighting.finding.fingerprint: sighting.finding.path for sighting in earlier if _was_said(sighting)}
@@ -67,8 +85,9 @@ def plan_review(
         inline=tuple(inline),
         summary=_ordered(finding for finding in fresh if finding.fingerprint not in placed),
         held=_ordered(held),
-        repeated=_ordered(finding for finding in (*findings, *elsewhere) if finding.fingerprint in said),
-        resolved=tuple(sorted(mark for mark, path in said.items() if mark not in present and path not in unread)),
+        repeated=_ordered(f for f in (*findings, *elsewhere) if f.fingerprint in said.keys() - gone),
+        resolved=tuple(sorted(m for m, path in said.items() if m not in present | gone and path not in unread)),
+        back=tuple(sorted(said.keys() & gone & present)),
     )
 
 

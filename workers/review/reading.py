@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from workers.patches import Change
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import Seen, seen_in
+from workers.review.identity import stood_before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +31,19 @@ class Reading:
         """What the detectors that read one tree see in another one."""
         return joined([detector.detect(tree, sorted(tree.sources)) for detector in self.detectors])
 
-    def not_new(self) -> frozenset[str]:
-        """What was there before the change, or may have been: in files whose base could not be read, everything."""
+    def not_new(self, change: Change) -> frozenset[str]:
+        """What was there before the change, or may have been: in files whose base could not be read, everything.
+
+        What was there is followed through the change, so that a file or a function with a new name brings nothing about.
+        """
         base = HeadTree(sources=self.delta.base, target_version=self.delta.head.target_version)
         detection = self.detect(base)
         before = seen_in(detection.findings, base.sources)
         broken = {each.finding.path for each in before if each.finding.rule == SYNTAX_ERROR}
         clear = base.sources.keys() - detection.unread.keys() - broken
         doubtful = (each for each in self.seen if each.finding.path not in clear)
-        return frozenset(each.finding.fingerprint for each in (*before, *doubtful))
+        stood = stood_before([each.finding for each in before], [each.finding for each in self.seen], change)
+        return stood | {each.finding.fingerprint for each in (*before, *doubtful)}
 
 
 def read_change(detectors: Sequence[Detector], change_detectors: Sequence[ChangeDetector], delta: Delta) -> Reading:

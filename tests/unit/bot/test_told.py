@@ -16,7 +16,7 @@ from memory.explain import Explanation, Heard, Option, Remembered, Row
 from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
 from memory.sequences import Band
-from memory.stats import ArmStats, Difference, Pattern, Stats
+from memory.stats import ArmStats, Difference, MissedEarlier, Pattern, Stats
 from memory.suppression import Suppression
 from memory.uplift import Uplift
 
@@ -222,6 +222,7 @@ def test_stats() -> None:
                 repositories=("o/one",),
             ),
         ),
+        missed=MissedEarlier(findings=2, unread=1, of=99),
         actions={},
         signals={},
     )
@@ -244,6 +245,9 @@ Findings kept quiet
   action   findings  shown all the same  judged  would have been accepted
   hold     90        3                   0       not known yet
   summary  9         3                   3       0% (0% to 56%)
+
+Findings missed in an earlier round
+  2 of 99 that were said, 1 of them in files not fully read then
 
 Acceptance by rule
   rule  decisions  verdicts  acceptance  repositories

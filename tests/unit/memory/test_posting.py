@@ -155,7 +155,7 @@ def test_reason_counts_the_verdicts(learner: Learner) -> None:
     """The reason tells how many verdicts there were here, and what is expected."""
     say(learner, finding(), SignalKind.REJECTED, 3)
     appraisal = posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
-    assert posting.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.17")
+    assert posting.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.1")
     fresh = posting.appraise(learner, "new/repo", finding(rule="E1"), arm=Arm.LEARNED, suggestion_proven=False)
     decision = post(learner, finding(rule="E1"), repo="new/repo")
     assert posting.reason(decision, fresh).startswith("no verdict on E1 here yet; acceptance")

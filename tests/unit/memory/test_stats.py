@@ -9,6 +9,7 @@ import pytest
 from memory import posting
 from memory.learner import Learner
 from memory.model import (
+    Action,
     Actor,
     Arm,
     Attempt,
@@ -16,12 +17,13 @@ from memory.model import (
     Finding,
     Permission,
     Severity,
+    Sighting,
     SignalKind,
     State,
     Task,
     TaskKind,
 )
-from memory.stats import mean_difference, rate_difference, stats
+from memory.stats import MissedEarlier, mean_difference, rate_difference, stats
 from memory.store import Store
 from memory.versions import PRESENT
 
@@ -110,3 +112,26 @@ def test_fewer_candidates_are_better() -> None:
     assert "learning is better" in mean_difference(low, high).verdict
     assert "learning is worse" in mean_difference(high, low).verdict
     assert mean_difference(low, [50.0]).difference is None
+
+
+def test_what_was_missed_is_counted(store: Store, learner: Learner) -> None:
+    """A finding that was said a round late counts, and with it whether its file was read in time; a held one does not."""
+    finding = Finding(
+        fingerprint="f", path="a.py", line=1, end_line=1, tool="ruff", rule="B006", category="bug",
+        severity=Severity.MAJOR, message="m", anchor="x",
+    )  # fmt: skip
+    late = (("", ""), ("1" * 40, ""), ("1" * 40, "it does not parse"), ("1" * 40, ""))
+    for number, (missed_in, why) in enumerate(late):
+        decision = posting.decide_posting(
+            learner, f"t{number}", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1
+        )
+        store.posts.add_sightings(
+            [
+                Sighting(
+                    repository="o/r", number=1, sha="2" * 40, decision_id=decision.id, finding=finding,
+                    action=Action.HOLD if number == 3 else Action.INLINE, created_at=NOW,
+                    missed_in=missed_in, missed_because=why,
+                )
+            ]
+        )  # fmt: skip
+    assert stats(store).missed == MissedEarlier(findings=2, unread=1, of=3)

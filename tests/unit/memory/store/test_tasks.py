@@ -67,6 +67,21 @@ def test_a_repository_lists_its_tasks(store: Store, now: datetime) -> None:
     assert listed == [early, replace(late, attempts=(attempt("d1"),))]
 
 
+def test_the_ended_tasks_of_one_pull_request(store: Store, now: datetime) -> None:
+    """Only those of this kind and number that came to their end are told, oldest first."""
+    made = [replace(task(f"t{n}", now + timedelta(seconds=n)), kind=TaskKind.REVIEW, number=3) for n in range(3)]
+    others = [
+        replace(task("x", now), number=3),
+        replace(made[0], id="y", number=33),
+        replace(made[0], id="z", number=1),
+    ]
+    for each in (*reversed(made), *others):
+        store.tasks.add(each)
+    for each in (*made[:2], *others):
+        store.tasks.finish(each.id, "reviewed", "{}")
+    assert [each.task for each in store.tasks.ended(TaskKind.REVIEW, "o/r", 3)] == made[:2]
+
+
 def test_an_unknown_task_is_named(store: Store) -> None:
     """Attempts and endings of a task that was never added are refused by name."""
     with pytest.raises(StoreError, match="no task t9"):

@@ -59,6 +59,7 @@ def plan(
     actions: dict[str, Action] | None = None,
     earlier: tuple[Sighting, ...] = (),
     unread: frozenset[str] = frozenset(),
+    gone: frozenset[str] = frozenset(),
     max_comments: int = 30,
 ) -> ReviewPlan:
     return plan_review(
@@ -70,6 +71,7 @@ def plan(
         earlier=earlier,
         change=change,
         max_comments=max_comments,
+        gone=gone,
     )
 
 
@@ -141,6 +143,15 @@ def test_what_was_said_and_is_gone_is_resolved(change: Change) -> None:
     assert plan(change, earlier=(gone,)).resolved == ("gone",)
     assert plan(change, earlier=(gone,), unread=frozenset({"a.py"})).resolved == ()
     assert plan(change, finding("gone", 10), earlier=(gone,)).resolved == ()
+
+
+def test_what_was_told_to_be_gone_is_back_or_no_news(change: Change) -> None:
+    """What is back is neither new nor repeated; what is still gone is not told again; what was held was never told."""
+    known, muted = sighting(finding("told", 10)), sighting(finding("muted", 11), Action.HOLD)
+    back = plan(change, finding("told", 10), earlier=(known, muted), gone=frozenset({"told", "muted"}))
+    assert (back.back, back.repeated, back.said, back.resolved) == (("told",), (), (), ())
+    still = plan(change, earlier=(known, muted), gone=frozenset({"told"}))
+    assert (still.back, still.resolved) == ((), ())
 
 
 def test_findings_elsewhere_are_for_the_summary(change: Change) -> None:
