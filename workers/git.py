@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workers.errors import BadInput, CannotRun, Retryable
+from workers.errors import BadInput, CannotRun, Gone, Retryable
 
 GIT_SECONDS = 600
 SAFE = {
@@ -33,6 +34,10 @@ SAFE = {
 """Override what a repository's own configuration may say. Directories of other users can be read because of that."""
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
+_GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object) (\S+)")
+_LARGEST = "core.bigFileThreshold=4m"
+"""Git shows no text of larger files in a diff, so that none fills the memory; a review reads none that large."""
+
 AUTHOR = "Apprentice"
 EMAIL = "apprentice@users.noreply.github.com"
 
@@ -119,7 +124,7 @@ class Mirror:
         return self._directory
 
     def fetch(self, *wanted: str) -> None:
-        """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read."""
+        """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read, Gone without one."""
         self._create()
         missing = [ref for ref in wanted if not self._has(ref)]
         if not missing:
@@ -128,7 +133,20 @@ class Mirror:
             options = ("--quiet", "--no-tags", "--no-write-fetch-head", SERVE_FROM_DISK)
             self._run("fetch", *options, self._remote.url, *missing)
         except _Failed as error:
+            if lost := _GONE.search(str(error)):
+                why = "it was force-pushed away or deleted; push again, or ask again once it is back"
+                raise Gone(f"{lost[1]} is no longer at {self._remote.url}: {why}") from error
             raise Retryable(f"{self._remote.url} could not be fetched from: {error}") from error
+
+    def tip(self, branch: str) -> str:
+        """The commit that a branch of the remote points at now; raises Gone for one that is not there."""
+        try:
+            told = self._run("ls-remote", SERVE_FROM_DISK, self._remote.url, f"refs/heads/{branch}").decode().split()
+        except _Failed as error:
+            raise Retryable(f"{self._remote.url} could not be read: {error}") from error
+        if not told:
+            raise Gone(f"the branch {branch} is no longer at {self._remote.url}")
+        return told[0]
 
     def resolve(self, ref: str) -> str:
         """The commit that a ref names in this mirror."""
@@ -148,15 +166,9 @@ class Mirror:
     def diff(self, base: str, head: str) -> str:
         """The change from where `head` left `base` to `head`, as a unified diff with renames found."""
         start = self.merge_base(base, head)
-        options = (
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "--find-renames",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-        )
-        return self._run("diff", *options, start, head).decode(errors="surrogateescape")
+        shape = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+        told = self._run("-c", _LARGEST, "diff", *shape, "--find-renames", start, head)
+        return told.decode(errors="surrogateescape")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""

@@ -125,7 +125,8 @@ def _close_threads(this: Round, remarks: Sequence[int]) -> int:
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:
     """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
     said = [each.finding for each in plan.inline] + list(plan.summary)
-    clean = not said and not plan.repeated and not reviewed.not_read
+    changed = len(reviewed.change.files)
+    clean = changed and not said and not plan.repeated and not reviewed.not_read
     key = this.key("check")
     context.effects.once(
         key,
@@ -133,13 +134,17 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Cont
             sha=this.task.sha,
             external_id=key,
             conclusion="success" if clean else "neutral",
-            title=reviews.check_title(findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)),
+            title=reviews.check_title(
+                changed=changed, findings=len(said) + len(plan.repeated), unread=len(reviewed.not_read)
+            ),
             summary=reviews.check_summary(
                 read=reviewed.files_read,
+                unedited=reviewed.files_unedited,
                 coverage=reviewed.not_read,
                 repeated=len(plan.repeated),
                 held=len(plan.held),
                 untested=not this.may_run_tests,
+                other_base=this.other_base,
             ),
             annotations=[_annotation(finding) for finding in said],
         ),

@@ -13,7 +13,10 @@ from workers.ports import GitHub, PullRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One review of one pull request at one commit."""
+    """One review of one pull request at one commit.
+
+    `other_base` is the base branch if the commit that the pull request was opened against is gone.
+    """
 
     job: Review
     task: Task
@@ -24,6 +27,7 @@ class Round:
     earlier: tuple[Sighting, ...]
     made: Mapping[str, Decision]
     may_run_tests: bool
+    other_base: str = ""
 
     def key(self, effect: str) -> str:
         """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered."""
