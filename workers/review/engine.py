@@ -27,7 +27,7 @@ from workers.review.coverage import (
 from workers.review.covering import ImportGraph
 from workers.review.detectors.detector import Delta, HeadTree
 from workers.review.extent import USUAL, Extent, by_priority
-from workers.review.findings import elsewhere, on_changed_lines
+from workers.review.findings import elsewhere, is_severe, on_changed_lines
 from workers.review.readers import readers_of_changes, readers_of_trees
 from workers.review.reading import Reading, read_change
 from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
@@ -126,13 +126,16 @@ def review_change(
     )
     suggestions = _suggestions(reading, change, prover, progress)
     here = on_changed_lines(all_seen, change)
+    marks = {finding.fingerprint for finding in here}
+    off = [finding for finding in all_seen if finding.fingerprint not in marks]
+    doubted = {finding.path for finding in off if not is_severe(finding)}
     return Reviewed(
         change=change,
         findings=_with(suggestions, here),
-        elsewhere=elsewhere(all_seen, change, reading.not_new()),
+        elsewhere=elsewhere(all_seen, change, reading.not_new(doubted)),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
-        standing=Counter((each.path, each.rule) for each in all_seen if each not in here),
+        standing=Counter((each.path, each.rule) for each in off),
     )
 
 
