@@ -92,12 +92,12 @@ def parses(text: str) -> bool:
     return True
 
 
-def weighed(repositories: Sequence[Path], most: int) -> None:
+def weighed(repositories: Sequence[Path], most: int, minutes: float) -> None:
     """One table a repository."""
     for path in repositories:
         tally = Tally()
         latest = list(dict.fromkeys(sha for *_, sha in made(path, latest=LATEST)))[::-1][:most]
-        weigh(directory_of(path), latest, tally)
+        weigh(directory_of(path), latest, tally, seconds=60 * minutes)
         show(f"tests with the suggestions on {len(latest)} past changes of {name_of(path)}", tally.rows())
 
 
@@ -107,9 +107,12 @@ def main() -> None:
     parser.add_argument("repositories", type=Path, nargs="+")
     parser.add_argument("--most", type=int, default=250, help="suggestions of each repository")
     parser.add_argument("--tests", type=int, help="changes of each repository whose tests are run")
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="after which no further change of a repository is begun"
+    )
     given = parser.parse_args()
     if given.tests is not None:
-        weighed(given.repositories, given.tests)
+        weighed(given.repositories, given.tests, given.minutes)
         return
     count, clean, parsed, rules = 0, 0, 0, Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
