@@ -38,6 +38,9 @@ _GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object
 _LARGEST = "core.bigFileThreshold=4m"
 """Git shows no text of larger files in a diff, so that none fills the memory; a review reads none that large."""
 
+_AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
+"""Attributes of our mirrors, over those of any commit: an exported file is what the commit holds, byte for byte."""
+
 AUTHOR = "Apprentice"
 EMAIL = "apprentice@users.noreply.github.com"
 
@@ -232,6 +235,10 @@ class Mirror:
         if not (self._directory / "HEAD").exists():
             self._directory.mkdir(parents=True, exist_ok=True)
             _git("init", "--quiet", "--bare", ".", at=self._directory)
+        attributes = self._directory / "info" / "attributes"
+        if not attributes.exists():
+            attributes.parent.mkdir(exist_ok=True)
+            attributes.write_text(_AS_STORED)
 
     def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
         config = _authorised(self._remote.token)
@@ -239,15 +246,8 @@ class Mirror:
 
 
 def _identity(when: datetime) -> dict[str, str]:
-    stamp = f"{int(when.timestamp())} +0000"
-    return {
-        "GIT_AUTHOR_NAME": AUTHOR,
-        "GIT_AUTHOR_EMAIL": EMAIL,
-        "GIT_AUTHOR_DATE": stamp,
-        "GIT_COMMITTER_NAME": AUTHOR,
-        "GIT_COMMITTER_EMAIL": EMAIL,
-        "GIT_COMMITTER_DATE": stamp,
-    }
+    given = {"NAME": AUTHOR, "EMAIL": EMAIL, "DATE": f"{int(when.timestamp())} +0000"}
+    return {f"GIT_{whose}_{what}": value for whose in ("AUTHOR", "COMMITTER") for what, value in given.items()}
 
 
 def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:

@@ -203,8 +203,10 @@ def test_a_move_into_force(pull: Pull, tmp_path: Path) -> None:
 
 def test_other_types(pull: Pull, tmp_path: Path) -> None:
     """A link that becomes a file is read as a new one; a file that becomes a link or a submodule is not, and that is said."""
-    root = pull.branch.root
+    root, git = pull.branch.root, pull.branch.git
     (root / "was_link.py").symlink_to("a.py")
+    (root / "lib").mkdir()
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
     change = from_base(pull, {"a.py": EVAL, "now_link.py": EVAL, "now_module": "x\n", "folder/x.py": EVAL})
     for name in ("was_link.py", "now_link.py", "now_module", "folder/x.py"):
         (root / name).unlink()
@@ -213,26 +215,19 @@ def test_other_types(pull: Pull, tmp_path: Path) -> None:
     (root / "now_link.py").symlink_to("/etc/passwd")
     (root / "folder").symlink_to("/etc")
     (root / "now_module").mkdir()
-    change.branch.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},now_module")
+    for name in ("now_module", "lib"):
+        git("update-index", "--add", "--cacheinfo", f"160000,{'2' * 40},{name}")
     reviewed = change.review(tmp_path)
     assert [(file.path, file.reason) for file in reviewed.coverage] == [
         ("folder", "a symbolic link"),
         ("folder/x.py", "deleted"),
+        ("lib", "a submodule"),
         ("now_link.py", "a symbolic link"),
         ("now_module", "a submodule"),
         ("was_link.py", ""),
     ]
     assert rules(reviewed.findings) == [("was_link.py", 2, "S307")]
-    assert reviewed.not_read.keys() == {"folder", "now_link.py", "now_module"}
-
-
-def test_a_submodule_that_moves_on(pull: Pull, tmp_path: Path) -> None:
-    """Another commit of a submodule is said to be one, and not read."""
-    (pull.branch.root / "lib").mkdir()
-    pull.branch.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
-    change = from_base(pull, {})
-    change.branch.git("update-index", "--add", "--cacheinfo", f"160000,{'2' * 40},lib")
-    assert change.review(tmp_path).not_read == {"lib": "a submodule"}
+    assert reviewed.not_read.keys() == {"folder", "lib", "now_link.py", "now_module"}
 
 
 def test_binary_and_text(pull: Pull, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ TINY = {
     "skills": ("--cases", CASES, "--most", "20"),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "suggestions": (HISTORY,),
+    "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
     "finetune_smoke": ("--steps", "12"),
 }
@@ -49,6 +50,7 @@ EXPECTED = {
     "finetune_smoke": r"DPO margin +0\.000 to \d+\.\d*[1-9]",
     "history": r"changes a second +\d+\.\d",
     "suggestions": r"the file parses afterwards +1 of 1",
+    "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
