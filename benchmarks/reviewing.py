@@ -13,6 +13,7 @@ import cProfile
 import math
 import pstats
 import re
+import resource
 import subprocess
 import tempfile
 import time
@@ -122,6 +123,12 @@ def reviewed(trees: Trees, sandbox: Watched) -> Reviewed:
     )
 
 
+def processor_of_tools() -> float:
+    """Seconds of processor time of all processes that were started from here and have ended; a busy machine adds none."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def bare(workload: Workload) -> float:
     """Seconds that a tool takes on the same files without a sandbox."""
     with tempfile.TemporaryDirectory() as folder:
@@ -138,18 +145,22 @@ def measure(path: Path, runs: int, wanted: tuple[int, int]) -> None:
     """Review and tools in turn, each run with the whole of both."""
     directory = directory_of(path)
     span = nearest(spans(directory), files=wanted[0], lines=wanted[1])
-    whole, ours, tools, beyond, getting = [], [], [], [], []
+    whole, tools, beyond, getting = [], [], [], []
+    ours, boxed, unboxed = [], [], []
     for _ in range(runs):
         with tempfile.TemporaryDirectory(prefix="apprentice-") as scratch:
             begun = time.perf_counter()
             trees = exported(directory, span, Path(scratch))
             getting.append(time.perf_counter() - begun)
             sandbox = Watched()
-            begun, own = time.perf_counter(), time.process_time()
+            begun, own, others = time.perf_counter(), time.process_time(), processor_of_tools()
             result = reviewed(trees, sandbox)
             whole.append(time.perf_counter() - begun)
             ours.append(time.process_time() - own)
+            boxed.append(processor_of_tools() - others)
+        others = processor_of_tools()
         tools.append(sum(map(bare, sandbox.tools().values())))
+        unboxed.append(processor_of_tools() - others)
         beyond.append(whole[-1] - tools[-1])
     size = f"{span.files} files, {span.lines} changed lines, {result.files_read} files read by every detector"
     show(
@@ -160,7 +171,8 @@ def measure(path: Path, runs: int, wanted: tuple[int, int]) -> None:
             ("beyond the tools, s", spread(beyond)),
             ("times the tools", spread([one / other for one, other in zip(whole, tools, strict=True)])),
             ("processor time of our own process, s", spread(ours)),
-            ("runs of tools", str(len(sandbox.ran))),
+            (f"processor time of the {len(sandbox.ran)} runs of tools, s", spread(boxed)),
+            ("processor time of the bare tools, s", spread(unboxed)),
             ("both trees and the diff from the mirror, s", spread(getting)),
             ("findings", f"{len(result.findings)} on changed lines, {len(result.elsewhere)} elsewhere"),
         ],
