@@ -30,7 +30,7 @@ from workers.ports import Completed, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
 
-MOST_COMMITS = 400
+MOST_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
