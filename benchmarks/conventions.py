@@ -20,9 +20,9 @@ from benchmarks.report import show
 from memory.history.conventions import conventions
 from memory.intervals import wilson
 from memory.model import Convention, Replacement
-from workers.git import git_directory
 from workers.history.log import Blobs, Past, changes, positions, python_files
 from workers.history.replacements import replacements
+from workers.own_git import git_directory
 from workers.patches import FileStatus
 from workers.review.detectors.detector import Delta, HeadTree
 from workers.review.detectors.learned import Learned, is_gone, rule_of, standing

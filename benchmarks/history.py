@@ -26,8 +26,8 @@ from memory.history.cold import CHANGES, Start, advantage
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
-from workers.git import git_directory
 from workers.history.learning import learn, settled
+from workers.own_git import git_directory
 from workers.review.detectors.rules import is_selected
 from workers.sandbox.bubblewrap import Bubblewrap
 

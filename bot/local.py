@@ -18,7 +18,7 @@ from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
 from workers.context import Context
 from workers.errors import BadInput
-from workers.git import local_commits, origin, top_level, uncommitted
+from workers.own_git import local_commits, origin, top_level, uncommitted
 from workers.patches import apply_unified, parse_diff
 from workers.repair.episode import repair
 from workers.repair.repaired import Repaired

@@ -81,8 +81,8 @@ def backtest(
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, Read]:
     from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
-    from workers.git import git_directory, local_commits
     from workers.history.learning import learn as read
+    from workers.own_git import git_directory, local_commits
 
     directory = git_directory(path)
     if directory is None:

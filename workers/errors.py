@@ -19,6 +19,10 @@ class Retryable(ApprenticeError):
     """It may work later: give the job back to the queue."""
 
 
+class Gone(Retryable):
+    """A commit or branch is not, or no longer, on the remote: do without it, or wait for a push."""
+
+
 class LeaseLost(ApprenticeError):
     """Another worker has taken this job over: drop what was done and record nothing."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workers.errors import BadInput, CannotRun, Retryable
+from workers.errors import CannotRun, Gone, Retryable
 
 GIT_SECONDS = 600
 MOST_PATHS = 2_000
@@ -36,6 +37,13 @@ SAFE = {
 """Override what a repository's own configuration may say. Directories of other users can be read because of that."""
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
+_GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object) (\S+)")
+_LARGEST = "core.bigFileThreshold=4m"
+"""Git shows no text of larger files in a diff, so that none fills the memory; a review reads none that large."""
+
+_AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
+"""Attributes of our mirrors, over those of any commit: an exported file is what the commit holds, byte for byte."""
+
 AUTHOR = "Apprentice"
 EMAIL = "apprentice@users.noreply.github.com"
 
@@ -48,7 +56,7 @@ class Remote:
     token: str = ""
 
 
-class _Failed(CannotRun):
+class GitFailed(CannotRun):
     """Git ran, and said no."""
 
 
@@ -80,7 +88,7 @@ def environment(config: Mapping[str, str] = {}, extra: Mapping[str, str] = {}) -
     return variables | dict(extra)
 
 
-def _git(
+def run_git(
     *arguments: str,
     at: Path,
     config: Mapping[str, str] = {},
@@ -97,7 +105,7 @@ def _git(
         raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
     if done.returncode:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _Failed(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
+        raise GitFailed(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
     return done.stdout
 
 
@@ -122,7 +130,7 @@ class Mirror:
         return self._directory
 
     def fetch(self, *wanted: str) -> None:
-        """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read."""
+        """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read, Gone without one."""
         self._create()
         missing = [ref for ref in wanted if not self._has(ref)]
         if not missing:
@@ -130,8 +138,21 @@ class Mirror:
         try:
             options = ("--quiet", "--no-tags", "--no-write-fetch-head", SERVE_FROM_DISK)
             self._run("fetch", *options, self._remote.url, *missing)
-        except _Failed as error:
+        except GitFailed as error:
+            if lost := _GONE.search(str(error)):
+                why = "it was force-pushed away or deleted; push again, or ask again once it is back"
+                raise Gone(f"{lost[1]} is no longer at {self._remote.url}: {why}") from error
             raise Retryable(f"{self._remote.url} could not be fetched from: {error}") from error
+
+    def tip(self, branch: str) -> str:
+        """The commit that a branch of the remote points at now; raises Gone for one that is not there."""
+        try:
+            told = self._run("ls-remote", SERVE_FROM_DISK, self._remote.url, f"refs/heads/{branch}").decode().split()
+        except GitFailed as error:
+            raise Retryable(f"{self._remote.url} could not be read: {error}") from error
+        if not told:
+            raise Gone(f"the branch {branch} is no longer at {self._remote.url}")
+        return told[0]
 
     def resolve(self, ref: str) -> str:
         """The commit that a ref names in this mirror."""
@@ -160,14 +181,14 @@ class Mirror:
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", context)
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
         named = ("--", *paths) if 0 < len(paths) <= MOST_PATHS else ()
-        done = self._run("--literal-pathspecs", "diff", *options, *prefixes, old, new, *named)
+        done = self._run("--literal-pathspecs", "-c", _LARGEST, "diff", *options, *prefixes, old, new, *named)
         return done.decode(errors="surrogateescape")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""
         try:
             return self._run("merge-base", base, head).decode().strip()
-        except _Failed:
+        except GitFailed:
             return base
 
     def commit(self, base: str, files: Mapping[str, bytes | None], message: str, when: datetime) -> str:
@@ -183,14 +204,14 @@ class Mirror:
         """Create or move a branch of the remote; pushing the same commit again changes nothing."""
         try:
             self._run("push", "--quiet", "--force", self._remote.url, f"{sha}:refs/heads/{branch}")
-        except _Failed as error:
+        except GitFailed as error:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
     def read(self, sha: str, path: str) -> bytes | None:
         """A file at a commit; None where there is none."""
         try:
             return self._run("cat-file", "blob", f"{sha}:{path}")
-        except _Failed:
+        except GitFailed:
             return None
 
     def paths(self, sha: str) -> list[str]:
@@ -217,76 +238,24 @@ class Mirror:
             return False
         try:
             self._run("cat-file", "-e", f"{ref}^{{commit}}")
-        except _Failed:
+        except GitFailed:
             return False
         return True
 
     def _create(self) -> None:
         if not (self._directory / "HEAD").exists():
             self._directory.mkdir(parents=True, exist_ok=True)
-            _git("init", "--quiet", "--bare", ".", at=self._directory)
+            run_git("init", "--quiet", "--bare", ".", at=self._directory)
+        attributes = self._directory / "info" / "attributes"
+        if not attributes.exists():
+            attributes.parent.mkdir(exist_ok=True)
+            attributes.write_text(_AS_STORED)
 
     def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
         config = _authorised(self._remote.token)
-        return _git(*arguments, at=self._directory, config=config, extra=extra, stdin=stdin)
+        return run_git(*arguments, at=self._directory, config=config, extra=extra, stdin=stdin)
 
 
 def _identity(when: datetime) -> dict[str, str]:
-    stamp = f"{int(when.timestamp())} +0000"
-    return {
-        "GIT_AUTHOR_NAME": AUTHOR,
-        "GIT_AUTHOR_EMAIL": EMAIL,
-        "GIT_AUTHOR_DATE": stamp,
-        "GIT_COMMITTER_NAME": AUTHOR,
-        "GIT_COMMITTER_EMAIL": EMAIL,
-        "GIT_COMMITTER_DATE": stamp,
-    }
-
-
-def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
-    """The commits that refs name in a user's own repository; raises BadInput for the first that names none."""
-    found = []
-    for ref in refs:
-        try:
-            found.append(_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", at=path).decode().strip())
-        except _Failed as error:
-            raise BadInput(f"{ref!r} names no commit in {path}; see `git branch --all`") from error
-    return tuple(found)
-
-
-def top_level(path: Path) -> Path | None:
-    """The root of the work tree that `path` lies in; None outside of git."""
-    try:
-        return Path(_git("rev-parse", "--show-toplevel", at=path).decode().strip())
-    except _Failed:
-        return None
-
-
-def git_directory(path: Path) -> Path | None:
-    """Where git keeps what a work tree or a bare repository at `path` is made of; None outside of git."""
-    try:
-        return Path(_git("rev-parse", "--absolute-git-dir", at=path).decode().strip())
-    except (_Failed, OSError):
-        return None
-
-
-def uncommitted(path: Path) -> bool:
-    """Whether tracked files of the work tree differ from HEAD."""
-    options = ("--porcelain", "--untracked-files=no", "--ignore-submodules=all")
-    return bool(_git("status", *options, at=path, config=_without_filters(path)).strip())
-
-
-def _without_filters(path: Path) -> dict[str, str]:
-    """Settings that switch off a repository's own content filters, which are commands that git would run."""
-    names = _git("config", "--list", "--name-only", "-z", at=path).decode(errors="surrogateescape").split("\0")
-    drivers = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
-    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
-    return {f"{driver}.{key}": value for driver in drivers for key, value in off.items()}
-
-
-def origin(path: Path) -> str:
-    """The URL that the user's repository was cloned from, empty where it has none, or git is not installed."""
-    try:
-        return _git("config", "--get", "remote.origin.url", at=path).decode().strip()
-    except CannotRun:
-        return ""
+    given = {"NAME": AUTHOR, "EMAIL": EMAIL, "DATE": f"{int(when.timestamp())} +0000"}
+    return {f"GIT_{whose}_{what}": value for whose in ("AUTHOR", "COMMITTER") for what, value in given.items()}

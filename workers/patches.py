@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 class FileStatus(StrEnum):
-    """What a change did to a file. A copy counts as added."""
+    """What a change did to a file. A copy counts as added, and so does what became of a file that was of another type."""
 
     ADDED = "added"
     MODIFIED = "modified"
@@ -70,6 +70,11 @@ class FileChange:
     def submodule(self) -> bool:
         return self.mode == "160000"
 
+    @property
+    def edited(self) -> bool:
+        """Whether its content changed; a file may as well have been moved alone, or have got another mode."""
+        return self.binary or bool(self.hunks) or self.status in (FileStatus.ADDED, FileStatus.DELETED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -102,7 +107,15 @@ def parse_diff(text: str) -> Change:
     files = []
     while reader.seek():
         files.append(_read_file(reader))
-    return Change(files=tuple(files))
+    return Change(files=tuple(_without_former_selves(files)))
+
+
+def _without_former_selves(files: Sequence[FileChange]) -> Iterator[FileChange]:
+    """One entry a path: git tells of a file that became a link, or the other way round, as of one gone and one new."""
+    new = {file.path for file in files if file.status is FileStatus.ADDED}
+    for file in files:
+        if file.status is not FileStatus.DELETED or file.path not in new:
+            yield file
 
 
 class _Reader:

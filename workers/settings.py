@@ -18,7 +18,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 from workers.errors import BadInput
 
 PREFIX = "APPRENTICE_"
-OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested"})
+OWN_DETECTORS = frozenset(
+    {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned"}
+)
 
 S = TypeVar("S", bound="Settings")
 

@@ -37,6 +37,7 @@ TINY = {
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "suggestions": (HISTORY,),
     "conventions": (HISTORY,),
+    "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
     "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
     "finetune_smoke": ("--steps", "12"),
 }
@@ -51,6 +52,7 @@ EXPECTED = {
     "history": r"changes a second +\d+\.\d",
     "conventions": r"mended of all that went against a convention +nothing found",
     "suggestions": r"the file parses afterwards +1 of 1",
+    "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
     "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",

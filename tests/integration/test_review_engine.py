@@ -394,7 +394,7 @@ def test_a_renamed_file_keeps_its_old_findings_quiet(tmp_path: Path) -> None:
     )
     reviewed = review(made, may_run_tests=False)
     assert (reviewed.findings, reviewed.elsewhere) == ((), ())
-    assert [(file.path, file.status) for file in reviewed.coverage] == [("b.py", "read")]
+    assert [(file.path, file.status) for file in reviewed.coverage] == [("b.py", "unedited")]
 
 
 TYPED = "def total(prices: list[int]) -> int:\n    return sum(prices)\n\n\nfirst: int = total([1])\n"

@@ -135,6 +135,7 @@ def test_benchmarks_are_documented() -> None:
         "docs/learning.md",
         "docs/fine-tuning.md",
         "docs/history.md",
+        "docs/review.md",
     )
     named, *explained = (set(re.findall(pattern, read(page))) for page in pages)
     found = (p for p in (ROOT / "benchmarks").rglob("*.py") if "__main__" in p.read_text())

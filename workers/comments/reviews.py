@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -12,6 +13,12 @@ from workers.patches import fence
 from workers.review.plan import Missed
 
 SHOWN_FINDINGS = 20
+SHOWN_UNREAD = 10
+SHOWN_UNREAD_IN_CHECK = 50
+SHOWN_REASONS = 5
+"""A text of over 65,536 characters would be refused."""
+
+NOTHING_CHANGED = "Nothing changed: no file differs from the base"
 
 CHECK_FAILED = "Not reviewed"
 
@@ -108,7 +115,7 @@ def review_body(
             f"No test was run, because this comes from a fork; `@{bot_name} review` by a maintainer has them run.",
         ]
     if coverage:
-        lines += ["", "**Not read**", "", *(f"- {name(path)}: {plain(why)}" for path, why in coverage.items())]
+        lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(coverage, SHOWN_UNREAD))]
     lines += [
         "",
         f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
@@ -123,8 +130,22 @@ def _missed_count(missed: Mapping[str, Missed]) -> str:
     return f"{counted(len(missed), 'finding')} missed in an earlier round{why}."
 
 
-def check_title(*, findings: int, unread: int) -> str:
+def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
+    """The first files and why they were not read; of the others how many, by the commonest reasons."""
+    said = [f"{name(path)}: {plain(why)}" for path, why in list(coverage.items())[:shown]]
+    rest = Counter(list(coverage.values())[shown:])
+    if rest:
+        common = [f"{counted(count, 'file')} {plain(why)}" for why, count in rest.most_common(SHOWN_REASONS)]
+        others = rest.total() - sum(count for _, count in rest.most_common(SHOWN_REASONS))
+        common += [f"{counted(others, 'file')} for other reasons"] if others else []
+        said.append(f"and {rest.total()} more: {'; '.join(common)}")
+    return said
+
+
+def check_title(*, changed: int, findings: int, unread: int) -> str:
     """The check run's one line."""
+    if not changed:
+        return NOTHING_CHANGED
     if not findings and not unread:
         return "Nothing found"
     parts = [counted(findings, "finding")] if findings else []
@@ -132,16 +153,24 @@ def check_title(*, findings: int, unread: int) -> str:
     return ", ".join(parts)
 
 
-def check_summary(*, read: int, coverage: Mapping[str, str], repeated: int, held: int, untested: bool) -> str:
-    """The check run's text: what was read and what was not."""
+def check_summary(
+    *, read: int, unedited: int, coverage: Mapping[str, str], repeated: int, held: int, untested: bool, other_base: str
+) -> str:
+    """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
     lines = [f"{counted(read, 'file')} read."]
+    if unedited:
+        lines.append(f"{counted(unedited, 'file')} only moved, or with another mode: nothing new to read.")
+    if other_base:
+        lines.append(
+            f"The commit that this was opened against is gone; compared with where it left {name(other_base)} as that is now."
+        )
     if repeated:
         lines.append(f"{counted(repeated, 'finding')} said in an earlier round, not repeated.")
     if held:
         lines.append(f"{counted(held, 'finding')} held back because the like was not wanted here before.")
     if untested:
         lines.append("No test was run, because this comes from a fork.")
-    lines += [f"- not read: {name(path)}: {plain(why)}" for path, why in coverage.items()]
+    lines += [f"- not read: {line}" for line in _not_read(coverage, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
 
 

@@ -166,8 +166,8 @@ def _threads(this: Round, remarks: Sequence[int], *, resolved: bool) -> list[str
 
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:
     """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
-    still = len(plan.repeated) + len(plan.back)
-    clean = not plan.said and not still and not reviewed.not_read
+    still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
+    clean = changed and not plan.said and not still and not reviewed.not_read
     key = this.key("check")
     context.effects.once(
         key,
@@ -175,13 +175,15 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Cont
             sha=this.task.sha,
             external_id=key,
             conclusion="success" if clean else "neutral",
-            title=reviews.check_title(findings=len(plan.said) + still, unread=len(reviewed.not_read)),
+            title=reviews.check_title(changed=changed, findings=len(plan.said) + still, unread=len(reviewed.not_read)),
             summary=reviews.check_summary(
                 read=reviewed.files_read,
+                unedited=reviewed.files_unedited,
                 coverage=reviewed.not_read,
                 repeated=still,
                 held=len(plan.held),
                 untested=not this.may_run_tests,
+                other_base=this.other_base,
             ),
             annotations=[_annotation(finding) for finding in plan.said],
         ),

@@ -15,13 +15,14 @@ from memory.sharing.lessons import Learnings
 from memory.sharing.strict import BadLearnings
 from workers.comments import reviews
 from workers.context import Context
-from workers.errors import BadInput
+from workers.errors import BadInput, Gone
 from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.flows.endings import hear_endings
 from workers.flows.missed import missed
 from workers.flows.posting import post
 from workers.flows.recognition import recognised
 from workers.flows.rounds import REVIEWED, Round, before, ended
+from workers.git import Mirror
 from workers.jobs import Job, Review
 from workers.ports import GitHub, PullRequest
 from workers.review.coverage import CoverageStatus, FileCoverage
@@ -68,7 +69,7 @@ def _say_overtaken(job: Review, pull: PullRequest, github: GitHub, context: Cont
 
 def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> Round:
     mirror = context.mirror(job.repository, github)
-    mirror.fetch(pull.base_sha, pull.head_sha)
+    opened_on, pull = pull.base_sha, _fetched(mirror, pull)
     task = Task(
         id=context.job_id,
         kind=TaskKind.REVIEW,
@@ -93,7 +94,19 @@ def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> R
         made=made,
         may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
         before=before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.full_name, pull.number), task),
+        other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
+
+
+def _fetched(mirror: Mirror, pull: PullRequest) -> PullRequest:
+    """The pull request with both its commits here; where its base was force-pushed away, on the branch as it is now."""
+    try:
+        mirror.fetch(pull.base_sha, pull.head_sha)
+    except Gone:
+        mirror.fetch(pull.head_sha)
+        pull = replace(pull, base_sha=mirror.tip(pull.base_ref))
+        mirror.fetch(pull.base_sha)
+    return pull
 
 
 def _read(this: Round, context: Context) -> Reviewed:

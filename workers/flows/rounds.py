@@ -45,7 +45,10 @@ class KnownAgain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One review of one pull request at one commit. `before` are the rounds that ended, oldest first."""
+    """One review of one pull request at one commit. `before` are the rounds that ended, oldest first.
+
+    `other_base` is the base branch if the commit that the pull request was opened against is gone.
+    """
 
     job: Review
     task: Task
@@ -58,6 +61,7 @@ class Round:
     may_run_tests: bool
     before: tuple[Before, ...] = ()
     again: KnownAgain = field(default_factory=KnownAgain)
+    other_base: str = ""
 
     def key(self, effect: str) -> str:
         """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered.

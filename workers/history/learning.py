@@ -11,11 +11,11 @@ from memory.history.conventions import conventions
 from memory.history.lessons import lessons
 from memory.model import Convention, PastFinding, Replacement
 from memory.store import Store, Walked
-from workers.git import local_commits
 from workers.history.fates import HORIZON, Fates
 from workers.history.log import Blobs, changes, positions, python_files
 from workers.history.reading import read
 from workers.history.replacements import replacements
+from workers.own_git import local_commits
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.learned import is_gone, standing
@@ -24,7 +24,7 @@ from workers.review.detectors.rules import is_selected
 
 PATHS = ("*.py", "*.pyi")
 
-READING = f"2, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
+READING = f"1, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
 """How a past is read; one that was read otherwise is read anew."""
 
 Progress = Callable[[int, int], None]

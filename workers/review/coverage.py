@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
 from workers.patches import FileChange, FileStatus, split_lines
+from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.secrets import Secrets
-from workers.review.tree import Unread, read_text
+from workers.review.detectors.workflows import Workflows
+from workers.review.tree import Unread, is_binary, is_unicode, read_text
 
 _LONG_LINE = 5_000
 _VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "node_modules", "site-packages", ".venv"})
@@ -25,6 +27,7 @@ class CoverageStatus(StrEnum):
     READ = "read"
     SEARCHED = "searched"
     PARTLY_READ = "partly_read"
+    UNEDITED = "unedited"
     SKIPPED = "skipped"
     FAILED = "failed"
 
@@ -43,9 +46,14 @@ class FileCoverage:
 
 
 def source_of(root: Path, file: FileChange) -> str:
-    """The text of a changed file at the head; raises Unread with the reason when it is not to be read."""
-    if reason := why_skipped(file):
+    """The text of a changed file at the head; raises Unread with the reason when it is not to be read.
+
+    What the diff calls binary may have become text.
+    """
+    if reason := why_skipped(replace(file, binary=False)):
         raise Unread(reason)
+    if file.binary and is_binary(root, file.path):
+        raise Unread("binary")
     text = read_text(root, file.path)
     if reason := why_unfit(text):
         raise Unread(reason)
@@ -57,6 +65,29 @@ def base_source(root: Path, file: FileChange) -> str:
     return "" if file.status is FileStatus.ADDED else read_text(root, file.old_path)
 
 
+def with_what_counts(file: FileChange, text: str) -> FileChange:
+    """The file as a new one where the diff tells too little of it: all its lines count as changed.
+
+    That is one that was binary before, and one that a rename made into a workflow or a list of dependencies: it acts
+    from now on, though no line of it is new.
+    """
+    if file.binary or (file.status is FileStatus.RENAMED and not _acts(file.old_path) and _acts(file.path)):
+        every = frozenset(range(1, len(split_lines(text)) + 1))
+        return replace(file, status=FileStatus.ADDED, binary=False, added_lines=every)
+    return file
+
+
+def _acts(path: str) -> bool:
+    return Workflows().reads(path) or Dependencies().reads(path)
+
+
+def why_unedited(file: FileChange) -> str:
+    """What became of a file whose content is as before; empty for one that was edited or acts from now on."""
+    if file.edited or (_acts(file.path) and not _acts(file.old_path)):
+        return ""
+    return "moved without edits" if file.status is FileStatus.RENAMED else "only its mode changed"
+
+
 def why_skipped(file: FileChange) -> str:
     """Why a file is not read, as far as the diff and its name tell; empty when they do not object."""
     path = PurePosixPath(file.path)
@@ -65,7 +96,7 @@ def why_skipped(file: FileChange) -> str:
         (file.submodule, "a submodule"),
         (file.symlink, "a symbolic link"),
         (file.binary, "binary"),
-        (not _is_unicode(file.path), "its name is not UTF-8"),
+        (not is_unicode(file.path), "its name is not UTF-8"),
         (not _VENDORED.isdisjoint(path.parts[:-1]), "vendored code"),
         (_GENERATED_NAME.search(path.name) is not None, "generated code"),
     )
@@ -98,11 +129,11 @@ def coverage(path: str, readers: Sequence[str], unread: Mapping[str, str]) -> Fi
     return FileCoverage(path=path, status=CoverageStatus.READ)
 
 
-def skipped(path: str, reason: str) -> FileCoverage:
-    """A file that no detector was given; its name is made printable."""
-    printable = path.encode("utf-8", "backslashreplace").decode()
-    return FileCoverage(path=printable, status=CoverageStatus.SKIPPED, reason=reason)
+def skipped(path: str, reason: str, status: CoverageStatus = CoverageStatus.SKIPPED) -> FileCoverage:
+    """A file that no detector was given."""
+    return FileCoverage(path=printable(path), status=status, reason=reason)
 
 
-def _is_unicode(path: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in path)
+def printable(path: str) -> str:
+    """A name as it can be said, stored and sent, whatever its bytes are."""
+    return path.encode("utf-8", "backslashreplace").decode()

@@ -11,12 +11,23 @@ from functools import cache, partial
 from pathlib import Path
 
 from memory.model import Convention, Finding, Suggestion
-from workers.patches import Change, FileStatus, changed_lines, parse_diff
+from workers.patches import Change, FileChange, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
-from workers.review.coverage import CoverageStatus, FileCoverage, base_source, coverage, skipped, source_of
+from workers.review.coverage import (
+    CoverageStatus,
+    FileCoverage,
+    base_source,
+    coverage,
+    printable,
+    skipped,
+    source_of,
+    why_unedited,
+    with_what_counts,
+)
 from workers.review.covering import ImportGraph
 from workers.review.detectors.detector import Delta, HeadTree
-from workers.review.findings import elsewhere, on_changed_lines
+from workers.review.extent import USUAL, Extent, by_priority
+from workers.review.findings import elsewhere, is_severe, on_changed_lines
 from workers.review.readers import readers_of_changes, readers_of_trees
 from workers.review.reading import Reading, read_change
 from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
@@ -61,15 +72,27 @@ class Reviewed:
     @property
     def unread(self) -> frozenset[str]:
         """The paths that are there and were not fully read: that nothing is seen in them means nothing."""
-        gone = {file.path for file in self.change.files if file.status is FileStatus.DELETED}
         whole = (CoverageStatus.READ, CoverageStatus.SEARCHED)
-        return frozenset(file.path for file in self.coverage if file.status not in whole) - gone
+        return frozenset(file.path for file in self.coverage if file.status not in whole) - self._gone
 
     @property
     def not_read(self) -> Mapping[str, str]:
-        """What people are told was not read, with the reason; a file that is gone leaves nothing to read."""
-        gone = {file.path for file in self.change.files if file.status is FileStatus.DELETED}
-        return {file.path: file.reason for file in self.coverage if file.reason and file.path not in gone}
+        """What people are told was not read, with the reason, what was searched for secrets last.
+
+        A file that is gone leaves nothing to read.
+        """
+        lacking = [file for file in self.coverage if file.reason and file.status is not CoverageStatus.UNEDITED]
+        lacking.sort(key=lambda file: file.status is CoverageStatus.SEARCHED)
+        return {file.path: file.reason for file in lacking if file.path not in self._gone}
+
+    @property
+    def files_unedited(self) -> int:
+        """How many files were only moved, or got another mode: there was nothing new to read in them."""
+        return sum(file.status is CoverageStatus.UNEDITED for file in self.coverage)
+
+    @property
+    def _gone(self) -> frozenset[str]:
+        return frozenset(printable(file.path) for file in self.change.files if file.status is FileStatus.DELETED)
 
     @property
     def files_read(self) -> int:
@@ -90,16 +113,16 @@ def review_change(
     trace: Trace | None = None,
     tools: Sequence[ReviewTool] = (),
     conventions: Sequence[Convention] = (),
+    extent: Extent = USUAL,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
     `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines;
-    `tools` are the operator's, `conventions` the repository's own.
+    `tools` are the operator's, `conventions` the repository's own; `extent` is how much is read, in order of priority.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
-    change = parse_diff(diff)
-    head, left_out = _head(head_tree, change)
+    change, head, left_out = _head(head_tree, parse_diff(diff), extent)
     progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
     imports = cache(lambda: ImportGraph(python_sources(head_tree)))
     reading = read_change(
@@ -114,26 +137,36 @@ def review_change(
     )
     suggestions = _suggestions(reading, change, prover, progress)
     here = on_changed_lines(all_seen, change)
+    marks = {finding.fingerprint for finding in here}
+    off = [finding for finding in all_seen if finding.fingerprint not in marks]
+    doubted = {finding.path for finding in off if not is_severe(finding)}
     return Reviewed(
         change=change,
         findings=_with(suggestions, here),
-        elsewhere=elsewhere(all_seen, change, reading.not_new(change)),
+        elsewhere=elsewhere(all_seen, change, reading.not_new(change, doubted)),
         coverage=_coverage(change, left_out, reading),
         present=frozenset(finding.fingerprint for finding in all_seen),
-        standing=Counter((each.path, each.rule) for each in all_seen if each not in here),
+        standing=Counter((each.path, each.rule) for each in off),
         seen=all_seen,
     )
 
 
-def _head(root: Path, change: Change) -> tuple[HeadTree, dict[str, str]]:
-    """The files to read, and the reasons for the others."""
-    sources, left_out = dict[str, str](), dict[str, str]()
-    for file in change.files:
+def _head(root: Path, change: Change, extent: Extent) -> tuple[Change, HeadTree, dict[str, FileCoverage]]:
+    """The change as it counts, the files to read, and what becomes of the others."""
+    sources, left_out, as_counted = dict[str, str](), dict[str, FileCoverage](), dict[str, FileChange]()
+    room = extent.room()
+    for file in by_priority(change.files):
+        if reason := why_unedited(file):
+            left_out[file.path] = skipped(file.path, reason, CoverageStatus.UNEDITED)
+            continue
         try:
-            sources[file.path] = source_of(root, file)
+            text = room.take(partial(source_of, root, file))
         except Unread as reason:
-            left_out[file.path] = str(reason)
-    return HeadTree(sources=sources, target_version=target_version(root)), left_out
+            left_out[file.path] = skipped(file.path, str(reason))
+        else:
+            sources[file.path], as_counted[file.path] = text, with_what_counts(file, text)
+    counted = Change(files=tuple(as_counted.get(file.path, file) for file in change.files))
+    return counted, HeadTree(sources=sources, target_version=target_version(root)), left_out
 
 
 def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
@@ -182,10 +215,10 @@ def _with(suggestions: Mapping[str, Suggestion], findings: Sequence[Finding]) ->
     return tuple(replace(finding, suggestion=suggestions.get(finding.fingerprint)) for finding in findings)
 
 
-def _coverage(change: Change, left_out: Mapping[str, str], reading: Reading) -> tuple[FileCoverage, ...]:
+def _coverage(change: Change, left_out: Mapping[str, FileCoverage], reading: Reading) -> tuple[FileCoverage, ...]:
     """One line for every file of the change, in its order."""
     return tuple(
-        skipped(file.path, left_out[file.path])
+        left_out[file.path]
         if file.path in left_out
         else coverage(file.path, reading.readers(file.path), reading.unread.get(file.path, {}))
         for file in change.files

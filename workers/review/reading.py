@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from workers.patches import Change
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
@@ -29,15 +31,18 @@ class Reading:
 
     def detect(self, tree: HeadTree) -> Detection:
         """What the detectors that read one tree see in another one."""
-        return joined([detector.detect(tree, sorted(tree.sources)) for detector in self.detectors])
+        paths = sorted(tree.sources)
+        return joined(_side_by_side([partial(each.detect, tree, paths) for each in self.detectors]))
 
-    def not_new(self, change: Change) -> frozenset[str]:
+    def not_new(self, change: Change, doubted: Collection[str]) -> frozenset[str]:
         """What was there before the change, or may have been: in files whose base could not be read, everything.
 
         What was there is followed through the change, so that a file or a function with a new name brings nothing about.
+        Asked of the files in `doubted` alone: to read a base takes as long as to read a head.
         """
-        base = HeadTree(sources=self.delta.base, target_version=self.delta.head.target_version)
-        detection = self.detect(base)
+        sources = {path: text for path, text in self.delta.base.items() if path in doubted}
+        base = HeadTree(sources=sources, target_version=self.delta.head.target_version)
+        detection = self.detect(base) if sources else Detection()
         before = seen_in(detection.findings, base.sources)
         broken = {each.finding.path for each in before if each.finding.rule == SYNTAX_ERROR}
         clear = base.sources.keys() - detection.unread.keys() - broken
@@ -47,8 +52,12 @@ class Reading:
 
 
 def read_change(detectors: Sequence[Detector], change_detectors: Sequence[ChangeDetector], delta: Delta) -> Reading:
-    """Have every detector read what it can of the change."""
-    detections = dict(_detections(detectors, change_detectors, delta))
+    """Have every detector read what it can of the change, side by side: most of them wait for a tool."""
+    paths = sorted(delta.head.sources)
+    names = [*(each.name for each in detectors), *(each.name for each in change_detectors)]
+    of_tree = [partial(each.detect, delta.head, paths) for each in detectors]
+    of_change = [partial(each.compare, delta, paths) for each in change_detectors]
+    detections = dict(zip(names, _side_by_side([*of_tree, *of_change]), strict=True))
     unread: dict[str, dict[str, str]] = {}
     for name, detection in detections.items():
         for path, reason in detection.unread.items():
@@ -62,11 +71,6 @@ def read_change(detectors: Sequence[Detector], change_detectors: Sequence[Change
     )
 
 
-def _detections(
-    detectors: Sequence[Detector], change_detectors: Sequence[ChangeDetector], delta: Delta
-) -> Iterator[tuple[str, Detection]]:
-    paths = sorted(delta.head.sources)
-    for detector in detectors:
-        yield detector.name, detector.detect(delta.head, paths)
-    for each in change_detectors:
-        yield each.name, each.compare(delta, paths)
+def _side_by_side(readings: Sequence[Callable[[], Detection]]) -> list[Detection]:
+    with ThreadPoolExecutor(max(len(readings), 1)) as threads:
+        return [done.result() for done in [threads.submit(read) for read in readings]]

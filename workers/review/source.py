@@ -9,6 +9,9 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""What statements stand in; functions and classes are never inside of anything else."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
@@ -56,7 +59,7 @@ def _scopes(tree: ast.Module) -> Iterator[Scope]:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield Scope(name=name, line=first, end_line=node.end_lineno or node.lineno)
             prefix = name
-        waiting += [(child, prefix) for child in ast.iter_child_nodes(node)]
+        waiting += [(child, prefix) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
 
 
 def scope_of(line: int, known: tuple[Scope, ...]) -> str:

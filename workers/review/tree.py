@@ -15,6 +15,9 @@ MAX_BYTES = 1_000_000
 MAX_FILES, MAX_TREE_CHARACTERS = 2_000, 10_000_000
 """Of a larger tree the imports are not followed; its whole suite speaks for a suggestion."""
 
+_LOOKED_AT = 8_000
+"""Git looks for a zero among so many bytes."""
+
 _OLDEST, _NEWEST = 7, 14
 _MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d+)")
 
@@ -25,25 +28,45 @@ class Unread(ApprenticeError):
 
 def read_text(root: Path, path: str) -> str:
     """The text of a regular file inside `root`; raises Unread."""
-    base = root.resolve()
-    file = base / path
-    try:
-        inside = file.resolve() == file and file.is_relative_to(base)
-        found = file.lstat()
-    except OSError as error:
-        raise Unread("not in the tree") from error
-    if not inside or not stat.S_ISREG(found.st_mode):
-        raise Unread("not a regular file inside the repository")
-    if found.st_size > MAX_BYTES:
-        raise Unread(f"too large: {found.st_size / 1e6:.1f} MB, over {MAX_BYTES // 1_000_000} MB")
+    file = _regular(root, path)
+    size = file.lstat().st_size
+    if size > MAX_BYTES:
+        raise Unread(f"too large: {size / 1e6:.1f} MB, over {MAX_BYTES // 1_000_000} MB")
     try:
         return file.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise Unread("not UTF-8") from error
 
 
+def _regular(root: Path, path: str) -> Path:
+    base = root.resolve()
+    file = base / path
+    try:
+        inside = file.resolve() == file and file.is_relative_to(base)
+        mode = file.lstat().st_mode
+    except OSError as error:
+        raise Unread("not in the tree") from error
+    if not inside or not stat.S_ISREG(mode):
+        raise Unread("not a regular file inside the repository")
+    return file
+
+
+def is_binary(root: Path, path: str) -> bool:
+    """Whether a regular file inside `root` begins as git takes for no text; raises Unread."""
+    with _regular(root, path).open("rb") as file:
+        return b"\0" in file.read(_LOOKED_AT)
+
+
+def is_unicode(path: str) -> bool:
+    """Whether the bytes of a name in git were UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
 def python_sources(root: Path) -> dict[str, str]:
-    """Every readable Python file by its path; nothing when there are more than `MAX_FILES` or they are too long."""
+    """Every readable Python file by its path; nothing when there are more than `MAX_FILES` or they are too long.
+
+    A path that is no UTF-8 is left out: it can be neither said nor stored.
+    """
     sources: dict[str, str] = {}
     room = MAX_TREE_CHARACTERS
     for path in _python_paths(root):
@@ -61,8 +84,9 @@ def _python_paths(root: Path) -> Iterator[str]:
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in ("node_modules", "venv")]
         for name in files:
-            if name.endswith(".py"):
-                yield Path(folder, name).relative_to(root).as_posix()
+            path = Path(folder, name).relative_to(root).as_posix()
+            if name.endswith(".py") and is_unicode(path):
+                yield path
 
 
 def target_version(root: Path) -> str:

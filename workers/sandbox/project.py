@@ -73,7 +73,7 @@ def _has_tests(tree: Path) -> bool:
 
 
 def _is_configured(path: Path, mark: str) -> bool:
-    return path.is_file() and mark in path.read_text(encoding="utf-8", errors="replace")
+    return path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace")
 
 
 def _test_files(tree: Path) -> Iterator[Path]:

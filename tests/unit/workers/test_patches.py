@@ -259,3 +259,37 @@ def test_lines_join_to_the_text_they_came_from(text: str) -> None:
     lines = split_lines(text)
     assert "".join(lines) == text
     assert len(lines) == text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+def test_a_file_of_another_type_is_told_once_as_added(git: Git, tmp_path: Path) -> None:
+    """A file that becomes a link, or the other way round, has one entry: what it is now."""
+    (tmp_path / "file").write_text("x\n")
+    (tmp_path / "link").symlink_to("file")
+    git("add", "-A")
+    git("commit", "-qm", "before")
+    (tmp_path / "file").unlink()
+    (tmp_path / "file").symlink_to("link")
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").write_text("y\n")
+    git("add", "-A")
+    git("commit", "-qm", "after")
+    files = parse_diff(git("diff", "HEAD~1", "HEAD")).files
+    assert [(file.path, file.status, file.symlink) for file in files] == [
+        ("file", FileStatus.ADDED, True),
+        ("link", FileStatus.ADDED, False),
+    ]
+
+
+def test_what_was_only_moved_or_made_executable_is_not_edited(git: Git, tmp_path: Path) -> None:
+    """A rename without edits and another mode leave the content alone; an empty new file is new all the same."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(TEN)
+    git("add", "-A")
+    git("commit", "-qm", "before")
+    (tmp_path / "a").rename(tmp_path / "moved")
+    (tmp_path / "b").chmod(0o755)
+    (tmp_path / "new").write_text("")
+    git("add", "-A")
+    git("commit", "-qm", "after")
+    files = parse_diff(git("diff", "-M", "HEAD~1", "HEAD")).files
+    assert {file.path: file.edited for file in files} == {"moved": False, "b": False, "new": True}

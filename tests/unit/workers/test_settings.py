@@ -83,5 +83,5 @@ def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
     """The list of names that are refused is that of our detectors."""
     head = HeadTree(sources={}, target_version="py311")
     of_trees = readers_of_trees(Bubblewrap(), tmp_path, ())
-    of_changes = readers_of_changes(Bubblewrap(), tmp_path, head, None, lambda: ImportGraph({}))
+    of_changes = readers_of_changes(Bubblewrap(), tmp_path, head, None, lambda: ImportGraph({}), ())
     assert {each.name for each in of_trees} | {each.name for each in of_changes} == OWN_DETECTORS

@@ -32,7 +32,7 @@ def changed(
     ("file", "reason"),
     [
         (changed(status=FileStatus.DELETED), "deleted"),
-        (changed(binary=True), "binary"),
+        (changed("blob", binary=True), "binary"),
         (changed(mode="120000"), "a symbolic link"),
         (changed("lib", mode="160000"), "a submodule"),
         (changed("vendor/x.py"), "vendored code"),
@@ -45,6 +45,7 @@ def changed(
 def test_a_file_that_is_not_read_has_its_reason(tmp_path: Path, file: FileChange, reason: str) -> None:
     """The diff, the name or the place of a file can speak against reading it, and the reason is said."""
     (tmp_path.parent / "outside.py").write_text("x = 1\n")
+    (tmp_path / "blob").write_bytes(b"x\0")
     with pytest.raises(Unread, match=f"^{reason}$"):
         source_of(tmp_path, file)
 

@@ -136,9 +136,11 @@ def _instance(node: ast.expr) -> tuple[str, set[str]] | None:
 
 def _negations(edited: Edited) -> Iterator[RawFinding]:
     """`not (a and b)` that became `not a and not b`, or the other way round."""
-    before = {name: _conditions(function) for name, function in functions(edited.before)} if edited.before else {}
+    before = dict(functions(edited.before)) if edited.before else {}
     for name, function in functions(edited.after):
-        old = before.get(name, [])
+        if name not in before or not edited.is_added(function):
+            continue
+        old = _conditions(before[name])
         now = [ast.dump(node) for node in _conditions(function)]
         for node in _conditions(function):
             slip = _slip_of(node)

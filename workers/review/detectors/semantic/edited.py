@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.model import Severity
 from workers.review.detectors.detector import Category, RawFinding
+from workers.review.source import STATEMENTS
 
 TOOL = "semantic"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -63,6 +65,8 @@ def last_line_of(node: ast.AST) -> int:
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
     """Every function by its dotted qualified name, outer before inner."""
     for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, STATEMENTS):
+            continue
         name = prefix
         if isinstance(child, Function | ast.ClassDef):
             name = f"{prefix}.{child.name}" if prefix else child.name
@@ -83,7 +87,10 @@ def within(root: ast.AST) -> Iterator[ast.AST]:
 
 def blocks(root: ast.AST) -> Iterator[Sequence[ast.stmt]]:
     """Every list of statements below, however deep."""
-    for node in ast.walk(root):
+    waiting = deque([root])
+    while waiting:
+        node = waiting.popleft()
+        waiting += (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):

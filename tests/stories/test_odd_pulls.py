@@ -1,0 +1,200 @@
+"""Pull requests in which nothing is to be read, and those whose commits went away."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import pytest
+from inline_snapshot import snapshot
+
+from bot.playground.git import BareRepository
+from bot.playground.rest.dispatch import Request, Response
+from tests.stories.test_reviews import EMPTY, JARS
+from tests.stories.town import REPOSITORY, Town, readable
+from workers.runner import LONGEST_DELAY, MOST_ATTEMPTS
+
+pytestmark = pytest.mark.sandbox
+
+
+def bare(town: Town) -> BareRepository:
+    """The repository as it lies at the playground."""
+    owner, name = REPOSITORY.split("/")
+    return town.playground.world.repository(owner, name).git
+
+
+def forget(town: Town, sha: str) -> None:
+    """GitHub gives out a commit no more that no ref leads to."""
+    words = f"ERR upload-pack: not our ref {sha}".encode()
+    refusal = Response(
+        status=200,
+        headers={"Content-Type": "application/x-git-upload-pack-result"},
+        body=f"{len(words) + 4:04x}".encode() + words,
+    )
+
+    def refuse(request: Request) -> Response | None:
+        zipped = request.headers.get("content-encoding") == "gzip"
+        body = gzip.decompress(request.body) if zipped else request.body
+        return refusal if f"want {sha}".encode() in body else None
+
+    town.playground.before("POST", r"/git-upload-pack$", refuse, nth=0)
+
+
+def test_nothing_changed(town: Town) -> None:
+    """A pull request whose files are those of its base says so, and does not look like one that was read and found good."""
+    number = town.propose("nothing", {})
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        ("neutral", "Nothing changed: no file differs from the base", "0 files read.")
+    )
+    assert town.reviews(number) == []
+
+
+def test_taken_back(town: Town) -> None:
+    """A change that is taken back leaves an empty diff; what was said of it is gone, and its thread closed."""
+    number = town.propose("jars", {"pantry/jars.py": JARS})
+    assert town.remarks(number)
+    town.push("jars", {"pantry/jars.py": None})
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title) == snapshot(("neutral", "Nothing changed: no file differs from the base"))
+    assert all(thread.resolved_by for thread in town.playground.world.threads.values())
+
+
+def test_moved_alone(town: Town) -> None:
+    """Files that only moved, or were deleted, leave nothing to read; the check run says what they are."""
+    moved = bare(town).read("main", "pantry/units.py")
+    number = town.propose("moved", {"pantry/units.py": None, "pantry/measures.py": moved})
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        (
+            "success",
+            "Nothing found",
+            """\
+0 files read.
+1 file only moved, or with another mode: nothing new to read.\
+""",
+        )
+    )
+
+
+def test_base_gone(town: Town) -> None:
+    """Where the base was rewritten and GitHub has forgotten it, the branch as it is now is compared with, and that is said."""
+    town.finn.push(REPOSITORY, "kept", {}, "What was before")
+    town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")
+    lost = town.maya.push(REPOSITORY, "main", {"pantry/lost.py": "LOST = 1\n"}, "To be rewritten")
+    number = town.finn.open_pull(REPOSITORY, head="empty", title="Empty")
+    town.maya.push(REPOSITORY, "main", {"pantry/found.py": "FOUND = 1\n"}, "Rewritten", start="kept", force=True)
+    forget(town, lost)
+    town.settle()
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary) == snapshot(
+        (
+            "neutral",
+            "2 findings",
+            """\
+1 file read.
+The commit that this was opened against is gone; compared with where it left `main` as that is now.\
+""",
+        )
+    )
+    assert {each.path for each in town.remarks(number)} == {"pantry/empty.py"}
+
+
+def test_head_replaced(town: Town) -> None:
+    """A head that was force-pushed away while its job waited is not spoken of; its successor is, once."""
+    lost = town.finn.push(REPOSITORY, "empty", {"pantry/lost.py": JARS}, "To be rewritten")
+    number = town.finn.open_pull(REPOSITORY, head="empty", title="Empty")
+    town.finn.push(REPOSITORY, "empty", EMPTY, "Rewritten", force=True)
+    forget(town, lost)
+    town.settle()
+    assert {each.path for each in town.remarks(number)} == {"pantry/empty.py"}
+    assert len(town.checks(number)) == len(town.reviews(number)) == 1
+
+
+def test_head_gone(town: Town) -> None:
+    """A head that cannot be had is waited for, and in the end said to be gone: never silence, never green."""
+    lost = town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")
+    number = town.finn.open_pull(REPOSITORY, head="empty", title="Empty")
+    forget(town, lost)
+    town.settle()
+    for _ in range(MOST_ATTEMPTS):
+        town.later(LONGEST_DELAY.total_seconds())
+    (check,) = town.checks(number)
+    assert (
+        check.conclusion,
+        check.title,
+        readable(check.summary).replace(town.playground.url, "<github>"),
+    ) == snapshot(
+        (
+            "neutral",
+            "Not reviewed",
+            """\
+I could not review this: gave up after 8 tries: <sha> is no longer at <github>/kitchen/pantry.git: it was force-pushed away or deleted; push again, or ask again once it is back
+<!-- marker -->\
+""",
+        )
+    )
+
+
+def test_odd_names_and_kinds(town: Town) -> None:
+    """What cannot be read has its reason in the review, whatever its name is made of; what can be is spoken of in its place."""
+    number = town.propose(
+        "odd",
+        {
+            'pantry/a "b` @maya.py': "import os\n",
+            "pantry/new\nline.py": b"import os\r\n",
+            os.fsdecode(b"pantry/caf\xe9.py"): "import os\n",
+            "pantry/utf16.py": "import os\n".encode("utf-16"),
+            "vendor/x.py": "import os\n",
+        },
+    )
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot("""\
+Reviewed <id>: 2 comments below.
+
+**Not read**
+
+- `pantry/caf\\udce9.py`: its name is not UTF-8
+- `pantry/utf16.py`: binary
+- `vendor/x.py`: vendored code
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    assert sorted(each.path for each in town.remarks(number)) == ['pantry/a "b` @maya.py', "pantry/new\nline.py"]
+
+
+def test_more_than_one_reads(town: Town) -> None:
+    """Of a change with more files than one review reads, code is read and the rest is counted, not listed."""
+    data = {f"data/{number:03}.txt": f"{number}\n" for number in range(320)}
+    number = town.propose("many", {"pantry/empty.py": EMPTY["pantry/empty.py"], **data})
+    (review,) = town.reviews(number)
+    assert readable(review.body) == snapshot("""\
+Reviewed <id>: 1 comment below.
+
+**Also seen**
+
+- `pantry/empty.py:1` **TST001** missing-test: 'empty' is new; no test changed, and none reaches this file.
+
+**Not read**
+
+- `data/299.txt`: over the 300 files that one review reads
+- `data/300.txt`: over the 300 files that one review reads
+- `data/301.txt`: over the 300 files that one review reads
+- `data/302.txt`: over the 300 files that one review reads
+- `data/303.txt`: over the 300 files that one review reads
+- `data/304.txt`: over the 300 files that one review reads
+- `data/305.txt`: over the 300 files that one review reads
+- `data/306.txt`: over the 300 files that one review reads
+- `data/307.txt`: over the 300 files that one review reads
+- `data/308.txt`: over the 300 files that one review reads
+- and 310 more: 299 files only searched for secrets; 11 files over the 300 files that one review reads
+
+React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
+<!-- marker -->\
+""")
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, len(check.summary.splitlines())) == snapshot(
+        ("neutral", "2 findings, 320 files not read", 52)
+    )
+    assert {each.path for each in town.remarks(number)} == {"pantry/empty.py"}

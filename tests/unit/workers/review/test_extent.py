@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from workers.patches import FileChange, FileStatus, Hunk
+from workers.review.extent import Extent, by_priority
+from workers.review.tree import Unread
+
+
+def changed(path: str, lines: int = 1) -> FileChange:
+    hunk = Hunk(old_start=1, old_count=0, new_start=1, new_count=lines, lines=("+x",) * lines)
+    return FileChange(
+        path=path,
+        old_path=path,
+        status=FileStatus.MODIFIED,
+        binary=False,
+        mode="100644",
+        added_lines=frozenset(range(1, lines + 1)),
+        hunks=(hunk,),
+    )
+
+
+def test_what_matters_most_comes_first() -> None:
+    """What runs with rights, code, tests, the rest, lock files; and within each, the file that changed most."""
+    ordered = [
+        changed(".github/workflows/ci.yml"),
+        changed("requirements.txt"),
+        changed("shop/long.py", 90),
+        changed("app.js", 5),
+        changed("shop/short.py"),
+        changed("tests/test_shop.py", 300),
+        changed("README.md", 400),
+        changed("data.json"),
+        changed("package-lock.json", 9_000),
+        changed("uv.lock"),
+    ]
+    assert by_priority(sorted(ordered, key=lambda file: file.path)) == ordered
+    assert by_priority(ordered[::-1]) == ordered
+
+
+def test_files_beyond_the_bound_are_not_taken() -> None:
+    """So many files are taken; those after them are refused without being opened."""
+    room = Extent(files=2, characters=100).room()
+    assert [room.take(lambda: "a"), room.take(lambda: "b")] == ["a", "b"]
+    with pytest.raises(Unread, match=r"^over the 2 files that one review reads$"):
+        room.take(lambda: pytest.fail("opened"))
+
+
+def test_a_long_file_leaves_its_room_to_others() -> None:
+    """Characters are counted; a file that does not fit any more is refused, and a shorter one after it is taken."""
+    room = Extent(files=9, characters=10).room()
+    room.take(lambda: "12345")
+    with pytest.raises(Unread, match=r"^over the 10 characters that one review reads$"):
+        room.take(lambda: "123456")
+    assert room.take(lambda: "12345") == "12345"
+    with pytest.raises(Unread, match="characters"):
+        room.take(lambda: pytest.fail("opened"))
+
+
+def test_what_cannot_be_read_takes_no_room() -> None:
+    """A file that is not to be read has its own reason, and leaves the room to the next."""
+
+    def unreadable() -> str:
+        raise Unread("binary")
+
+    room = Extent(files=1, characters=10).room()
+    with pytest.raises(Unread, match=r"^binary$"):
+        room.take(unreadable)
+    assert room.take(lambda: "a") == "a"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.workers.history.conftest import Branch
+from workers.errors import Gone
+from workers.git import Mirror, Remote
+
+
+@pytest.fixture
+def branch(tmp_path: Path) -> Branch:
+    """A remote."""
+    (tmp_path / "remote").mkdir()
+    return Branch(tmp_path / "remote")
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, branch: Branch) -> Mirror:
+    """Ours of it."""
+    return Mirror(tmp_path / "mirror", Remote(url=str(branch.root)))
+
+
+def test_attributes_neither_convert_nor_hide(branch: Branch, mirror: Mirror, tmp_path: Path) -> None:
+    """Whatever a commit's attributes say of encodings and ends of lines, an exported file is what the commit holds."""
+    texts = {name: f"import {name}\n# $Id$\n" for name in ("a", "b", "c")}
+    base = branch.commit({"README.md": ""})
+    branch.commit({f"{name}.py": text for name, text in texts.items()})
+    said = "a.py working-tree-encoding=UTF-16\nb.py text eol=crlf ident\nc.py -diff filter=evil\n"
+    (tmp_path / "said").write_text(said)
+    blob = branch.git("hash-object", "-w", str(tmp_path / "said")).strip()
+    branch.git("update-index", "--add", "--cacheinfo", f"100644,{blob},.gitattributes")
+    branch.git("commit", "--quiet", "--message", "what `git add` would refuse")
+    head = branch.git("rev-parse", "HEAD").strip()
+    mirror.fetch(base, head)
+    tree = mirror.export(head, tmp_path / "tree")
+    assert {name: (tree / f"{name}.py").read_bytes().decode() for name in texts} == texts
+    assert "+import c" in mirror.diff(base, head)
+
+
+def test_what_is_gone_is_told_from_what_cannot_be_reached(branch: Branch, mirror: Mirror, tmp_path: Path) -> None:
+    """A commit or branch that the remote does not have is Gone; the tip of one that it has is found."""
+    head = branch.commit({"a.py": ""})
+    assert mirror.fetch(head) is None
+    assert mirror.tip("main") == head
+    for missing in ("1" * 40, "refs/heads/none"):
+        with pytest.raises(Gone, match=missing):
+            mirror.fetch(missing)
+    with pytest.raises(Gone, match="none"):
+        mirror.tip("none")
