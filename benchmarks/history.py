@@ -90,7 +90,7 @@ def report_starts(begun: Mapping[str, Sequence[Start]]) -> None:
     told = [(pool, advantage(some), len(some)) for pool, some in begun.items()]
     show(
         f"the first {CHANGES} changes after an installation, share addressed with history less without",
-        [(pool, f"{said(gap)}, {count} installations" if gap else "nothing addressed") for pool, gap, count in told],
+        [(pool, f"{points(gap)}, {count} installations" if gap else "nothing addressed") for pool, gap, count in told],
     )
 
 
@@ -105,10 +105,17 @@ def rows(result: Backtest) -> list[tuple[str, str]]:
                 f"at {RECALL:.0%} kept {said(arm.keeping)}; {BUDGET} a change {said(arm.budget)}, {arm.budget_share:.0%}; {own}",
             )
         )
-    told.append(("first changes, with history less without", said(result.cold) if result.cold else "nothing addressed"))
+    told.append(
+        ("first changes, with history less without", points(result.cold) if result.cold else "nothing addressed")
+    )
     told.append(("not said and addressed", f"{result.suppressed:.3f}"))
     told.append(("learning curve", " ".join(f"{lift:.1f}" for _, lift in result.curve)))
     return told
+
+
+def points(value: Interval) -> str:
+    """A difference of shares in percentage points, with its interval."""
+    return f"{100 * value.estimate:+.2f} points ({100 * value.low:+.2f} to {100 * value.high:+.2f})"
 
 
 def said(value: Interval) -> str:

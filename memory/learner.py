@@ -233,7 +233,9 @@ class Learner:
         )
 
     def _taught(self, actor: Actor, decision: Decision) -> trust.Taught:
-        signals, on_label = self._ledger.taught(actor.id, decision.state.label, self._clock() - trust.WINDOW)
+        signals, on_label = self._ledger.taught(
+            actor.id, decision.state.label, self._clock() - trust.WINDOW, rewards.TEACHING
+        )
         return trust.Taught(signals=signals, on_label=on_label)
 
     def take_back(

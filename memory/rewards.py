@@ -82,6 +82,9 @@ SIGNAL_WORTH: Mapping[SignalKind, Worth] = MappingProxyType(
 )
 """Silence and the merge of a human's pull request weigh nothing."""
 
+TEACHING = frozenset(kind for kind, worth in SIGNAL_WORTH.items() if worth.weight > 0.0)
+"""The kinds that weigh anything."""
+
 
 def repair_components(
     *,

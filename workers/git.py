@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from workers.errors import CannotRun, Gone, Retryable
 
 GIT_SECONDS = 600
-MOST_PATHS = 2_000
-"""More than these are not named to git one by one: a command line has its limit."""
+MOST_PATHS = 100_000
+"""Bytes of paths that are named to git one by one: a command line has its limit. Of more, everything is compared."""
 
 SAFE = {
     "core.hooksPath": os.devnull,
@@ -180,7 +180,7 @@ class Mirror:
     def _difference(self, context: str, old: str, new: str, paths: Sequence[str] = ()) -> str:
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", context)
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
-        named = ("--", *paths) if 0 < len(paths) <= MOST_PATHS else ()
+        named = ("--", *paths) if 0 < sum(len(os.fsencode(path)) for path in paths) <= MOST_PATHS else ()
         done = self._run("--literal-pathspecs", "-c", _LARGEST, "diff", *options, *prefixes, old, new, *named)
         return done.decode(errors="surrogateescape")
 

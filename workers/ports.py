@@ -132,10 +132,14 @@ class PostedComment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """A comment of somebody's review: `hunk` ends with the `lines` that it stands on, at the commit `sha`."""
+    """A comment of somebody's review: `hunk` ends with the `lines` that it stands on, at the commit `sha`.
+
+    `insider` tells that its author belongs to the repository, as GitHub says it now.
+    """
 
     id: int
     author: Actor
+    insider: bool
     path: str
     sha: str
     hunk: str

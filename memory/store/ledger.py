@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from memory.model import (
     Level,
     Outcome,
     Signal,
+    SignalKind,
     TaskKind,
     Verdict,
 )
@@ -119,11 +120,11 @@ class Ledger:
         live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
         return sorted(live, key=lambda signal: (signal.created_at, signal.id))
 
-    def taught(self, teacher: int, label: str, since: datetime) -> tuple[int, int]:
-        """How many signals with weight an account has given since, taken back or not; and how many of them on `label`."""
+    def taught(self, teacher: int, label: str, since: datetime, kinds: Collection[SignalKind]) -> tuple[int, int]:
+        """How many signals of these kinds, with weight, an account has given since, taken back or not; and of them on `label`."""
         on_label = func.count().filter(decisions.c.label == label)
         query = select(func.count(), on_label).select_from(signals).join(decisions)
-        given = (signals.c.actor == teacher, signals.c.created_at > since)
+        given = (signals.c.actor == teacher, signals.c.created_at > since, signals.c.kind.in_(map(str, kinds)))
         with self.database.glancing() as connection:
             row = connection.execute(
                 query.where(*given, signals.c.retracts == "", signals.c.weight_millionths > 0)

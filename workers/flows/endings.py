@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.context import Context
-from workers.flows.asking import actor_of
 from workers.flows.rounds import Round
 from workers.git import Mirror
-from workers.patches import Change, split_lines
+from workers.patches import Change, parse_diff, split_lines
 from workers.review.applied import was_applied
+from workers.review.decide import INLINE
 from workers.review.edits import applied
 from workers.review.endings import ending
 from workers.review.engine import Reviewed
@@ -31,11 +31,13 @@ KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
         Fate.LEFT: SignalKind.FINDING_LEFT,
     }
 )
-"""What each end is as a signal. A suggestion of ours that was applied is one of its own, heard elsewhere."""
+"""What each end is as a signal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Pusher:
+class _By:
+    """Whose doing an end is."""
+
     actor: Actor
     permission: Permission
     is_author: bool
@@ -44,7 +46,7 @@ class _Pusher:
 def hear_endings(this: Round, reviewed: Reviewed, context: Context) -> None:
     """Hear how the findings of earlier rounds ended that are no longer there; take it back for those that came back.
 
-    A push is its sender's; asked for in a comment, a round says nothing of who pushed, and the author is held for it.
+    Whose push it was is not told of every commit: the author is held for all, and without write access it weighs nothing.
     """
     ended = _ended(this.earlier, context)
     for sighting in this.earlier:
@@ -61,12 +63,11 @@ def hear_endings(this: Round, reviewed: Reviewed, context: Context) -> None:
     ]
     if not gone:
         return
-    pusher, since = _pusher(this), cache(lambda sha: this.since(sha, frozenset()))
+    author, since = _author(this), cache(lambda sha: this.since(sha, _paths(this)))
     for sighting in gone:
         fate = _fate(sighting, since(sighting.place.sha), this)
         if fate is not None:
-            times = this.again.returns.get(sighting.finding.fingerprint, 0)
-            _hear(sighting, fate, f"ended:{this.task.sha}:{times}", pusher, context)
+            _hear(sighting, fate, f"ended:{this.task.id}", author, context)
 
 
 def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: Context) -> None:
@@ -75,11 +76,11 @@ def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permissi
     ended = _ended(sightings, context)
     for sighting in sightings:
         if sighting.decision_id not in ended:
-            by = _Pusher(actor=merger, permission=permission, is_author=False)
+            by = _By(actor=merger, permission=permission, is_author=False)
             _hear(sighting, Fate.LEFT, f"merged:{sighting.sha}", by, context)
 
 
-def _hear(sighting: Sighting, fate: Fate, source: str, by: _Pusher, context: Context) -> None:
+def _hear(sighting: Sighting, fate: Fate, source: str, by: _By, context: Context) -> None:
     context.learner.hear(sighting.decision_id, KINDS[fate], by.actor, by.permission, source, is_author=by.is_author)
 
 
@@ -90,16 +91,21 @@ def _ended(sightings: Iterable[Sighting], context: Context) -> dict[str, Signal]
     return {signal.decision_id: signal for signal in live if signal.kind in kinds}
 
 
-def _pusher(this: Round) -> _Pusher:
+def _author(this: Round) -> _By:
     author = this.pull.author
-    actor = author if this.job.commanded else actor_of(this.job.actor)
-    return _Pusher(actor=actor, permission=this.github.permission(actor), is_author=author.id == actor.id)
+    return _By(actor=author, permission=this.github.permission(author), is_author=True)
+
+
+def _paths(this: Round) -> frozenset[str]:
+    """The files that earlier findings stood in, and those of the change now."""
+    return frozenset(each.place.path for each in this.earlier) | {file.path for file in parse_diff(this.diff).files}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Was:
     """A finding as it was seen."""
 
+    rule: str
     lines: tuple[str, ...]
     scope: str
     fixed: str | None
@@ -107,7 +113,9 @@ class _Was:
 
 
 def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None:
-    """How a finding ended that is not at the head any more; None where our suggestion was applied, or nothing can be told.
+    """How a finding ended that is not at the head any more; None where nothing can be told.
+
+    A suggestion beside the code that was applied is another signal, heard elsewhere: that is None too.
 
     `change` is what happened since it was last seen, None where that commit cannot be had any longer.
     """
@@ -121,8 +129,9 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
         return Fate.GONE
     as_said = _text(this.mirror, sighting.sha, sighting.finding.path) if suggestion else None
     if suggestion is not None and as_said is not None and was_applied(suggestion, as_said, after):
-        return None
+        return None if sighting.action in INLINE else Fate.APPLIED
     was = _Was(
+        rule=sighting.finding.rule,
         lines=tuple(split_lines(before)[place.line - 1 : place.end_line]),
         scope=scope_of(place.line, scopes(before)),
         fixed=applied(suggestion, before) if suggestion and before == as_said else None,

@@ -45,7 +45,12 @@ def run(job: Review, context: Context) -> Sequence[Job]:
         _say_overtaken(job, pull, github, context)
         return ()
     this = _open(job, pull, github, context)
-    this, reviewed = recognised(this, _read(this, context), context)
+    read = _read(this, context)
+    now = github.pull(job.number)
+    if _overtaken(job, now):
+        _say_overtaken(job, now, github, context)
+        return ()
+    this, reviewed = recognised(this, read, context)
     hear_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
     reviewed, learnings = _learned_elsewhere(this, reviewed, context)

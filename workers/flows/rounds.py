@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Decision, Place, Sighting, Task
 from memory.store.tasks import StoredTask
-from workers.errors import BadInput, CannotRun, Retryable
+from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror
 from workers.jobs import RepositoryRef, Review
 from workers.patches import Change, parse_diff
@@ -109,7 +109,7 @@ class Round:
         try:
             self.mirror.fetch(sha)
             return parse_diff(self.mirror.between(sha, self.task.sha, sorted(paths)))
-        except (Retryable, CannotRun, BadInput):
+        except (Gone, CannotRun, BadInput):
             return None
 
     def paths_of(self, sha: str) -> frozenset[str]:
@@ -117,7 +117,7 @@ class Round:
         try:
             self.mirror.fetch(sha)
             change = parse_diff(self.mirror.diff(self.pull.base_sha, sha))
-        except (Retryable, CannotRun, BadInput):
+        except (Gone, CannotRun, BadInput):
             return frozenset()
         return frozenset(path for file in change.files for path in (file.path, file.old_path))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from memory.model import Action, Post, PostKind, Sighting, SignalKind
+from memory.model import Post, PostKind, Sighting, SignalKind
 from workers.context import Context
-from workers.errors import Retryable
+from workers.errors import Gone
 from workers.flows.asking import actor_of
 from workers.flows.endings import hear_left
 from workers.flows.rounds import key_of_push
@@ -45,12 +45,12 @@ def poll(job: Poll, context: Context) -> Sequence[Job]:
 
 
 def _hear_left(job: Track, context: Context) -> None:
-    """What stood at the merge, where the very last commit was reviewed; of what was held back nobody knew."""
+    """What stood at the merge, where the very last commit was reviewed."""
     review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
-    said = [each for each in _sightings(job, context).values() if each.action is not Action.HOLD]
-    if review is not None and review.done_at is not None and said:
+    left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
+    if review is not None and review.done_at is not None and left:
         actor = actor_of(job.actor)
-        hear_left(said, actor, context.connect(job.repository).permission(actor), context)
+        hear_left(left, actor, context.connect(job.repository).permission(actor), context)
 
 
 def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: Context) -> None:
@@ -92,7 +92,7 @@ def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
     assert suggestion is not None, "only posts with a suggestion are compared"
     try:
         mirror.fetch(sighting.sha)
-    except Retryable:  # the head could be had: it is this commit that was pushed away, and is lost
+    except Gone:
         return False
     before, after = mirror.read(sighting.sha, path), mirror.read(head, path)
     if before is None or after is None:

@@ -28,6 +28,7 @@ from workers.ports import (
 
 CHECK_NAME = "Apprentice"
 ANNOTATIONS_A_REQUEST = 50
+INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
 
 class GitHubRepository:
@@ -238,6 +239,7 @@ def _remark(comment: dict[str, Any]) -> Remark:
     return Remark(
         id=comment["id"],
         author=Actor(id=user["id"], login=user["login"], is_bot=user["type"] == "Bot"),
+        insider=comment["author_association"] in INSIDERS,
         path=comment["path"],
         sha=comment["original_commit_id"],
         hunk=comment["diff_hunk"],

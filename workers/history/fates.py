@@ -40,6 +40,10 @@ class _Open:
     removed: bool
     decided: bool = False
 
+    @property
+    def rule(self) -> str:
+        return self.seen.finding.rule
+
 
 @dataclass(slots=True)
 class Fates:

@@ -24,7 +24,7 @@ from workers.review.detectors.rules import is_selected
 
 PATHS = ("*.py", "*.pyi")
 
-READING = f"1, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
+READING = f"2, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandit')}"
 """How a past is read; one that was read otherwise is read anew."""
 
 Progress = Callable[[int, int], None]

@@ -14,10 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from string import ascii_letters, digits
 
 from memory.model import Replacement
 from workers.history.log import Past
 from workers.patches import Hunk
+from workers.review.tree import is_unicode
 
 MOST_LINES = 400
 """Lines of a hunk that are compared; in a larger one lines hardly stand for each other."""
@@ -27,12 +29,20 @@ MOST_AROUND = 8
 
 MOST_TOGETHER = 4
 MOST_TOKENS = 60
+MOST_LINE = 400
 MOST_CHARACTERS = 80
-"""Of a line, and of either side of a replacement: what is longer hardly comes twice."""
+"""Tokens and characters of a line, and characters of either side of a replacement: what is longer hardly comes twice."""
 
 _TOKEN = re.compile(r"""[rbfu]{0,2}("[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')|\w+|\*\*|//|->|[=!<>]=|:=|\S""")
 _COMMENT = re.compile(r"""^((?:[^"'#]|"[^"]*"|'[^']*')*)#.*$""")
-_CLOSING = frozenset(")]}")
+_OPERAND = frozenset(f"{ascii_letters}{digits}_)]}}'\"")
+"""What a value ends with: brackets and signs after it belong to it."""
+
+_ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "@", "**", "&", "|", "^", "~", "<<", ">>", ".", "(", "["])
+_COMPARING = _ARITHMETIC | frozenset(["<", ">", "<=", ">=", "==", "!=", "in", "is", "not"])
+_LOGICAL = _COMPARING | frozenset(["and", "or", "if", "else"])
+"""Beside an expression whose own operator binds less, or as much, these take a part of it."""
+
 _IMPORT = re.compile(r"\s*(from|import)\b")
 
 Tokens = tuple[str, ...]
@@ -42,6 +52,8 @@ Span = tuple[int, int, int, int]
 def replacements(past: Past) -> Iterator[Replacement]:
     """What one change replaced, each once for a file, with the number of places."""
     for file in past.change.files if past.change else ():
+        if not is_unicode(file.path):
+            continue
         found = Counter(pair for hunk in file.hunks for pair in _replaced(hunk))
         for (before, after), places in found.items():
             yield Replacement(
@@ -59,6 +71,8 @@ def _replaced(hunk: Hunk) -> Iterator[tuple[str, str]]:
 
 def pairs(before: str, after: str) -> Iterator[tuple[str, str]]:
     """The expressions of one line that another one replaced by others, as `ast.unparse` writes them."""
+    if max(len(before), len(after)) > MOST_LINE:
+        return
     old, new = _tokens(before), _tokens(after)
     if not old or not new or _IMPORT.match(before) or _IMPORT.match(after) or max(len(old), len(new)) > MOST_TOKENS:
         return
@@ -120,9 +134,12 @@ class _Region:
         """Whether both sides are expressions, and nothing before them belongs to them: no dot, no callee of brackets."""
         last = self.old[self.a - 1] if self.a else ""
         called = self.old[self.a : self.a + 1] + self.new[self.c : self.c + 1]
-        if last == "." or ((last.isidentifier() or last in _CLOSING) and not {"(", "["}.isdisjoint(called)):
+        if last == "." or (last[-1:] in _OPERAND and not {"(", "[", "+", "-"}.isdisjoint(called)):
             return False
-        return _expression(self.before) is not None and _expression(self.after) is not None
+        if _expression(self.before) is None or _expression(self.after) is None:
+            return False
+        around = {*self.old[max(self.a - 1, 0) : self.a], *self.old[self.b : self.b + 1]}
+        return around.isdisjoint(_binding(self.before) | _binding(self.after))
 
 
 def _widened(old: Tokens, new: Tokens, changed: Span) -> Iterator[_Region]:
@@ -140,6 +157,16 @@ def _shared(one: Tokens, other: Tokens) -> int:
     """How many tokens at the beginning of both are the same, as far as is worth looking."""
     same = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), None)
     return min(MOST_AROUND, len(one), len(other)) if same is None else min(MOST_AROUND, same)
+
+
+def _binding(text: str) -> frozenset[str]:
+    """The tokens that would take a part of an expression if they stood beside it."""
+    node = ast.parse(text, mode="eval").body
+    if text.startswith("(") or isinstance(node, ast.Name | ast.Constant | ast.Attribute | ast.Call | ast.Subscript):
+        return frozenset()
+    if isinstance(node, ast.BinOp | ast.UnaryOp):
+        return _ARITHMETIC
+    return _COMPARING if isinstance(node, ast.Compare) else _LOGICAL
 
 
 @lru_cache(maxsize=4096)

@@ -19,10 +19,11 @@ _BLOCK = re.compile(r"^(`{3,}|~{3,})suggestion[^\n]*\n(.*?)^\1", re.MULTILINE | 
 def merged(remarks: Iterable[Remark], position: int, read: Callable[[str], str | None]) -> Iterator[Replacement]:
     """What was suggested, line for line, and stands at the tip of the branch now where the old lines do not.
 
-    `read` gives the text of a path there, `position` is the tip's. What bots suggested is nobody's wish.
+    `read` gives the text of a path there, `position` is the tip's. What outsiders and bots suggested is no wish of the people
+    here: anybody can write a suggestion of what stands there anyway.
     """
     for remark in remarks:
-        block = None if remark.author.is_bot else _BLOCK.search(remark.body.replace("\r\n", "\n"))
+        block = None if remark.author.is_bot or not remark.insider else _BLOCK.search(remark.body.replace("\r\n", "\n"))
         text = read(remark.path) if block and remark.path.endswith((".py", ".pyi")) else None
         if block is None or text is None:
             continue

@@ -8,6 +8,8 @@ from memory.model import Suggestion
 from workers.patches import split_lines
 
 CONTEXT_LINES = 2
+MOST_COMPARED = 1_000
+"""Lines between the first and the last that changed: comparing takes as long as the square of these."""
 
 
 def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
@@ -23,13 +25,25 @@ def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
 
 def _stands_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool:
     """Whether the lines around the replaced ones are still there, with the suggested ones between them."""
-    kept = {-1: -1, len(old): len(new)}
-    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        kept |= {block.a + offset: block.b + offset for offset in range(block.size)}
+    head = _shared(old, new)
+    tail = _shared(old[head:][::-1], new[head:][::-1])
+    between = old[head : len(old) - tail], new[head : len(new) - tail]
+    if max(map(len, between)) > MOST_COMPARED:
+        return False
+    kept = {-1: -1, len(old): len(new)} | {at: at for at in range(head)}
+    kept |= {len(old) - at: len(new) - at for at in range(1, tail + 1)}
+    for block in SequenceMatcher(None, *between, autojunk=False).get_matching_blocks():
+        kept |= {head + block.a + offset: head + block.b + offset for offset in range(block.size)}
     above, below = kept.get(suggestion.start_line - 2), kept.get(suggestion.end_line)
     if above is None or below is None:
         return False
     return new[above + 1 : below] == _bare(split_lines(suggestion.replacement))
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """How many lines both begin with."""
+    same = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), None)
+    return min(len(one), len(other)) if same is None else same
 
 
 def _surrounded(suggestion: Suggestion, lines: list[str]) -> list[str]:

@@ -68,13 +68,22 @@ def base_source(root: Path, file: FileChange) -> str:
 def with_what_counts(file: FileChange, text: str) -> FileChange:
     """The file as a new one where the diff tells too little of it: all its lines count as changed.
 
-    That is one that was binary before, and one that a rename made into a workflow or a list of dependencies: it acts
-    from now on, though no line of it is new.
+    That is one that was binary before, and one that a rename brought to where it is read, or acts, from now on, though no
+    line of it is new.
     """
-    if file.binary or (file.status is FileStatus.RENAMED and not _acts(file.old_path) and _acts(file.path)):
+    if file.binary or _is_brought(file):
         every = frozenset(range(1, len(split_lines(text)) + 1))
         return replace(file, status=FileStatus.ADDED, binary=False, added_lines=every)
     return file
+
+
+def _is_brought(file: FileChange) -> bool:
+    """Whether a rename made a file into another kind: a workflow, say, or code of what was vendored or no code."""
+    if file.status is not FileStatus.RENAMED:
+        return False
+    was = replace(file, path=file.old_path)
+    other = PurePosixPath(file.path).suffix != PurePosixPath(file.old_path).suffix
+    return other or bool(why_skipped(was)) or (_acts(file.path) and not _acts(file.old_path))
 
 
 def _acts(path: str) -> bool:
@@ -83,7 +92,7 @@ def _acts(path: str) -> bool:
 
 def why_unedited(file: FileChange) -> str:
     """What became of a file whose content is as before; empty for one that was edited or acts from now on."""
-    if file.edited or (_acts(file.path) and not _acts(file.old_path)):
+    if file.edited or _is_brought(file):
         return ""
     return "moved without edits" if file.status is FileStatus.RENAMED else "only its mode changed"
 

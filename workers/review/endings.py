@@ -16,16 +16,19 @@ ALIKE = 0.5
 
 MOST_COMPARED = 200
 
-_FILE_SILENCER = re.compile(r"^\s*#\s*(ruff|flake8):\s*noqa", re.IGNORECASE | re.MULTILINE)
+_FILE_SILENCER = re.compile(r"^[ \t]*#[ \t]*(?:ruff|flake8):[ \t]*noqa(?P<codes>[^\n]*)", re.IGNORECASE | re.MULTILINE)
+_CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
 _SILENCER = re.compile(r"#\s*(noqa|nosec|type:\s*ignore|pylint:\s*disable)", re.IGNORECASE)
 
 
 class Standing(Protocol):
-    """A finding as it last stood: its lines, the scope around them, and the file with the tool's remedy if it has one.
+    """A finding as it last stood: its rule and lines, the scope around them, and the file with the tool's remedy if it has one.
 
     `removed` tells that the remedy is to remove lines.
     """
 
+    @property
+    def rule(self) -> str: ...
     @property
     def lines(self) -> tuple[str, ...]: ...
     @property
@@ -42,17 +45,25 @@ def ending(was: Standing, touching: Sequence[Hunk], after: str, known: Sequence[
     `after` is the file's text then, and `known` are the scopes in it.
     """
     if not touching:
-        return Fate.SILENCED if _FILE_SILENCER.search(after) else Fate.INDIRECT
-    added = [line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")]
+        return Fate.SILENCED if _silences(after, was.rule) else Fate.INDIRECT
     if after == was.fixed:
         return Fate.APPLIED
-    if any(map(_SILENCER.search, added)) and not any(map(_SILENCER.search, was.lines)):
+    alike = _alike([line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")], was.lines[0])
+    if alike is not None and _SILENCER.search(alike) and not any(map(_SILENCER.search, was.lines)):
         return Fate.SILENCED
     if was.scope and all(scope.name != was.scope for scope in known):
         return Fate.GONE
-    return Fate.FIXED if was.removed or _has_alike(added, was.lines[0]) else Fate.REWRITTEN
+    return Fate.FIXED if was.removed or alike is not None else Fate.REWRITTEN
 
 
-def _has_alike(lines: Sequence[str], wanted: str) -> bool:
-    near = (SequenceMatcher(None, wanted.strip(), line.strip()).ratio() for line in lines[:MOST_COMPARED])
-    return any(ratio >= ALIKE for ratio in near)
+def _silences(text: str, rule: str) -> bool:
+    """Whether a comment takes a rule out of a whole file."""
+    found = (_CODE.findall(match["codes"]) for match in _FILE_SILENCER.finditer(text))
+    return any(not codes or any(rule.startswith(code) for code in codes) for codes in found)
+
+
+def _alike(lines: Sequence[str], wanted: str) -> str | None:
+    """The line that is most like one, if any is like it at all."""
+    near = [(SequenceMatcher(None, wanted.strip(), line.strip()).ratio(), line) for line in lines[:MOST_COMPARED]]
+    ratio, line = max(near, key=lambda each: each[0], default=(0.0, ""))
+    return line if ratio >= ALIKE else None

@@ -28,10 +28,10 @@ are; so are 24 % of unrelated lines of one kind, but those seldom replace each o
 ELSEWHERE = 0.75
 """How alike they are at least in different places of a file: 1 % of unrelated lines of one kind, 76 % of the edits."""
 
-LONGEST = 2_000
+LONGEST = 200
 """Characters of an anchor that are compared."""
 
-NEAREST = 25
+NEAREST = 5
 """Of many that a finding could be, so many on either side of where it was are looked at."""
 
 _ONE_A_FILE = frozenset({"TST001"})

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import io
+import threading
 import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Which warnings are shown is a setting of the whole process, and detectors read side by side."""
 
 STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 """What statements stand in; functions and classes are never inside of anything else."""
@@ -24,7 +28,7 @@ class Scope:
 
 def parsed(text: str) -> ast.Module | None:
     """The syntax tree, or None when this interpreter cannot read it."""
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the repository's odd escapes are no warnings of ours
         try:
             return ast.parse(text.removeprefix("\ufeff"))

@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from memory.model import Convention, Severity
 from workers.review.detectors.detector import Category, Delta, Detection, Edit, Fix, RawFinding
@@ -16,6 +17,9 @@ from workers.review.source import parsed
 
 MOST_STANDING = 0.2
 """Places where the old expression may still stand, for each that was replaced: with more it is no convention."""
+
+MOST_A_FILE = 20
+"""Findings in one file, the first ones: a file that is full of them needs no more to be known for it."""
 
 _LAYOUT = 10
 """Characters of white space and brackets that an expression may have beyond those that it is written with."""
@@ -47,14 +51,18 @@ class Learned:
             if tree is None:
                 unread[path] = "it does not parse"
                 continue
-            for node, convention in _brought_back(tree, delta.added.get(path, frozenset()), self._conventions):
+            brought = _brought_back(tree, delta.added.get(path, frozenset()), self._conventions)
+            for node, convention in islice(brought, MOST_A_FILE):
                 if is_gone(convention, {convention.before: self._stands(convention.before)}):
                     found.append(_finding(path, delta.head.sources[path], node, convention))
         return Detection(findings=tuple(found), unread=unread)
 
     def _stands(self, expression: str) -> int:
+        """How often it still stands; of a checkout too large to be read, more often than any convention allows."""
         if expression not in self._standing:
-            self._standing[expression] = standing({expression}, self._sources().values())[expression]
+            sources = self._sources()
+            known = standing({expression}, sources.values())[expression] if sources else sys.maxsize
+            self._standing[expression] = known
         return self._standing[expression]
 
 
@@ -80,15 +88,16 @@ def _brought_back(
     tree: ast.Module, added: frozenset[int], conventions: Mapping[str, Convention]
 ) -> Iterator[tuple[ast.expr, Convention]]:
     """The expressions on changed lines that have a convention, the outermost of those in one another."""
+    longest = max(map(len, conventions), default=0) + _LAYOUT
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.expr) and node.lineno == node.end_lineno and node.lineno in added:
+        if isinstance(node, ast.expr) and node.lineno in added and _extent(node) <= longest:
             convention = conventions.get(_writes(node) or "")
             if convention is not None:
                 yield node, convention
                 continue
-        waiting += ast.iter_child_nodes(node)
+        waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
 def _extent(node: ast.expr) -> int:
@@ -102,12 +111,12 @@ def _expressions(tree: ast.Module) -> Iterator[ast.expr]:
 
 
 def _writes(node: ast.expr) -> str | None:
-    """An expression that is read, as source; None for what is assigned to, and for one too deep to be written."""
+    """An expression that is read, as source; None for what is assigned to, and for what `ast.unparse` cannot write."""
     if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
         return None
     try:
         return ast.unparse(node)
-    except RecursionError:
+    except (RecursionError, ValueError):
         return None
 
 
@@ -135,13 +144,14 @@ def rule_of(convention: Convention) -> str:
 
 def _fix(text: str, node: ast.expr, after: str) -> Fix | None:
     """The replacement, in parentheses where it takes those to stay one expression; None where it does not."""
-    line = text.split("\n")[node.lineno - 1].encode()
+    line = text.removeprefix("\ufeff").split("\n")[node.lineno - 1].encode()
     column, end = (len(line[:offset].decode()) + 1 for offset in (node.col_offset, node.end_col_offset or 0))
     for content in (after, f"({after})"):
         edit = Edit(line=node.lineno, column=column, end_line=node.lineno, end_column=end, content=content)
         edited = apply_edits(text, (edit,))
         tree = parsed(edited) if edited is not None else None
         nodes = _expressions(tree) if tree is not None else ()
-        if any(each.lineno == node.lineno and _writes(each) == after for each in nodes):
+        there = (node.lineno, node.col_offset + len(content) - len(content.lstrip("(")))
+        if any((each.lineno, each.col_offset) == there and _writes(each) == after for each in nodes):
             return Fix(edits=(edit,), safe=False)
     return None

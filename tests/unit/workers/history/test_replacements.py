@@ -33,6 +33,10 @@ from workers.history.replacements import pairs, replacements
         ("from six import text_type", "from compat import text_type", []),
         ("if a:", "while a:", []),
         ("x = f(", "x = g((", []),
+        ("y = x * a + k", "y = x * c - k", [("x * a + k", "x * c - k")]),
+        ("y = a + k * 2", "y = a - k * 2", [("a + k * 2", "a - k * 2")]),
+        ("y = x * a", "y = x * c", [("a", "c")]),
+        ("x = " + "a + " * 200 + "b", "x = " + "a + " * 200 + "c", []),
         ("", "x = 1", []),
     ],
 )

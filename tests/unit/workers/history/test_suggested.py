@@ -13,6 +13,7 @@ from workers.ports import Remark
 REMARK = Remark(
     id=1,
     author=Actor(id=7, login="maya"),
+    insider=True,
     path="a.py",
     sha="c0ffee" + "0" * 34,
     hunk="@@ -1,2 +1,3 @@\n x = 1\n-y = 3\n+y = old(2)",
@@ -37,6 +38,7 @@ def test_a_merged_suggestion_is_a_replacement() -> None:
         (REMARK, "y = new(2)\ny = old(2)\n"),
         (REMARK, None),
         (replace(REMARK, author=Actor(id=8, login="apprentice[bot]", is_bot=True)), "y = new(2)\n"),
+        (replace(REMARK, insider=False), "y = new(2)\n"),
         (replace(REMARK, body="y = new(2)"), "y = new(2)\n"),
         (replace(REMARK, lines=0), "y = new(2)\n"),
         (replace(REMARK, lines=9), "y = new(2)\n"),
@@ -46,5 +48,5 @@ def test_a_merged_suggestion_is_a_replacement() -> None:
     ],
 )
 def test_what_was_not_merged_or_is_no_such_thing(remark: Remark, text: str | None) -> None:
-    """Not taken up, gone again, in place of one of several, a bot's, no suggestion, broken, not Python, of other lines."""
+    """Not taken up, gone again, in place of one of several, a bot's, an outsider's, no suggestion, broken, not Python, of other lines."""
     assert list(merged([remark], 9, {remark.path: text}.get)) == []
