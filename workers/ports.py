@@ -149,10 +149,11 @@ class Remark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewThread:
-    """A review thread as it stands; its id is GraphQL's."""
+    """A review thread as it stands; its id is GraphQL's. `by_author` tells that who began it resolved it."""
 
     id: str
     resolved: bool
+    by_author: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

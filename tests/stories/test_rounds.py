@@ -249,6 +249,17 @@ def test_what_people_resolved_stays_resolved(town: Town) -> None:
     assert resolved.resolved_by.login == "maya"
 
 
+def test_what_people_closed_after_us_is_theirs(town: Town) -> None:
+    """We closed it, somebody opened and closed it again: no return of the finding opens it."""
+    number = town.propose("jars", {"pantry/jars.py": JARS})
+    town.push("jars", {"pantry/jars.py": NO_OS})
+    remark = town.remark_on(number, "F401").id
+    town.maya.unresolve(REPOSITORY, number, remark)
+    town.maya.resolve(REPOSITORY, number, remark)
+    town.push("jars", {"pantry/jars.py": JARS})
+    assert _open_threads(town, number) == [("F401", False), ("F541", True)]
+
+
 def test_back_to_an_earlier_head(town: Town) -> None:
     """A branch that is set back to a commit that was reviewed is another round: what is back there is told and open."""
     number = town.propose("jars", {"pantry/jars.py": JARS})

@@ -11,7 +11,7 @@ from workers.comments.marker import marked, marker
 from workers.context import Context
 from workers.flows.recognition import seen_again, times_back
 from workers.flows.rounds import Round
-from workers.ports import Annotation, InlineComment
+from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.decide import Decided
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan
@@ -127,16 +127,16 @@ def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
 
 def _close_threads(this: Round, remarks: Sequence[int]) -> int:
     """How many there were to close: what stood in the summary alone has none, and what people resolved is theirs."""
-    threads = _threads(this, remarks, resolved=False)
+    threads = [thread.id for thread in _threads(this, remarks) if not thread.resolved]
     for thread in threads:
         this.github.resolve_thread(thread)
     return len(threads)
 
 
 def _finish_closing(this: Round, remarks: Sequence[int]) -> int:
-    """Close what a worker that died left open; what is closed by now counts as ours, for it cannot be told apart."""
+    """Close what a worker that died left open; how many are closed by us then."""
     _close_threads(this, remarks)
-    return len(_threads(this, remarks, resolved=True))
+    return sum(thread.by_author for thread in _threads(this, remarks))
 
 
 def _reopen_returned(this: Round, plan: ReviewPlan, context: Context) -> None:
@@ -153,15 +153,15 @@ def _reopen_returned(this: Round, plan: ReviewPlan, context: Context) -> None:
 
 
 def _reopen_threads(this: Round, remarks: Sequence[int]) -> int:
-    threads = _threads(this, remarks, resolved=True)
+    threads = [thread.id for thread in _threads(this, remarks) if thread.by_author]
     for thread in threads:
         this.github.reopen_thread(thread)
     return len(threads)
 
 
-def _threads(this: Round, remarks: Sequence[int], *, resolved: bool) -> list[str]:
+def _threads(this: Round, remarks: Sequence[int]) -> list[ReviewThread]:
     found = (this.github.thread_of(this.pull.number, remark) for remark in remarks)
-    return [thread.id for thread in found if thread is not None and thread.resolved is resolved]
+    return [thread for thread in found if thread is not None]
 
 
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:

@@ -16,7 +16,7 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
     pullRequest(number: $number) {
       reviewThreads(first: 100, after: $after) {
         pageInfo { hasNextPage endCursor }
-        nodes { id isResolved comments(first: 1) { nodes { fullDatabaseId } } }
+        nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { fullDatabaseId author { login } } } }
       }
     }
   }
@@ -47,8 +47,9 @@ class Threads:
         while True:
             page = self._page(number, after)
             for thread in page["nodes"]:
-                if any(int(c["fullDatabaseId"]) == comment_id for c in thread["comments"]["nodes"]):
-                    return ReviewThread(id=thread["id"], resolved=thread["isResolved"])
+                for comment in thread["comments"]["nodes"]:
+                    if int(comment["fullDatabaseId"]) == comment_id:
+                        return _thread(thread, comment["author"])
             if not page["pageInfo"]["hasNextPage"]:
                 return None
             after = page["pageInfo"]["endCursor"]
@@ -71,3 +72,14 @@ class Threads:
             raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
         data: dict[str, Any] = answer["data"]
         return data
+
+
+def _thread(node: dict[str, Any], author: dict[str, str] | None) -> ReviewThread:
+    """An App is no user, so that a thread which it resolved may name nobody; its login has a suffix in some places only."""
+    by = node["resolvedBy"]
+    own = by is None or (author is not None and _bare(by["login"]) == _bare(author["login"]))
+    return ReviewThread(id=node["id"], resolved=node["isResolved"], by_author=node["isResolved"] and own)
+
+
+def _bare(login: str) -> str:
+    return login.removesuffix("[bot]").casefold()
