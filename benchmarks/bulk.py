@@ -97,7 +97,7 @@ def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
 def _decision(event: Event, body: str) -> Row:
     state, key = event.judgement.state, f"{event.number:016x}"
     task = f"t{event.number // 3}"
-    about = (str(state.kind), state.repository, state.label, state.family)
+    about = (str(state.kind), state.repository, state.label, state.family, state.place)
     return (key, task, "", *about, "learned", event.judgement.chosen, AT, body)
 
 

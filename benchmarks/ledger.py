@@ -107,7 +107,7 @@ def timed(work: Callable[[], object]) -> float:
 
 def read_bare(store: Store) -> None:
     """Read the columns that a rebuild needs, row by row, and do nothing with them."""
-    about = [decisions.c[name] for name in ("kind", "repository", "label", "family", "chosen")]
+    about = [decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "chosen")]
     judged = select(*about, outcomes.c.target_millionths).join(outcomes)
     heard = select(*about, signals.c.kind, signals.c.actor, signals.c.weight_millionths, signals.c.retracts).join(
         signals

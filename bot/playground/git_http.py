@@ -8,7 +8,7 @@ import re
 from bot.playground.accounts import Role
 from bot.playground.acts.pulls import pushed
 from bot.playground.auth import Caller, authenticate
-from bot.playground.git import ZERO, BareRepository, git
+from bot.playground.git import ZERO, BareRepository, GitFailed, git
 from bot.playground.nouns import Repository
 from bot.playground.refusals import Refused
 from bot.playground.rest.dispatch import Request, Response
@@ -94,7 +94,10 @@ def _backend(bare: BareRepository, request: Request, caller: Caller) -> Response
         "REMOTE_ADDR": "127.0.0.1",
         "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
     }
-    head, _, content = git("http-backend", stdin=body, env=env).partition(b"\r\n\r\n")
+    # One that refuses what was asked for says so in its answer, and dies: servers pass the answer on.
+    head, told, content = git("http-backend", stdin=body, env=env, ok=(0, 1, 128)).partition(b"\r\n\r\n")
+    if not told:
+        raise GitFailed("git http-backend gave no answer")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
     status = int(headers.pop("Status", "200").split()[0])
     return Response(status=status, headers=headers, body=content, actor=caller.name)

@@ -121,17 +121,18 @@ def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | 
 
 
 def insert_bare(connection: Connection, table: Table, rows: Iterable[tuple[str | int | float, ...]]) -> None:
-    """Insert very many rows, given in the order of the table's columns, none of which may be there."""
+    """Insert very many rows, given in the order of the table's columns as we declare it, none of which may be there."""
+    columns = ", ".join(column.name for column in table.columns)
     if connection.dialect.name == "postgresql":
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
-        with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} FROM STDIN") as copy:
+        with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
         return
     places = ", ".join("?" for _ in table.columns)
     for batch in in_batches(rows, 10_000):
-        connection.exec_driver_sql(f"INSERT INTO {table.name} VALUES ({places})", batch)  # noqa: S608  our own name
+        connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({places})", batch)  # noqa: S608  our own name
 
 
 def changed(connection: Connection, statement: Update | Delete) -> int:

@@ -67,7 +67,7 @@ class Past:
             values = {name: new.excluded[name] for name in ("reading", "sha", "position")}
             connection.execute(new.on_conflict_do_update(index_elements=[pasts.c.repository], set_=values))
 
-    def conclude(self, repository: str, lessons: object | None, conventions: Sequence[Convention]) -> None:
+    def conclude(self, repository: str, lessons: object | None, conventions: Sequence[Convention] = ()) -> None:
         """Keep what the past of a repository comes down to, in the place of what it came down to before.
 
         `lessons` are any frozen value, None where it is too short for some.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from workers.review.tree import MAX_BYTES
 
 MOST_FILES, MOST_CHARACTERS = 150, 1_200_000
 """Versions of files that are read together."""
+
+CORES = len(os.sched_getaffinity(0))
+"""Parts that they are read in, side by side: bandit uses one core."""
 
 OLDEST = "py37"
 """The Python that the past is read as: what today's detectors can still parse."""
@@ -79,8 +83,10 @@ def _text(sha: str, file: FileChange, blobs: Blobs) -> str | None:
 def _detected(group: Sequence[tuple[Past, dict[str, str]]], detectors: Sequence[Detector]) -> list[ReadChange]:
     sources = {f"{at}/{path}": text for at, (_, texts) in enumerate(group) for path, text in texts.items()}
     tree = HeadTree(sources=sources, target_version=OLDEST)
-    with ThreadPoolExecutor(len(detectors)) as side_by_side:
-        found = joined(list(side_by_side.map(lambda detector: detector.detect(tree, sorted(sources)), detectors)))
+    parts = [some for some in (sorted(sources)[at::CORES] for at in range(CORES)) if some]
+    with ThreadPoolExecutor(max(1, len(detectors) * len(parts))) as side_by_side:
+        asked = [side_by_side.submit(each.detect, tree, some) for each in detectors for some in parts]
+        found = joined([each.result() for each in asked])
     broken = {each.path for each in found.findings if each.rule == SYNTAX_ERROR} | found.unread.keys()
     seen: dict[str, list[Seen]] = {}
     for each in seen_in((raw for raw in found.findings if raw.path not in broken), sources):
