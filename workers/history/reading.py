@@ -18,7 +18,7 @@ from workers.review.tree import MAX_BYTES
 MOST_FILES, MOST_CHARACTERS = 150, 1_200_000
 """Versions of files that are read together."""
 
-CORES = len(os.sched_getaffinity(0))
+PARTS = min(os.cpu_count() or 1, 8)
 """Parts that they are read in, side by side: bandit uses one core."""
 
 OLDEST = "py37"
@@ -83,7 +83,7 @@ def _text(sha: str, file: FileChange, blobs: Blobs) -> str | None:
 def _detected(group: Sequence[tuple[Past, dict[str, str]]], detectors: Sequence[Detector]) -> list[ReadChange]:
     sources = {f"{at}/{path}": text for at, (_, texts) in enumerate(group) for path, text in texts.items()}
     tree = HeadTree(sources=sources, target_version=OLDEST)
-    parts = [some for some in (sorted(sources)[at::CORES] for at in range(CORES)) if some]
+    parts = [some for some in (sorted(sources)[at::PARTS] for at in range(PARTS)) if some]
     with ThreadPoolExecutor(max(1, len(detectors) * len(parts))) as side_by_side:
         asked = [side_by_side.submit(each.detect, tree, some) for each in detectors for some in parts]
         found = joined([each.result() for each in asked])

@@ -19,6 +19,7 @@ from string import ascii_letters, digits
 from memory.model import Replacement
 from workers.history.log import Past
 from workers.patches import Hunk
+from workers.redaction import redact
 from workers.review.tree import is_unicode
 
 MOST_LINES = 400
@@ -56,6 +57,8 @@ def replacements(past: Past) -> Iterator[Replacement]:
             continue
         found = Counter(pair for hunk in file.hunks for pair in _replaced(hunk))
         for (before, after), places in found.items():
+            if redact(text := f"{before} {after}") != text:
+                continue  # it would be kept, and suggested
             yield Replacement(
                 sha=past.sha, position=past.position, path=file.path, before=before, after=after, places=places
             )

@@ -48,7 +48,8 @@ def ending(was: Standing, touching: Sequence[Hunk], after: str, known: Sequence[
         return Fate.SILENCED if _silences(after, was.rule) else Fate.INDIRECT
     if after == was.fixed:
         return Fate.APPLIED
-    alike = _alike([line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")], was.lines[0])
+    added = [line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")]
+    alike = _alike(added, was.lines[0]) if was.lines else None
     if alike is not None and _SILENCER.search(alike) and not any(map(_SILENCER.search, was.lines)):
         return Fate.SILENCED
     if was.scope and all(scope.name != was.scope for scope in known):

@@ -66,6 +66,15 @@ def test_a_change_counts_places_by_file(branch: Branch) -> None:
     assert only == Replacement(sha=sha, position=1, path="a.py", before="old", after="new", places=2)
 
 
+def test_no_credential_is_kept(branch: Branch) -> None:
+    """What people took out of their code is not kept by us."""
+    secret = "glpat-" + "a1B2" * 6
+    branch.commit({"a.py": f"x = connect({secret!r})\ny = old(2)\n"})
+    branch.commit({"a.py": "x = connect(token)\ny = new(2)\n"})
+    found = [each.before for past in branch.past() for each in replacements(past)]
+    assert found == ["old"]
+
+
 def replaced(before: str, after: str, path: str = "a.py", places: int = LEAST_PLACES, position: int = 1) -> Replacement:
     return Replacement(sha=f"{position:040}", position=position, path=path, before=before, after=after, places=places)
 
