@@ -82,13 +82,14 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
     from workers.history.learning import learn as read
-    from workers.own_git import git_directory, local_commits
+    from workers.own_git import git_directory, local_commits, top_level
 
     directory = git_directory(path)
     if directory is None:
         raise BadInput(f"{path} is not a git repository; give the root of one")
     (tip,) = local_commits(directory, (branch,))
-    name, mirror = repository_name(path), context.local_mirror(directory, mirror_name(directory))
+    root = top_level(path) or directory
+    name, mirror = repository_name(path), context.local_mirror(root, mirror_name(root))
     mirror.fetch(tip)
     with _bar(f"reading {name}") as progress:
         return name, read(

@@ -136,7 +136,8 @@ class Mirror:
         if not missing:
             return
         try:
-            options = ("--quiet", "--no-tags", "--no-write-fetch-head", SERVE_FROM_DISK)
+            # A user's own clone may be shallow; so is our copy of it then.
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
             self._run("fetch", *options, self._remote.url, *missing)
         except GitFailed as error:
             if lost := _GONE.search(str(error)):
@@ -213,6 +214,11 @@ class Mirror:
             return self._run("cat-file", "blob", f"{sha}:{path}")
         except GitFailed:
             return None
+
+    def text(self, sha: str, path: str) -> str | None:
+        """The same as text, what is no UTF-8 replaced."""
+        content = self.read(sha, path)
+        return None if content is None else content.decode(errors="replace")
 
     def paths(self, sha: str) -> list[str]:
         """Every file of a commit."""

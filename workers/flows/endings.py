@@ -10,7 +10,6 @@ from types import MappingProxyType
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.context import Context
 from workers.flows.rounds import Round
-from workers.git import Mirror
 from workers.patches import Change, parse_diff, split_lines
 from workers.review.applied import was_applied
 from workers.review.decide import INLINE
@@ -121,13 +120,13 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     """
     place, suggestion = sighting.place, sighting.finding.suggestion
     file = next((file for file in change.files if file.old_path == place.path), None) if change else None
-    before = _text(this.mirror, place.sha, place.path) if file else None
+    before = this.mirror.text(place.sha, place.path) if file else None
     if file is None or before is None:
         return None
-    after = _text(this.mirror, this.task.sha, file.path)
+    after = this.mirror.text(this.task.sha, file.path)
     if after is None:
         return Fate.GONE
-    as_said = _text(this.mirror, sighting.sha, sighting.finding.path) if suggestion else None
+    as_said = this.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
     if suggestion is not None and as_said is not None and was_applied(suggestion, as_said, after):
         return None if sighting.action in INLINE else Fate.APPLIED
     was = _Was(
@@ -139,8 +138,3 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     )
     touching = [hunk for hunk in file.hunks if touches(hunk, place.line, place.end_line)]
     return ending(was, touching, after, scopes(after))
-
-
-def _text(mirror: Mirror, sha: str, path: str) -> str | None:
-    content = mirror.read(sha, path)
-    return None if content is None else content.decode(errors="replace")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from workers.context import Context
-from workers.git import Mirror
 from workers.history.learning import learn
 from workers.history.suggested import merged
 from workers.jobs import Job, Learn
@@ -42,15 +41,8 @@ def run(job: Learn, context: Context) -> Sequence[Job]:
         sandbox=context.sandbox,
         tip=head.sha,
         most=most,
-        suggested=lambda position: list(
-            merged(github.remarks(most=REMARKS), position, partial(_text, mirror, head.sha))
-        ),
+        suggested=lambda position: list(merged(github.remarks(most=REMARKS), position, partial(mirror.text, head.sha))),
         progress=progress,
     )
     context.progress(f"{name}: read {read.changes} past changes, and what became of {read.findings} findings")
     return ()
-
-
-def _text(mirror: Mirror, sha: str, path: str) -> str | None:
-    content = mirror.read(sha, path)
-    return None if content is None else content.decode(errors="replace")

@@ -94,10 +94,10 @@ def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
         mirror.fetch(sighting.sha)
     except Gone:
         return False
-    before, after = mirror.read(sighting.sha, path), mirror.read(head, path)
+    before, after = mirror.text(sighting.sha, path), mirror.text(head, path)
     if before is None or after is None:
         return False
-    return was_applied(suggestion, before.decode(errors="replace"), after.decode(errors="replace"))
+    return was_applied(suggestion, before, after)
 
 
 def _hear_reactions(post: Post, github: GitHub, context: Context) -> None:

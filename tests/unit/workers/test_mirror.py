@@ -49,3 +49,13 @@ def test_what_is_gone_is_told_from_what_cannot_be_reached(branch: Branch, mirror
             mirror.fetch(missing)
     with pytest.raises(Gone, match="none"):
         mirror.tip("none")
+
+
+def test_a_shallow_clone_is_copied_as_it_is(branch: Branch, tmp_path: Path) -> None:
+    """Of somebody's shallow clone we have what it has, down to where it was cut off."""
+    shas = [branch.commit({"a.py": f"x = {number}\n"}) for number in range(4)]
+    branch.git("clone", "--quiet", "--depth", "2", branch.root.as_uri(), str(tmp_path / "shallow"))
+    ours = Mirror(tmp_path / "ours", Remote(url=str(tmp_path / "shallow")))
+    ours.fetch(shas[3])
+    assert [ours.text(sha, "a.py") for sha in shas[2:]] == ["x = 2\n", "x = 3\n"]
+    assert ours.text(shas[3], "b.py") is None
