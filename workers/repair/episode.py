@@ -13,14 +13,13 @@ from itertools import chain, islice
 
 from memory.edits import edit_weights
 from memory.experiences import Experiences, neighbours, replay_shapes
-from memory.learner import Learner, usual
+from memory.learner import Learner
 from memory.model import (
     Arm,
     Attempt,
     AttemptOutcome,
     Decision,
     EditShape,
-    Experience,
     Failure,
     NearMiss,
     Recollection,
@@ -39,8 +38,16 @@ from workers.repair.classify import failure_of, signature
 from workers.repair.engine import SINGLES_FIRST, AttemptResult, Workbench
 from workers.repair.lineup import Lineup
 from workers.repair.reflection import LONGEST_MESSAGE
-from workers.repair.repaired import FirstPlausible, Repaired, RepairStatus, attempt_of, components, ended
-from workers.repair.reproduce import reproduce
+from workers.repair.repaired import (
+    FirstPlausible,
+    Repaired,
+    RepairStatus,
+    attempt_of,
+    components,
+    ended,
+    experience_of,
+)
+from workers.repair.reproduce import Reproduction, reproduce
 from workers.repair.retrial import Retrial
 from workers.repair.retry import by_score, put_off
 from workers.repair.search import REPLAY
@@ -81,48 +88,86 @@ class Toolbox:
     taste: Callable[[str], Taste | None] = lambda _repository: None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A failure that was seen: `failure` is None when nothing failed, `started` is of time.monotonic."""
+
+    task: Task
+    project: Project
+    reproduction: Reproduction
+    failure: Failure | None
+    arm: Arm
+    started: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What came of a search: its attempts, how often tests were run for it, and the first plausible candidate."""
+
+    attempts: tuple[Attempt, ...]
+    test_runs: int
+    first: FirstPlausible | None
+
+
 def repair(task: Task, project: Project, tools: Toolbox) -> Repaired:
     """Repair the primary failure of a project within the budget. Raises CannotRun or BadInput when its tests cannot run."""
+    case = reproduced(task, project, tools)
+    if case.failure is None:
+        return ended(RepairStatus.NOTHING_FAILING, None, (), case.reproduction, 0, case.started)
+    found = search(case, case.failure, tools, seconds=case.started + tools.budget_seconds - time.monotonic())
+    return concluded(case, found.attempts, found.test_runs, found.first)
+
+
+def reproduced(task: Task, project: Project, tools: Toolbox) -> Case:
+    """See what fails with our own eyes. Raises CannotRun or BadInput when the tests cannot run."""
     started = time.monotonic()
     tools.experiences.warm()
     tools.progress("reproducing: running the test suite")
     reproduction = reproduce(tools.sandbox, project)
     failure = failure_of(reproduction.failing_report)
-    if failure is None:
-        return ended(RepairStatus.NOTHING_FAILING, None, (), reproduction, 0, started)
-    tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
+    if failure is not None:
+        tools.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     arm = tools.learner.arm(f"{task.repository}#{task.number}@{task.sha}")
-    weights, taste = ({}, None) if arm is Arm.CONTROL else (_learned(failure, tools), tools.taste(task.repository))
-    opened = (tools.sandbox, project, reproduction, failure, tools.progress)
+    return Case(task=task, project=project, reproduction=reproduction, failure=failure, arm=arm, started=started)
+
+
+def search(case: Case, failure: Failure, tools: Toolbox, *, seconds: float) -> Searched:
+    """Search for a repair with the embedded engine, for so many seconds."""
+    learned = case.arm is not Arm.CONTROL
+    weights, taste = (_learned(failure, tools), tools.taste(case.task.repository)) if learned else ({}, None)
+    opened = (tools.sandbox, case.project, case.reproduction, failure, tools.progress)
     with tools.workbench(*opened, weights=weights, taste=taste) as bench:
-        episode = _Episode(task, failure, tools, bench, arm, started)
+        episode = _Episode(case, failure, tools, bench, time.monotonic() + seconds)
         attempts = episode.run()
-        proven = any(a.outcome is AttemptOutcome.PROVEN for a in attempts)
-        status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
-        done = ended(status, failure, attempts, reproduction, bench.test_runs, started)
-        return replace(done, first=episode.first)
+        return Searched(attempts=attempts, test_runs=bench.test_runs, first=episode.first)
+
+
+def concluded(case: Case, attempts: tuple[Attempt, ...], test_runs: int, first: FirstPlausible | None) -> Repaired:
+    """The end of a repair whose failure was seen."""
+    proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
+    status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
+    done = ended(status, case.failure, attempts, case.reproduction, test_runs, case.started)
+    return replace(done, first=first)
 
 
 class _Episode:
     """The choices of one repair and what came of each."""
 
-    def __init__(
-        self, task: Task, failure: Failure, tools: Toolbox, bench: Workbench, arm: Arm, started: float
-    ) -> None:
-        self._task = task
+    def __init__(self, case: Case, failure: Failure, tools: Toolbox, bench: Workbench, deadline: float) -> None:
+        self._task = case.task
         self._failure = failure
         self._tools = tools
         self._bench = bench
-        self._deadline = started + tools.budget_seconds
-        self._arm = arm
+        self._deadline = deadline
+        self._arm = case.arm
         self._recalled = self._recall()
         self._shapes = lifted(replay_shapes(self._recalled))
         self._skills = self._learned()
-        self._retrial = Retrial(task, failure, tools.store, tools.learner, arm, tools.retries)
+        self._retrial = Retrial(case.task, failure, tools.store, tools.learner, case.arm, tools.retries)
         seed = tools.rng.getrandbits(32)
         self._lineup = Lineup(self._in_order(STRATEGIES, replay=self._shapes, seed=seed), tried=bench.tried)
         self._first = self._tried_first()
-        self._started = started
+        self._started = case.started
         self.first: FirstPlausible | None = None
 
     def run(self) -> tuple[Attempt, ...]:
@@ -236,30 +281,10 @@ class _Episode:
         following = replace(state, tried=(*state.tried, decision.chosen))
         tools.learner.conclude(decision, components(self._failure, result, attempt))
         tools.store.tasks.add_attempt(self._task.id, attempt)
-        tools.experiences.remember(self._experience(decision, result, attempt))
+        tools.experiences.remember(experience_of(self._task, self._failure, decision, result, attempt))
         if attempt.outcome is AttemptOutcome.PROVEN:
             tools.experiences.helped(self._recalled, attempt.shape)
         return following
-
-    def _experience(self, decision: Decision, result: AttemptResult, attempt: Attempt) -> Experience:
-        return Experience(
-            id=decision.id,
-            repository=self._task.repository,
-            task_id=self._task.id,
-            error_type=self._failure.error_type,
-            family=self._failure.family,
-            signature=signature(self._failure),
-            path=result.path,
-            strategy=decision.chosen,
-            outcome=attempt.outcome,
-            reflection=attempt.reflection,
-            patch=attempt.patch,
-            shape=attempt.shape,
-            created_at=decision.created_at,
-            tried=result.tried,
-            rewrites=result.rewrites,
-            usual=usual(decision),
-        )
 
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()

@@ -6,8 +6,10 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memory.model import Attempt, AttemptOutcome, Decision, Failure
+from memory.learner import usual
+from memory.model import Attempt, AttemptOutcome, Decision, Experience, Failure, Task
 from memory.rewards import repair_components
+from workers.repair.classify import signature
 from workers.repair.engine import AttemptResult
 from workers.repair.reproduce import Reproduction
 
@@ -74,6 +76,30 @@ def components(failure: Failure, result: AttemptResult, attempt: Attempt) -> dic
         patch_lines=sum(line.startswith(("+", "-")) for line in attempt.patch.splitlines()[2:]),
         candidates=attempt.candidates,
         wasted=result.wasted,
+    )
+
+
+def experience_of(
+    task: Task, failure: Failure, decision: Decision, result: AttemptResult, attempt: Attempt
+) -> Experience:
+    """What is to be remembered of an attempt."""
+    return Experience(
+        id=decision.id,
+        repository=task.repository,
+        task_id=task.id,
+        error_type=failure.error_type,
+        family=failure.family,
+        signature=signature(failure),
+        path=result.path,
+        strategy=decision.chosen,
+        outcome=attempt.outcome,
+        reflection=attempt.reflection,
+        patch=attempt.patch,
+        shape=attempt.shape,
+        created_at=decision.created_at,
+        tried=result.tried,
+        rewrites=result.rewrites,
+        usual=usual(decision),
     )
 
 

@@ -1,0 +1,138 @@
+"""A checkout as the agent sees it: files of one tree, jailed, with its edits beside them and never on the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from workers.agent.errors import ToolFailed
+from workers.patches import unified
+from workers.repair.guard import forbidden
+from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
+
+LARGEST_FILE = 1 << 20
+MOST_FILES = 20_000
+
+
+class Checkout:
+    """A tree and the edits made so far. Paths are POSIX and relative to its root; nothing outside can be named.
+
+    A file is `editable` unless it decides what counts as passing; new tests have a place of their own.
+    """
+
+    def __init__(self, tree: Path) -> None:
+        self._tree = tree.resolve()
+        self._edited: dict[str, str] = {}
+        self._added_tests: dict[str, str] = {}
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Every regular file of the tree, sorted; links, caches and environments left out."""
+        return tuple(sorted(self._walk()))
+
+    def read(self, path: str) -> str:
+        """The text of a file as it is with the edits; raises ToolFailed when it is none that may be read."""
+        path = self._named(path)
+        if path in self._edited:
+            return self._edited[path]
+        return self._added_tests[path] if path in self._added_tests else self.original(path)
+
+    def original(self, path: str) -> str:
+        """The text of a file as the commit has it."""
+        target = self._inside(self._named(path))
+        if not target.is_file():
+            raise ToolFailed(f"there is no file {path}")
+        if target.stat().st_size > LARGEST_FILE:
+            raise ToolFailed(f"{path} is larger than {LARGEST_FILE >> 10} KB")
+        try:
+            return target.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise ToolFailed(f"{path} is no UTF-8 text") from error
+
+    def write(self, path: str, text: str) -> None:
+        """Edit a file that is there, or add one; raises ToolFailed for one that a fix may not touch."""
+        path = self._editable(path)
+        if len(text.encode(errors="replace")) > LARGEST_FILE:
+            raise ToolFailed(f"{path} would be larger than {LARGEST_FILE >> 10} KB")
+        self._edited[path] = text
+
+    def add_test(self, path: str, text: str) -> None:
+        """Add a test file; raises ToolFailed for a path that the commit has."""
+        path = self._named(path)
+        if self._inside(path).exists():
+            raise ToolFailed(f"{path} is there already: tests that exist stay as they are")
+        self._added_tests[path] = text
+
+    def restore(self) -> None:
+        """Take every edit of the sources back; added tests stay."""
+        self._edited.clear()
+
+    def apply(self, edits: Mapping[str, str]) -> None:
+        """Have exactly these edits."""
+        self.restore()
+        for path, text in edits.items():
+            self.write(path, text)
+
+    @property
+    def edits(self) -> dict[str, str]:
+        """The texts of the sources that differ from the commit's."""
+        return {path: text for path, text in self._edited.items() if text != self._before(path)}
+
+    @property
+    def added_tests(self) -> dict[str, str]:
+        """The tests that were added."""
+        return dict(self._added_tests)
+
+    def overlay(self) -> dict[str, bytes | None]:
+        """What a sandbox lays over the tree: edits and added tests."""
+        return self.overlay_with({})
+
+    def overlay_with(self, more: Mapping[str, str]) -> dict[str, bytes | None]:
+        """The same with further edits; raises ToolFailed for one that a fix may not make."""
+        for path in more:
+            self._editable(path)
+        texts = {**self.edits, **more, **self._added_tests}
+        return {path: text.encode(errors="replace") for path, text in texts.items()}
+
+    def diff(self) -> str:
+        """The edits as a unified diff, without added tests; empty when there are none."""
+        return "".join(unified(path, self._before(path), text) for path, text in sorted(self.edits.items()))
+
+    def _editable(self, path: str) -> str:
+        path = self._named(path)
+        if forbidden([path]):
+            raise ToolFailed(f"{path} decides what counts as passing: a fix may not change it")
+        self._inside(path)
+        return path
+
+    def _before(self, path: str) -> str | None:
+        return self.original(path) if (self._tree / path).is_file() else None
+
+    def _named(self, path: str) -> str:
+        """The path in its one form; raises ToolFailed for one that leads elsewhere."""
+        pure = PurePosixPath(path.strip().removeprefix("./"))
+        if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
+            raise ToolFailed(f"{path!r} is no path within the repository")
+        return str(pure)
+
+    def _inside(self, path: str) -> Path:
+        """The place of a path on the disk; raises ToolFailed where a link is on the way."""
+        target = self._tree / path
+        if target.resolve() != target:
+            raise ToolFailed(f"{path} leads through a symbolic link")
+        return target
+
+    def _walk(self) -> Iterator[str]:
+        count = 0
+        for directory, subdirectories, names in os.walk(self._tree):
+            here = Path(directory)
+            left = (*ENVIRONMENTS, *NEVER_COPIED)
+            subdirectories[:] = [name for name in subdirectories if name not in left and not (here / name).is_symlink()]
+            for name in names:
+                if not (here / name).is_symlink():
+                    count += 1
+                    if count > MOST_FILES:
+                        return
+                    yield (here / name).relative_to(self._tree).as_posix()

@@ -1,0 +1,121 @@
+"""The conversation of one run: what it opened with stays, the latest stays, and what lies between gives way when it must."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from workers.agent.clipping import clipped
+from workers.llm.errors import ContextOverflow
+from workers.llm.messages import Ask, Message, Model, Reply, Role, Tier, ToolCall, ToolSpec
+
+ROOM = 120_000
+"""Characters of a conversation that are sent at most, before any endpoint complains."""
+
+LEAST_ROOM = 6_000
+CALL_ID = "call"
+MOST_DIGEST = 60
+"""Lines that tell of the steps that gave way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A reply of the model and what its calls gave, or what was said to it."""
+
+    messages: tuple[Message, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(len(message.text) + sum(len(call.arguments) for call in message.calls) for message in self.messages)
+
+
+class Conversation:
+    """`opening` is the task: instructions, the failing test, lessons of earlier attempts. It is never shortened.
+
+    Steps that gave way are told in a line each, so that the model knows what it did. Memory is bounded: the messages of
+    those steps are not kept.
+    """
+
+    def __init__(self, opening: tuple[Message, ...], *, purpose: str, room: int = ROOM) -> None:
+        self._opening = opening
+        self._purpose = purpose
+        self._room = room
+        self._turns: deque[_Turn] = deque()
+        self._digest: deque[str] = deque(maxlen=MOST_DIGEST)
+        self._given_way = 0
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is sent: the opening, what gave way in a line each, the latest turns whole."""
+        told = (Message(role=Role.USER, text=self._told()),) if self._given_way else ()
+        return (*self._opening, *told, *(message for turn in self._turns for message in turn.messages))
+
+    def ask(self, model: Model, tools: tuple[ToolSpec, ...]) -> Reply:
+        """The model's next reply, remembered. On overflow the oldest turns give way, and it is asked again.
+
+        Raises ContextOverflow when the opening and the last turn alone are too long, and the model's other errors.
+        """
+        self._fit()
+        while True:
+            ask = Ask(messages=self.messages, purpose=self._purpose, tier=Tier.STRONG, tools=tools)
+            try:
+                reply = model.reply(ask)
+            except ContextOverflow:
+                self._shrink()
+            else:
+                self._turns.append(_Turn((Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls),)))
+                return reply
+
+    def observe(self, call: ToolCall, observation: str, *, left: int) -> None:
+        """What came of a call; `left` steps may follow."""
+        text = observation if left > 3 else f"{observation}\n({left} steps left)"
+        self._extend(Message(role=Role.TOOL, text=text, call_id=call.id))
+
+    def say(self, text: str) -> None:
+        """Something that is no call's result."""
+        self._extend(Message(role=Role.USER, text=text))
+
+    def _extend(self, message: Message) -> None:
+        last = self._turns.pop()
+        self._turns.append(_Turn((*last.messages, message)))
+
+    def _size(self) -> int:
+        return sum(len(message.text) for message in self._opening) + sum(turn.size for turn in self._turns)
+
+    def _fit(self) -> None:
+        while self._size() > self._room and len(self._turns) > 1:
+            self._give_way()
+
+    def _shrink(self) -> None:
+        """Half the room; raises ContextOverflow when there is nothing left that could give way."""
+        self._room = min(self._room, self._size()) // 2
+        if self._room < LEAST_ROOM and len(self._turns) <= 1:
+            raise ContextOverflow("the task alone is longer than the model can read; use one with a longer context")
+        self._fit()
+        if self._turns and len(self._turns) == 1:
+            self._turns[0] = _shortened(self._turns[0], self._room)
+
+    def _give_way(self) -> None:
+        turn = self._turns.popleft()
+        self._given_way += 1
+        results = {message.call_id: message.text for message in turn.messages if message.role is Role.TOOL}
+        for message in turn.messages:
+            for call in message.calls:
+                self._digest.append(
+                    f"- {call.name} {clipped(call.arguments, 120)} → {_first(results.get(call.id, ''))}"
+                )
+
+    def _told(self) -> str:
+        steps = "\n".join(self._digest)
+        return f"Your first {self._given_way} steps, shortened to save room (read again what you need):\n{steps}"
+
+
+def _first(text: str) -> str:
+    """What a result says first, past the mark that it is data."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("<data-")]
+    return lines[0].strip()[:120] if lines else "nothing"
+
+
+def _shortened(turn: _Turn, room: int) -> _Turn:
+    each = max(room // max(len(turn.messages), 1), 400)
+    return _Turn(tuple(replace(m, text=clipped(m.text, each)) if m.role is Role.TOOL else m for m in turn.messages))

@@ -1,0 +1,96 @@
+"""The loop: ask the model, do what it calls for, show it what came of that, until one of them has had enough."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workers.agent.conversation import Conversation
+from workers.agent.errors import End, Over
+from workers.agent.tools.tool import Toolset
+from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, Refused
+from workers.llm.messages import Ended, Message, Model, Reply, ToolCall
+
+NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
+MOST_REPEATS, MOST_SILENT = 3, 2
+_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How a run ended, what was said last, in how many steps, and the whole conversation."""
+
+    end: End
+    said: str
+    steps: int
+    micros: int
+    messages: tuple[Message, ...]
+
+
+@dataclass(kw_only=True)
+class Agent:
+    """One run of a model with tools: at most `steps` replies, none asked for after `deadline` (of `clock`, seconds)."""
+
+    model: Model
+    tools: Toolset
+    talk: Conversation
+    steps: int
+    deadline: float
+    clock: Callable[[], float] = time.monotonic
+    progress: Callable[[str], None] = lambda _line: None
+    taken: int = 0
+    micros: int = 0
+    silent: int = 0
+    done: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def run(self) -> Run:
+        """Step until something ends it; whatever that is, it is told and never raised."""
+        try:
+            while True:
+                self.step()
+        except Over as over:
+            return self.ended(over.end, over.said)
+        except ModelError as error:
+            return self.ended(_ENDS.get(type(error), End.UNAVAILABLE), str(error))
+
+    def step(self) -> None:
+        """One reply, and what it calls for."""
+        self.check()
+        reply = self.talk.ask(self.model, self.tools.specs)
+        self.taken, self.micros = self.taken + 1, self.micros + reply.micros
+        for call in self.called(reply):
+            self.progress(f"step {self.taken}: {call.name} {call.arguments[:100]}")
+            observation = self.tools.observe(call)
+            self.talk.observe(call, observation, left=self.steps - self.taken)
+            self.notice(call, observation)
+
+    def check(self) -> None:
+        """Whether another step may be taken."""
+        if self.taken >= self.steps:
+            raise Over(End.STEPS)
+        if self.clock() >= self.deadline:
+            raise Over(End.DEADLINE)
+
+    def called(self, reply: Reply) -> tuple[ToolCall, ...]:
+        """The calls of a reply; one without any is told so, twice."""
+        if reply.ended is Ended.REFUSED:
+            raise Over(End.REFUSED, reply.text)
+        self.silent = 0 if reply.calls else self.silent + 1
+        if self.silent > MOST_SILENT:
+            raise Over(End.SILENT, reply.text)
+        if not reply.calls:
+            self.talk.say(NUDGE)
+        return reply.calls
+
+    def notice(self, call: ToolCall, observation: str) -> None:
+        """A call that gives the same for the third time ends the run."""
+        repeat = (call.name, call.arguments, observation)
+        self.done[repeat] += 1
+        if self.done[repeat] >= MOST_REPEATS:
+            raise Over(End.LOOPED, f"{call.name} {call.arguments[:200]}")
+
+    def ended(self, end: End, said: str) -> Run:
+        """The run as a value."""
+        return Run(end=end, said=said, steps=self.taken, micros=self.micros, messages=self.talk.messages)

@@ -1,0 +1,101 @@
+"""The tools that edit: an anchored replacement, checked before it counts, and a new test."""
+
+from __future__ import annotations
+
+import ast
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from workers.agent.checkout import Checkout
+from workers.agent.errors import ToolFailed
+from workers.agent.tools.reading import numbered
+from workers.agent.tools.tool import Tool, tool
+from workers.repair.classify import is_test_path
+
+AROUND = 3
+"""Lines shown on both sides of what was edited."""
+
+
+class Edit(Struct, forbid_unknown_fields=True):
+    """Replace `old`, which must stand exactly once in the file, by `new`. An empty `old` makes a new file of `new`."""
+
+    path: Annotated[str, Meta(min_length=1)]
+    old: str
+    new: str
+
+
+class Undo(Struct, forbid_unknown_fields=True):
+    """Take back every edit of the sources made so far."""
+
+
+class AddTest(Struct, forbid_unknown_fields=True):
+    """Add a new test file, such as tests/test_rounding.py, that shows what is wrong. Tests that exist stay as they are."""
+
+    path: Annotated[str, Meta(min_length=1)]
+    text: Annotated[str, Meta(min_length=1)]
+
+
+def editing(checkout: Checkout, *, tests: bool = False) -> list[Tool]:
+    """The editing tools of one checkout; with `tests`, also the one that adds a test."""
+    found = [
+        tool("edit", Edit, lambda asked: edit(checkout, asked)),
+        tool("undo", Undo, lambda _asked: _undo(checkout)),
+    ]
+    return [*found, tool("add_test", AddTest, lambda asked: _add_test(checkout, asked))] if tests else found
+
+
+def edit(checkout: Checkout, asked: Edit) -> str:
+    """Make one replacement; raises ToolFailed where the anchor is not unique, or where the file would not parse."""
+    if not asked.old:
+        return _create(checkout, asked)
+    before = checkout.read(asked.path)
+    count = before.count(asked.old)
+    if count != 1:
+        raise ToolFailed(f"`old` stands {count} times in {asked.path}; it must stand there exactly once")
+    if asked.old == asked.new:
+        raise ToolFailed("`old` and `new` are the same")
+    after = before.replace(asked.old, asked.new)
+    refuse_broken(asked.path, before, after)
+    checkout.write(asked.path, after)
+    first = before[: before.index(asked.old)].count("\n") + 1
+    last = first + asked.new.count("\n")
+    return f"edited {asked.path}:\n{numbered(asked.path, after, max(first - AROUND, 1), last + AROUND)}"
+
+
+def refuse_broken(path: str, before: str, after: str) -> None:
+    """Raise ToolFailed for Python that no longer parses, where it did before."""
+    if path.endswith(".py") and (problem := _problem(after)) and not _problem(before):
+        raise ToolFailed(f"{path} would not parse any more: {problem}; nothing was changed")
+
+
+def _problem(text: str) -> str:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        return f"{getattr(error, 'msg', error)}" + (f" at line {line}" if line else "")
+    return ""
+
+
+def _create(checkout: Checkout, asked: Edit) -> str:
+    if asked.path in checkout.paths or asked.path in checkout.edits:
+        raise ToolFailed(f"{asked.path} is there already: give the lines to replace as `old`")
+    refuse_broken(asked.path, "", asked.new)
+    checkout.write(asked.path, asked.new)
+    return f"made {asked.path}"
+
+
+def _undo(checkout: Checkout) -> str:
+    paths = ", ".join(checkout.edits) or "nothing"
+    checkout.restore()
+    return f"taken back: {paths}"
+
+
+def _add_test(checkout: Checkout, asked: AddTest) -> str:
+    name = asked.path.rpartition("/")[2]
+    if not (is_test_path(asked.path) and name.startswith("test_") and name.endswith(".py")):
+        raise ToolFailed(f"{asked.path} is no test file: it must be called test_….py and lie where the tests do")
+    refuse_broken(asked.path, "", asked.text)
+    checkout.add_test(asked.path, asked.text)
+    return f"added {asked.path}: run the tests to see it fail before you repair anything"

@@ -1,0 +1,64 @@
+"""What a tool is: a name, what it is for, the arguments it takes, and what it does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from workers.agent.clipping import clipped
+from workers.agent.errors import ToolFailed
+from workers.llm.messages import ToolCall, ToolSpec
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """`use` gets the arguments as JSON and says what it saw, clipped; it raises ToolFailed with one line for the model."""
+
+    spec: ToolSpec
+    use: Callable[[str], str]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+
+def tool(name: str, arguments: type[A], use: Callable[[A], str]) -> Tool:
+    """A tool whose description is the docstring of its `arguments`, a flat struct that refuses unknown fields."""
+    described = msgspec.json.schema(arguments)["$defs"][arguments.__name__]
+    parameters = {key: value for key, value in described.items() if key not in ("title", "description")}
+
+    def decoded(text: str) -> str:
+        try:
+            given = msgspec.json.decode(text or "{}", type=arguments)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ToolFailed(f"the arguments of {name} are wrong: {error}") from error
+        return clipped(use(given))
+
+    return Tool(spec=ToolSpec(name=name, description=described["description"], parameters=parameters), use=decoded)
+
+
+class Toolset:
+    """The tools of one run, by name."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {each.name: each for each in tools}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told of them."""
+        return tuple(each.spec for each in self._tools.values())
+
+    def observe(self, call: ToolCall) -> str:
+        """What came of a call, in words for the model; a failure is one of them."""
+        wanted = self._tools.get(call.name)
+        if wanted is None:
+            return f"error: there is no tool {call.name[:40]!r}; there are {', '.join(self._tools)}"
+        try:
+            return wanted.use(call.arguments)
+        except ToolFailed as error:
+            return f"error: {error}"
