@@ -19,8 +19,8 @@ from memory.sharing.lessons import Learnings
 from workers.context import Context
 from workers.errors import BadInput
 from workers.own_git import local_commits, origin, top_level, uncommitted
-from workers.patches import apply_unified, parse_diff
 from workers.repair.episode import repair
+from workers.repair.patched import patched
 from workers.repair.repaired import Repaired
 from workers.review.decide import Decided, decide
 from workers.review.engine import Reviewed, review_change
@@ -79,14 +79,24 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
 
 
 def _apply(patch: str, tree: Path, path: Path) -> None:
-    """Write the patched file at once or not at all; refuse when it changed since the snapshot."""
-    (change,) = parse_diff(patch).files
-    target, before = path / change.path, (tree / change.path).read_bytes()
-    if target.is_symlink() or target.read_bytes() != before:
-        raise BadInput(f"{target} changed while the repair ran; the patch was not applied, run again")
+    """Write the patched files, each at once or not at all; refuse when one changed since the snapshot."""
+    texts = patched(patch, lambda name: (tree / name).read_bytes().decode())
+    for name in texts:
+        target, known = path / name, tree / name
+        before = known.read_bytes() if known.exists() else None
+        now = target.read_bytes() if target.exists() else None
+        if target.resolve() != path.resolve() / name or now != before:
+            raise BadInput(f"{target} changed while the repair ran; the patch was not applied, run again")
+    for name, text in texts.items():
+        _write(path / name, text)
+
+
+def _write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.apprentice")
-    temporary.write_bytes(apply_unified(before.decode(), patch).encode())
-    shutil.copymode(target, temporary)
+    temporary.write_bytes(text.encode())
+    if target.exists():
+        shutil.copymode(target, temporary)
     os.replace(temporary, target)  # noqa: PTH105  the atomic one, by its usual name
 
 

@@ -16,10 +16,10 @@ from workers.errors import BadInput, CannotRun
 from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Fix, Job
-from workers.patches import apply_unified, parse_diff
 from workers.ports import BranchHead, GitHub
 from workers.repair.episode import repair
 from workers.repair.issue_tests import issue_test, path_of
+from workers.repair.patched import patched
 from workers.repair.repaired import Repaired, RepairStatus
 from workers.sandbox.project import Project, discover
 
@@ -172,11 +172,9 @@ def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
 
 
 def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
-    """The file of a patch as it is with it."""
-    (change,) = parse_diff(attempt.patch).files
-    before = case.mirror.read(case.task.sha, change.path)
-    assert before is not None, "a proven patch changes a file of the pinned commit"
-    return {change.path: apply_unified(before.decode(), attempt.patch).encode()}
+    """The files of a patch as they are with it."""
+    texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
+    return {path: text.encode() for path, text in texts.items()}
 
 
 def _answer(case: Case, text: str, repaired: Repaired, context: Context) -> None:

@@ -1,0 +1,19 @@
+"""The table of the agent's trajectories."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, String, Table
+
+from memory.store.columns import FreeText, UtcDateTime
+from memory.store.tables import metadata
+
+trajectories = Table(
+    "trajectories",
+    metadata,
+    Column("decision_id", String, primary_key=True),
+    Column("repository", String, nullable=False),
+    Column("text", FreeText, nullable=False),
+    Column("messages", FreeText, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "repository", "created_at"),
+)

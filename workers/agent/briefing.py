@@ -1,0 +1,120 @@
+"""What the agent is told at the start: the task first, then what is remembered, each part with a name. Pure.
+
+What is the same for every task stands first, so that an endpoint's prompt cache has use of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memory.model import Experience, Failure, NearMiss, Recollection, Skill
+from workers.agent.clipping import clipped
+from workers.llm.messages import Image, Message, Role
+from workers.llm.untrusted import data
+from workers.repair.candidates import Suspect
+
+SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2
+LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000
+
+SECTIONS = ("attempts", "skills", "examples")
+"""The parts of the memory that a run can do without, so that their use can be measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What memory has for one attempt.
+
+    `lessons` are reflections on this very failure and the like, `last` what came nearest before; which of the two is
+    given is the retry mode's choice. `rewards` are within [0, 1], by experience; `examples` are whole repairs that people accepted, as text.
+    """
+
+    recalled: tuple[Recollection, ...] = ()
+    rewards: Mapping[str, float] = field(default_factory=dict)
+    skills: tuple[Skill, ...] = ()
+    examples: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
+    last: NearMiss | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """One failure as it is handed over: `tests` is the source of the failing tests, by path; `guidance` is a person's."""
+
+    repository: str
+    failure: Failure
+    suspects: Sequence[Suspect]
+    tests: Mapping[str, str]
+    report: str
+    guidance: str = ""
+    images: tuple[Image, ...] = field(default=())
+
+
+def opening(system: str, assignment: Assignment, remembered: Remembered, withheld: Collection[str]) -> tuple[Message, ...]:
+    """The first messages of a run, without the parts that are `withheld`."""
+    parts = [*_task(assignment), *memory(assignment, remembered, withheld)]
+    told = Message(role=Role.USER, text="\n\n".join(parts), images=assignment.images)
+    return (Message(role=Role.SYSTEM, text=system), told)
+
+
+def _task(assignment: Assignment) -> list[str]:
+    failure = assignment.failure
+    tests = "\n".join(f"- {test}" for test in failure.failing_tests[:SHOWN_TESTS])
+    more = len(failure.failing_tests) - SHOWN_TESTS
+    parts = [
+        f"# The failure\n{data('failing tests', tests, code=True)}" + (f"\nand {more} more" if more > 0 else ""),
+        assignment.report,
+        *(data(path, text, code=True) for path, text in assignment.tests.items()),
+    ]
+    if assignment.suspects:
+        lines = "\n".join(f"{s.path}:{s.line} ({s.score:.2f})" for s in assignment.suspects[:SHOWN_SUSPECTS])
+        parts.append(f"# Lines that the failing tests run and the passing ones less\n{data('suspects', lines, code=True)}")
+    if assignment.guidance:
+        parts.append(f"# What the person who asked for this says\n{data('guidance', assignment.guidance)}")
+    return parts
+
+
+def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[str]) -> list[str]:
+    """The parts that memory has, each under its heading."""
+    sections = {
+        "attempts": _attempts(remembered, assignment.repository),
+        "skills": _skills(remembered.skills),
+        "examples": "\n\n".join(clipped(each, LONGEST_EXAMPLE) for each in remembered.examples[:SHOWN_EXAMPLES]),
+    }
+    headings = {
+        "attempts": "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)",
+        "skills": "# Edits that repaired failures like this (a name such as `__0_Call__` stands for anything)",
+        "examples": "# Repairs that people here accepted",
+    }
+    parts = [f"{headings[name]}\n{text}" for name, text in sections.items() if text and name not in withheld]
+    if remembered.lessons:
+        lessons = "\n".join(f"- {lesson}" for lesson in dict.fromkeys(remembered.lessons))
+        parts.append(f"# Lessons of earlier tries\n{data('lessons', lessons)}")
+    if remembered.last is not None:
+        parts.append(f"# The last try, which failed\n{_last(remembered.last)}")
+    return parts
+
+
+def _attempts(remembered: Remembered, repository: str) -> str:
+    """The in-context table, good and bad: what is of another repository comes without its code."""
+    rewards = remembered.rewards
+    rows = [_row(e, rewards.get(e.id, 0.0), repository) for e in (r.experience for r in remembered.recalled[:SHOWN_ATTEMPTS])]
+    return data("past attempts", "\n".join(rows), code=True) if rows else ""
+
+
+def _row(experience: Experience, reward: float, repository: str) -> str:
+    head = f"reward {reward:.2f} | {experience.error_type} | {experience.strategy} | {experience.outcome}"
+    if experience.repository != repository:
+        return head
+    edit = "".join(f"\n    {line}" for line in clipped(experience.patch, LONGEST_EDIT).splitlines())
+    return f"{head} | {experience.path} | {experience.reflection}{edit}"
+
+
+def _skills(skills: Sequence[Skill]) -> str:
+    rows = [f"{each.before}\n  becomes\n{each.after}" for each in skills[:SHOWN_SKILLS]]
+    return data("skills", "\n\n".join(rows), code=True) if rows else ""
+
+
+def _last(miss: NearMiss) -> str:
+    said = f"{miss.passed} failing tests passed with it; then {miss.error_type}: {miss.message}"
+    return data("last try", f"{clipped(miss.edit, LONGEST_EXAMPLE)}\n{said}", code=True)
