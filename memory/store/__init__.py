@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from memory.errors import StoreError, StoreUnavailable
+from memory.store.calls import Calls, CallState, Exceeded, Limit, Reservation, Scope, Spent, TaskSpent, Unit
 from memory.store.engine import Database, connect
 from memory.store.experiences import Entry, Experiences, Standing
 from memory.store.imports import Imports
@@ -33,12 +34,15 @@ from memory.store.tasks import StoredTask, Tasks
 
 __all__ = [
     "QUORUM",
+    "CallState",
+    "Calls",
     "DecisionSummary",
     "Delivery",
     "Effect",
     "EffectState",
     "EffectStatus",
     "Entry",
+    "Exceeded",
     "Experiences",
     "Imports",
     "Inbox",
@@ -46,6 +50,7 @@ __all__ = [
     "KnownRepository",
     "LeasedJob",
     "Ledger",
+    "Limit",
     "Models",
     "Near",
     "NewJob",
@@ -55,14 +60,19 @@ __all__ = [
     "Record",
     "Reflections",
     "Repositories",
+    "Reservation",
+    "Scope",
     "Skills",
+    "Spent",
     "Standing",
     "Store",
     "StoreError",
     "StoreUnavailable",
     "StoredJob",
     "StoredTask",
+    "TaskSpent",
     "Tasks",
+    "Unit",
     "Walked",
     "open_near",
     "open_store",
@@ -134,6 +144,11 @@ class Store:
     def past(self) -> Past:
         """What became of the findings in a repository's past."""
         return Past(self.database)
+
+    @property
+    def calls(self) -> Calls:
+        """Calls to a model, and the budgets that they keep to."""
+        return Calls(self.database)
 
     @property
     def repositories(self) -> Repositories:

@@ -1,0 +1,216 @@
+"""Calls to a model, with budgets that hold: what a call may take at most is reserved before it is made.
+
+A reservation counts as spent until its call has ended. That of a process that died stays open, as its call may well have
+been charged: it goes with its run, or with its day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select, text, update
+
+from memory.store.call_tables import model_calls
+from memory.store.engine import Database, changed
+from memory.store.tables import tasks
+
+_LOCK_ID = 0x43414C4C  # any constant that nothing else in the database uses
+
+
+class CallState(StrEnum):
+    """A call that was not charged has failed; one that may have been is settled, if need be by its reservation."""
+
+    OPEN = "open"
+    SETTLED = "settled"
+    FAILED = "failed"
+
+
+class Scope(StrEnum):
+    """What a budget is for: one run, a day (UTC) over all, a day of one repository."""
+
+    RUN = "run"
+    DAY = "day"
+    REPOSITORY_DAY = "repository_day"
+
+
+class Unit(StrEnum):
+    """What a budget counts: tokens, or millionths of a US dollar."""
+
+    TOKENS = "tokens"
+    MICROS = "micros"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A budget: at most this much."""
+
+    scope: Scope
+    unit: Unit
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What a call that is about to be made may take at most."""
+
+    id: str
+    task_id: str
+    repository: str
+    purpose: str
+    tier: str
+    model: str
+    tokens: int
+    micros: int
+    created_at: datetime
+
+    def of(self, unit: Unit) -> int:
+        return self.tokens if unit is Unit.TOKENS else self.micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exceeded:
+    """Why a reservation was refused: `taken` is spent or reserved already, `wanted` is what would have come to it."""
+
+    limit: Limit
+    taken: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """The calls of one purpose for one repository; those still `open` are in no sum. `estimated` counts calls as well."""
+
+    repository: str
+    purpose: str
+    tier: str
+    calls: int
+    open: int
+    failed: int
+    prompt: int
+    cached: int
+    completion: int
+    micros: int
+    estimated: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpent:
+    """What one task took; `kind` is empty for one that was never recorded."""
+
+    task_id: str
+    kind: str
+    tokens: int
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The accounts."""
+
+    database: Database
+
+    def reserve(self, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
+        """Reserve what a call may take, and None; or the first budget that this would exceed, and nothing is reserved."""
+        with self.database.writing() as connection:
+            if connection.dialect.name == "postgresql":  # on SQLite the write transaction itself is the lock
+                connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK_ID})
+            exceeded = _exceeded(connection, wanted, limits)
+            if exceeded is None:
+                connection.execute(model_calls.insert().values(_row(wanted)))
+        return exceeded
+
+    def settle(
+        self, call_id: str, *, prompt: int, cached: int, completion: int, micros: int, estimated: bool = False
+    ) -> bool:
+        """Put what a call took in the place of its reservation; False, and nothing changed, when it has ended already."""
+        took = {"prompt": prompt, "cached": cached, "completion": completion, "micros": micros, "estimated": estimated}
+        return self._end(call_id, {"state": CallState.SETTLED, **took})
+
+    def settle_as_reserved(self, call_id: str) -> bool:
+        """End a call of which nobody knows what it took, and which may have been charged."""
+        reserved = {"prompt": model_calls.c.reserved_tokens, "micros": model_calls.c.reserved_micros}
+        return self._end(call_id, {"state": CallState.SETTLED, "estimated": True, **reserved})
+
+    def fail(self, call_id: str) -> bool:
+        """End a call that was surely not charged."""
+        return self._end(call_id, {"state": CallState.FAILED})
+
+    def _end(self, call_id: str, values: dict[str, object]) -> bool:
+        is_open = (model_calls.c.id == call_id) & (model_calls.c.state == CallState.OPEN)
+        with self.database.writing() as connection:
+            return changed(connection, update(model_calls).where(is_open).values(values)) > 0
+
+    def summary(self) -> list[Spent]:
+        """All calls, by repository, purpose and tier."""
+        by = [model_calls.c[name] for name in ("repository", "purpose", "tier")]
+        sums = [_sum(model_calls.c[name]).label(name) for name in ("prompt", "cached", "completion", "micros")]
+        counts = [
+            func.count().label("calls"),
+            _count(model_calls.c.state == CallState.OPEN).label("open"),
+            _count(model_calls.c.state == CallState.FAILED).label("failed"),
+            _count(model_calls.c.estimated).label("estimated"),
+        ]
+        with self.database.reading() as connection:
+            rows = connection.execute(select(*by, *counts, *sums).group_by(*by).order_by(*by)).mappings()
+            return [Spent(**row) for row in rows]
+
+    def by_task(self) -> list[TaskSpent]:
+        """What every task took that asked a model; what is reserved for calls still open is not in it."""
+        tokens = _sum(model_calls.c.prompt + model_calls.c.completion).label("tokens")
+        micros = _sum(model_calls.c.micros).label("micros")
+        kind = func.coalesce(tasks.c.kind, "").label("kind")
+        joined = model_calls.outerjoin(tasks, tasks.c.id == model_calls.c.task_id)
+        query = select(model_calls.c.task_id, kind, tokens, micros).select_from(joined)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.group_by(model_calls.c.task_id, tasks.c.kind)).mappings()
+            return [TaskSpent(**row) for row in rows]
+
+
+def _row(wanted: Reservation) -> dict[str, object]:
+    said = {name: getattr(wanted, name) for name in ("id", "task_id", "repository", "purpose", "tier", "model")}
+    reserved = {"reserved_tokens": wanted.tokens, "reserved_micros": wanted.micros}
+    nothing = {"prompt": 0, "cached": 0, "completion": 0, "micros": 0, "estimated": False}
+    return {**said, "state": CallState.OPEN, "created_at": wanted.created_at, **reserved, **nothing}
+
+
+def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
+    """The first limit that what is taken and what is wanted exceed together."""
+    if not limits:
+        return None
+    taken = _taken(connection, wanted)
+    for limit in limits:
+        already, more = taken[limit.scope, limit.unit], wanted.of(limit.unit)
+        if already + more > limit.most:
+            return Exceeded(limit=limit, taken=already, wanted=more)
+    return None
+
+
+def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, Unit], int]:
+    """What is spent or reserved, by budget, from the point of view of one call: its run, its day, its repository."""
+    midnight = wanted.created_at.replace(hour=0, minute=0, second=0, microsecond=0)
+    table, is_open = model_calls.c, model_calls.c.state == CallState.OPEN
+    counted = {
+        Unit.TOKENS: case((is_open, table.reserved_tokens), else_=table.prompt + table.completion),
+        Unit.MICROS: case((is_open, table.reserved_micros), else_=table.micros),
+    }
+    here = table.repository == wanted.repository
+    of_run = select(*(_sum(each) for each in counted.values())).where(table.task_id == wanted.task_id)
+    of_day = select(
+        *(_sum(each) for each in counted.values()),
+        *(_sum(case((here, each), else_=0)) for each in counted.values()),
+    ).where(table.created_at >= midnight)
+    run, day = (connection.execute(query).one() for query in (of_run, of_day))
+    places = [(scope, unit) for scope in (Scope.RUN, Scope.DAY, Scope.REPOSITORY_DAY) for unit in counted]
+    return dict(zip(places, (*run, *day), strict=True))
+
+
+def _sum(column: ColumnElement[int]) -> ColumnElement[int]:
+    """A sum that is a whole number, 0 over nothing: PostgreSQL makes a decimal of a sum of large integers."""
+    return cast(func.coalesce(func.sum(column), 0), BigInteger)
+
+
+def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return _sum(case((condition, 1), else_=0))
