@@ -31,6 +31,7 @@ from memory.store.schema import migrate
 from memory.store.skills import Skills
 from memory.store.summary import DecisionSummary
 from memory.store.tasks import StoredTask, Tasks
+from memory.store.trajectories import Trajectories
 
 __all__ = [
     "QUORUM",
@@ -154,6 +155,11 @@ class Store:
     def repositories(self) -> Repositories:
         """The repositories that jobs spoke of."""
         return Repositories(self.database)
+
+    @property
+    def trajectories(self) -> Trajectories:
+        """How the agent went about what it proved."""
+        return Trajectories(self.database)
 
     def close(self) -> None:
         """Close the connections that this process holds."""

@@ -41,4 +41,4 @@ class Trajectories:
         query = select(trajectories.c.decision_id, trajectories.c.messages)
         query = query.where(trajectories.c.repository.in_(repositories)).order_by(trajectories.c.created_at)
         with self.database.reading() as connection:
-            return {key: messages for key, messages in connection.execute(query).tuples()}
+            return dict(connection.execute(query).tuples().all())

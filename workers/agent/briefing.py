@@ -39,18 +39,22 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """One failure as it is handed over: `tests` is the source of the failing tests, by path; `guidance` is a person's."""
+    """One failure as it is handed over: `tests` is the source of the failing tests, by path; `code` what is
+    suspected, `guidance` a person's words."""
 
     repository: str
     failure: Failure
     suspects: Sequence[Suspect]
     tests: Mapping[str, str]
     report: str
+    code: str = ""
     guidance: str = ""
     images: tuple[Image, ...] = field(default=())
 
 
-def opening(system: str, assignment: Assignment, remembered: Remembered, withheld: Collection[str]) -> tuple[Message, ...]:
+def opening(
+    system: str, assignment: Assignment, remembered: Remembered, withheld: Collection[str]
+) -> tuple[Message, ...]:
     """The first messages of a run, without the parts that are `withheld`."""
     parts = [*_task(assignment), *memory(assignment, remembered, withheld)]
     told = Message(role=Role.USER, text="\n\n".join(parts), images=assignment.images)
@@ -68,7 +72,10 @@ def _task(assignment: Assignment) -> list[str]:
     ]
     if assignment.suspects:
         lines = "\n".join(f"{s.path}:{s.line} ({s.score:.2f})" for s in assignment.suspects[:SHOWN_SUSPECTS])
-        parts.append(f"# Lines that the failing tests run and the passing ones less\n{data('suspects', lines, code=True)}")
+        parts.append(
+            f"# Lines that the failing tests run and the passing ones less\n{data('suspects', lines, code=True)}"
+        )
+        parts.append(f"# The code around them\n{assignment.code}")
     if assignment.guidance:
         parts.append(f"# What the person who asked for this says\n{data('guidance', assignment.guidance)}")
     return parts
@@ -98,7 +105,10 @@ def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[
 def _attempts(remembered: Remembered, repository: str) -> str:
     """The in-context table, good and bad: what is of another repository comes without its code."""
     rewards = remembered.rewards
-    rows = [_row(e, rewards.get(e.id, 0.0), repository) for e in (r.experience for r in remembered.recalled[:SHOWN_ATTEMPTS])]
+    rows = [
+        _row(e, rewards.get(e.id, 0.0), repository)
+        for e in (r.experience for r in remembered.recalled[:SHOWN_ATTEMPTS])
+    ]
     return data("past attempts", "\n".join(rows), code=True) if rows else ""
 
 

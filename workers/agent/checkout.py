@@ -26,6 +26,7 @@ class Checkout:
         self._tree = tree.resolve()
         self._edited: dict[str, str] = {}
         self._added_tests: dict[str, str] = {}
+        self._most_files = MOST_FILES
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -56,6 +57,8 @@ class Checkout:
         path = self._editable(path)
         if len(text.encode(errors="replace")) > LARGEST_FILE:
             raise ToolFailed(f"{path} would be larger than {LARGEST_FILE >> 10} KB")
+        if len(self.edits.keys() | {path}) > self._most_files:
+            raise ToolFailed(f"this strategy edits {self._most_files} file(s) at most; `undo` to begin anew")
         self._edited[path] = text
 
     def add_test(self, path: str, text: str) -> None:
@@ -64,6 +67,12 @@ class Checkout:
         if self._inside(path).exists():
             raise ToolFailed(f"{path} is there already: tests that exist stay as they are")
         self._added_tests[path] = text
+
+    def clear(self, *, most_files: int) -> None:
+        """Begin anew, with at most so many files to be edited."""
+        self._edited.clear()
+        self._added_tests.clear()
+        self._most_files = most_files
 
     def restore(self) -> None:
         """Take every edit of the sources back; added tests stay."""

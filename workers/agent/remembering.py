@@ -32,7 +32,6 @@ ALIKE = 0.3
 """How near a failure is of whose lessons there may be use; recollections below are of other things."""
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """How one attempt uses what earlier ones left; `decision` is None where they left nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.preferences.collecting import LONGEST_TEXT, Taste
-from memory.preferences.features import changed_lines, of_patch, prior_of_patch
+from memory.preferences.features import changed_lines, of_patch, path_of, prior_of_patch
 from memory.preferences.judged import Option
 from workers.patches import unified
 from workers.repair.candidates import Candidate
@@ -28,4 +28,18 @@ def _option(candidate: Candidate, diff: str) -> Option:
             lines=changed_lines(diff),
         ),
         text=diff[:LONGEST_TEXT],
+    )
+
+
+def liking_of_diffs(taste: Taste, diffs: Sequence[str]) -> list[float]:
+    """The strength of patches that a model wrote."""
+    return taste.strengths(
+        [
+            Option(
+                prior=prior_of_patch(0.5),
+                features=of_patch(template="", strategy="model", path=path_of(diff), lines=changed_lines(diff)),
+                text=diff[:LONGEST_TEXT],
+            )
+            for diff in diffs
+        ]
     )

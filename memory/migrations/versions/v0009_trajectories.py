@@ -1,0 +1,28 @@
+"""How the agent went about repairs that were proven."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "trajectories",
+        sa.Column("decision_id", sa.String(), nullable=False),
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("messages", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("decision_id", name="pk_trajectories"),
+    )
+    op.create_index("ix_trajectories_repository_created_at", "trajectories", ["repository", "created_at"])
+
+
+def downgrade() -> None:
+    op.drop_table("trajectories")

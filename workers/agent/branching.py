@@ -1,0 +1,150 @@
+"""Several repairs proposed at once, tested, and the nearest built upon: best first, within a budget.
+
+A tree of thoughts (Yao et al. 2023) whose thoughts are whole repairs and whose judge is the test suite; what people here
+like decides between those that the tests hold to be equal.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from workers.agent.checkout import Checkout
+from workers.agent.clipping import clipped
+from workers.agent.errors import ToolFailed
+from workers.agent.evaluating import Evaluated, Evaluator
+from workers.agent.tools.editing import refuse_broken
+from workers.agent.tools.testing import OneEdit, told
+from workers.llm.messages import Ask, Message, Model, Role
+from workers.llm.prompting import prompt
+from workers.llm.structured import ask_for
+from workers.llm.untrusted import data
+from workers.patches import unified
+
+WIDTH, EXPANSIONS = 4, 4
+"""Repairs asked for at once, and how often at most."""
+
+Liking = Callable[[Sequence[str]], Sequence[float]]
+"""How much people here like each of some diffs."""
+
+
+class Proposal(Struct, forbid_unknown_fields=True):
+    """One repair: why, in a sentence, and its replacements."""
+
+    why: str
+    edits: Annotated[list[OneEdit], Meta(min_length=1, max_length=12)]
+
+
+class Proposals(Struct, forbid_unknown_fields=True):
+    """Different repairs, the likeliest first."""
+
+    repairs: Annotated[list[Proposal], Meta(min_length=1, max_length=8)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A repair that was tried: the texts of its files, its diff, and what the failing tests said of it."""
+
+    edits: Mapping[str, str]
+    diff: str
+    why: str
+    evaluated: Evaluated
+
+
+@dataclass(kw_only=True)
+class Tree:
+    """The repairs proposed for one failure. `best` is the nearest so far; `proven` ends it."""
+
+    model: Model
+    opening: tuple[Message, ...]
+    checkout: Checkout
+    evaluator: Evaluator
+    deadline: float
+    most_files: int
+    liking: Liking = lambda diffs: [0.0] * len(diffs)
+    tried: set[str] = field(default_factory=set)
+    best: Node | None = None
+    asked: int = 0
+
+    def search(self) -> Node | None:
+        """The first proven repair, or the one that came nearest; None when none could be tried. Raises ModelError."""
+        frontier: list[tuple[float, int, Node]] = []
+        order = count()
+        parent: Node | None = None
+        while self.asked < EXPANSIONS and time.monotonic() < self.deadline:
+            for node in self._expanded(parent):
+                if node.evaluated.proof is not None:
+                    return node
+                heapq.heappush(frontier, (-node.evaluated.passed, next(order), node))
+            if not frontier:
+                break
+            parent = heapq.heappop(frontier)[-1]
+        return self.best
+
+    def _expanded(self, parent: Node | None) -> list[Node]:
+        """What the model proposes next, tested: those that pass the failing tests proven, the best liked first."""
+        self.asked += 1
+        ask = Ask(messages=(*self.opening, *_feedback(parent)), purpose="propose")
+        proposals = ask_for(self.model, ask, Proposals).repairs
+        screened = [node for proposal in proposals if (node := self._screened(proposal)) is not None]
+        strengths = dict(zip((n.diff for n in screened), self.liking([n.diff for n in screened]), strict=True))
+        nodes: list[Node] = []
+        for node in sorted(screened, key=lambda each: (-each.evaluated.passed, -strengths[each.diff])):
+            nodes.append(self._judged(node))
+            if nodes[-1].evaluated.proof is not None:
+                break
+        return nodes
+
+    def _screened(self, proposal: Proposal) -> Node | None:
+        """A repair with what the failing tests say of it; None for one that cannot be made or was tried."""
+        try:
+            edits = self._made(proposal)
+            overlay = self.checkout.overlay_with(edits)
+        except ToolFailed:
+            return None
+        diff = "".join(unified(path, self._before(path), text) for path, text in sorted(edits.items()))
+        if not diff or diff in self.tried:
+            return None
+        self.tried.add(diff)
+        return Node(edits=edits, diff=diff, why=proposal.why, evaluated=self.evaluator.screen(overlay))
+
+    def _made(self, proposal: Proposal) -> dict[str, str]:
+        texts: dict[str, str] = {}
+        for edit in proposal.edits:
+            before = texts.get(edit.path) or self.checkout.original(edit.path)
+            if before.count(edit.old) != 1:
+                raise ToolFailed(f"`old` does not stand exactly once in {edit.path}")
+            texts[edit.path] = before.replace(edit.old, edit.new)
+            refuse_broken(edit.path, before, texts[edit.path])
+        if len(texts) > self.most_files:
+            raise ToolFailed(f"more than {self.most_files} files")
+        return texts
+
+    def _judged(self, node: Node) -> Node:
+        """A node with its proof, if the failing tests pass; the nearest is kept."""
+        if not node.evaluated.objection:
+            node = Node(edits=node.edits, diff=node.diff, why=node.why, evaluated=self.evaluator.prove(node.edits))
+        if self.best is None or node.evaluated.passed > self.best.evaluated.passed:
+            self.best = node
+        return node
+
+    def _before(self, path: str) -> str:
+        return self.checkout.original(path)
+
+
+def _feedback(parent: Node | None) -> tuple[Message, ...]:
+    if parent is None:
+        return ()
+    said = prompt(
+        "refine",
+        feedback=f"{told(parent.evaluated.report)}\n{data('verdict', parent.evaluated.objection)}",
+        patch=data("repair", clipped(parent.diff, 4_000), code=True),
+        count=WIDTH,
+    )
+    return (Message(role=Role.USER, text=said),)
