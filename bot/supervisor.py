@@ -111,7 +111,7 @@ def parts(web: WebSettings, worker: WorkerSettings) -> tuple[Part, ...]:
     """The processes of one machine and what each may know."""
     for_web = child_environment(without=WorkerSettings, keep=WebSettings) | _exported(web)
     for_worker = child_environment(without=WebSettings, keep=WorkerSettings) | _exported(worker)
-    keys = {"APP_ID", "PRIVATE_KEY_FILE"}
+    keys = {"APP_ID", "PRIVATE_KEY_FILE", "MODEL_API_KEY"}
     for_sweeper = {name: value for name, value in for_worker.items() if name.removeprefix(PREFIX) not in keys}
     return (
         Part(name="web", command=_command("serve"), environment=for_web),

@@ -11,6 +11,7 @@ from statistics import mean, median
 import numpy as np
 
 from memory.addressed import Addressed, addressed
+from memory.costs import Costs, costs
 from memory.intervals import wilson
 from memory.model import Action, Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, State, TaskKind
 from memory.rewards import PATTERN
@@ -85,10 +86,11 @@ class Stats:
     missed: MissedEarlier
     actions: Mapping[str, int]
     signals: Mapping[str, int]
+    costs: Costs | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes."""
-        return asdict(self)
+        """Plain values that `json.dumps` takes; `costs` only where a model was asked."""
+        return {name: value for name, value in asdict(self).items() if name != "costs" or value is not None}
 
 
 def stats(store: Store) -> Stats:
@@ -117,6 +119,7 @@ def stats(store: Store) -> Stats:
         missed=_missed(store, reviews),
         actions=_count([decision.chosen for decision in reviews]),
         signals=_signals(store),
+        costs=costs(store.calls.summary(), store.calls.by_task(), repaired, reviewed),
     )
 
 

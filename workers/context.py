@@ -24,6 +24,8 @@ from workers.github.client import SECONDS_BETWEEN_WRITES, app_of
 from workers.github.hook import GitHubHook
 from workers.github.tokens import Tokens
 from workers.jobs import Job, RepositoryRef
+from workers.llm.client import Models, models_of
+from workers.llm.messages import Model
 from workers.ports import AppHook, GitHub, Sandbox
 from workers.repair.episode import Toolbox
 from workers.runner import Flow
@@ -52,6 +54,7 @@ class Context:
     connect: Callable[[RepositoryRef], GitHub]
     progress: Callable[[str], None]
     hook: Callable[[], AppHook | None]
+    models: Models | None = None
     flows: Mapping[type, Flow] = field(default_factory=dict)
     teller: Callable[[Job, ApprenticeError, Context], None] | None = None
     job_id: str = ""
@@ -92,6 +95,10 @@ class Context:
         """What people of a repository like, where a reward model is in force that knows."""
         return taste(self.store, self.embedder, kind, repository)
 
+    def model(self, task_id: str, repository: str) -> Model | None:
+        """The model with the accounts of one task; None where none is set."""
+        return None if self.models is None else self.models(task_id, repository)
+
     @property
     def effects(self) -> Effects:
         return Effects(self.store, self.job_id, self.clock)
@@ -131,6 +138,7 @@ def build(
         connect=connector(settings, clock, seconds_between_writes),
         progress=progress,
         hook=lambda: _hook(settings),
+        models=models_of(settings, store, clock, generator(settings, "models")),
         flows=flows or {},
         teller=teller,
     )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from workers.errors import BadInput
@@ -21,6 +22,8 @@ PREFIX = "APPRENTICE_"
 OWN_DETECTORS = frozenset(
     {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned"}
 )
+
+_PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 
 S = TypeVar("S", bound="Settings")
 
@@ -144,6 +147,28 @@ class WorkerSettings(Settings):
     sandbox_memory_mb: int = Field(2048, ge=64, description="Memory of one sandboxed run.")
     sandbox_wall_seconds: float = Field(300.0, gt=0, description="Wall time of one sandboxed run of a test suite.")
     seed: int | None = Field(None, description="Seed of every random choice; default: fresh each time.")
+    model_base_url: str = Field(
+        "", description="Root of an OpenAI-compatible API, as `http://127.0.0.1:8000/v1`; empty: no model is asked."
+    )
+    model_api_key: SecretStr = Field(SecretStr(""), description="Key of that API; empty where it wants none.")
+    model: str = Field("", validate_default=True, description="Name of the model that repairs and reviews.")
+    model_weak: str = Field("", description="Name of a cheaper one that sums up and criticises; empty: the same.")
+    model_price: str = Field(
+        "", description="US dollars per million tokens read, read from a cache, and written: `2.5,0.25,10`."
+    )
+    model_weak_price: str = Field("", description="The same of the cheaper model; empty: as `model_price`.")
+    model_tokens_per_run: int = Field(300_000, ge=0, description="Tokens for one repair or review; 0 for no limit.")
+    model_tokens_per_day: int = Field(5_000_000, ge=0, description="Tokens a day (UTC) over all; 0 for no limit.")
+    model_tokens_per_repository_day: int = Field(
+        2_000_000, ge=0, description="Tokens a day (UTC) for one repository; 0 for no limit."
+    )
+    model_usd_per_run: float = Field(0.0, ge=0, description="US dollars for one repair or review; 0 for no limit.")
+    model_usd_per_day: float = Field(0.0, ge=0, description="US dollars a day (UTC) over all; 0 for no limit.")
+    model_usd_per_repository_day: float = Field(
+        0.0, ge=0, description="US dollars a day (UTC) for one repository; 0 for no limit."
+    )
+    model_timeout_seconds: float = Field(120.0, gt=0, description="Time for one answer of the model.")
+    model_stream: bool = Field(True, description="Have answers sent as they are written, where the API can.")
 
     @field_validator("review_tools")
     @classmethod
@@ -151,6 +176,34 @@ class WorkerSettings(Settings):
         if len({tool.name for tool in tools}) < len(tools):
             raise ValueError("two tools have the same name")
         return tools
+
+    @field_validator("model_base_url")
+    @classmethod
+    def _http(cls, url: str) -> str:
+        if url and not re.match(r"https?://[^\s/]", url):
+            raise ValueError("write it as https://host/v1, or leave it empty")
+        return url
+
+    @field_validator("model")
+    @classmethod
+    def _named(cls, model: str, info: ValidationInfo) -> str:
+        if info.data.get("model_base_url") and not model.strip():
+            raise ValueError(f"{PREFIX}MODEL_BASE_URL is set, so name the model to ask there")
+        return model
+
+    @field_validator("model_price", "model_weak_price")
+    @classmethod
+    def _three_prices(cls, price: str) -> str:
+        if price and not _PRICE.fullmatch(price):
+            raise ValueError("write three prices in US dollars per million tokens, as 2.5,0.25,10")
+        return price
+
+    @field_validator("model_usd_per_run", "model_usd_per_day", "model_usd_per_repository_day")
+    @classmethod
+    def _priced(cls, most: float, info: ValidationInfo) -> float:
+        if most and not info.data.get("model_price"):
+            raise ValueError(f"money can be counted only where {PREFIX}MODEL_PRICE is set")
+        return most
 
 
 def known_variables() -> frozenset[str]:

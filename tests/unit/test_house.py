@@ -24,6 +24,7 @@ DOORS = {
     "subprocess": ("workers.git", "workers.history.log", "workers.sandbox", "bot.supervisor", "bot.playground"),
     "fastapi": ("bot.app", "bot.playground"),
     "libcst": ("workers.repair",),
+    "openai": ("workers.llm.endpoint",),
 }
 BLANKET = {"Exception", "BaseException"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from workers.errors import ApprenticeError
 
 
@@ -27,3 +29,20 @@ class BadReply(ModelError):
 
 class Refused(ModelError):
     """The model declined to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why one call failed: a clear line, whether it may have been charged, and the header `Retry-After` as it came."""
+
+    said: str
+    charged: bool
+    retry_after: str = ""
+
+
+class CallFailed(ModelError):
+    """One call failed in a way that may pass: ask `workers.llm.retrying` whether to make it again."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.said)
+        self.failure = failure

@@ -1,0 +1,155 @@
+"""A model for one task: each try is reserved, made, and settled, so that the budgets hold whatever happens in between."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from memory.store import Calls, Limit, Reservation, Store
+from workers.llm.budgets import limits_of, spent
+from workers.llm.costs import FREE, Price, most_of, price_of
+from workers.llm.endpoint import Answers, Endpoint
+from workers.llm.errors import CallFailed, Failure, ModelError
+from workers.llm.messages import Ask, Model, Reply, Tier
+from workers.llm.retrying import given_up, wait_after
+from workers.settings import WorkerSettings
+
+Models = Callable[[str, str], Model]
+"""Gives the model with the accounts of a task, by the task's id and its repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiered:
+    """One of the two models: where it answers, its name, and what it costs."""
+
+    endpoint: Answers
+    name: str
+    price: Price = FREE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """Implements `Model` for one task."""
+
+    tiers: Mapping[Tier, Tiered]
+    calls: Calls
+    limits: tuple[Limit, ...]
+    task_id: str
+    repository: str
+    clock: Callable[[], datetime]
+    rng: random.Random
+    sleep: Callable[[float], None] = time.sleep
+
+    def reply(self, ask: Ask) -> Reply:
+        """Answer one request, trying again where that may help. Raises BudgetSpent before a call that could exceed one."""
+        attempt = 1
+        while True:
+            try:
+                return self._try(ask)
+            except CallFailed as failed:
+                self.sleep(self._wait(failed.failure, attempt))
+                attempt += 1
+
+    def _wait(self, failure: Failure, attempt: int) -> float:
+        now = self.clock()
+        wait = wait_after(failure, attempt=attempt, rng=self.rng, now=now)
+        if wait is None:
+            raise given_up(failure, attempt=attempt, now=now)
+        return wait
+
+    def _try(self, ask: Ask) -> Reply:
+        """One call. What ends it unforeseen leaves its reservation standing: it may have been charged."""
+        tier = self.tiers[ask.tier]
+        call_id = self._reserved(ask, tier)
+        try:
+            reply = tier.endpoint.answer(ask)
+        except CallFailed as failed:
+            (self.calls.settle_as_reserved if failed.failure.charged else self.calls.fail)(call_id)
+            raise
+        except ModelError:
+            self.calls.fail(call_id)
+            raise
+        return self._settled(call_id, reply, tier.price)
+
+    def _reserved(self, ask: Ask, tier: Tiered) -> str:
+        most, now = most_of(ask), self.clock().astimezone(UTC)
+        wanted = Reservation(
+            id=uuid.uuid4().hex,
+            task_id=self.task_id,
+            repository=self.repository,
+            purpose=ask.purpose,
+            tier=ask.tier,
+            model=tier.name,
+            tokens=most.total,
+            micros=tier.price.micros(most),
+            created_at=now,
+        )
+        exceeded = self.calls.reserve(wanted, self.limits)
+        if exceeded is not None:
+            raise spent(exceeded, now)
+        return wanted.id
+
+    def _settled(self, call_id: str, reply: Reply, price: Price) -> Reply:
+        usage, micros = reply.usage, price.micros(reply.usage)
+        self.calls.settle(
+            call_id,
+            prompt=usage.prompt,
+            cached=usage.cached,
+            completion=usage.completion,
+            micros=micros,
+            estimated=usage.estimated,
+        )
+        return replace(reply, micros=micros)
+
+
+def models_of(
+    settings: WorkerSettings,
+    store: Store,
+    clock: Callable[[], datetime],
+    rng: random.Random,
+    *,
+    tiers: Mapping[Tier, Tiered] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Models | None:
+    """The models that the settings name; None where they name none. Each endpoint is made once and connects when asked."""
+    if tiers is None and not settings.model_base_url:
+        return None
+    found, limits = tiers or tiers_of(settings), limits_of(settings)
+
+    def model(task_id: str, repository: str) -> Model:
+        return Client(
+            tiers=found,
+            calls=store.calls,
+            limits=limits,
+            task_id=task_id,
+            repository=repository,
+            clock=clock,
+            rng=rng,
+            sleep=sleep,
+        )
+
+    return model
+
+
+def tiers_of(settings: WorkerSettings) -> Mapping[Tier, Tiered]:
+    """Both models; the same one twice where no cheaper one is named."""
+    strong = _tiered(settings, settings.model, settings.model_price)
+    if settings.model_weak in ("", settings.model):
+        return {Tier.STRONG: strong, Tier.WEAK: strong}
+    weak = _tiered(settings, settings.model_weak, settings.model_weak_price or settings.model_price)
+    return {Tier.STRONG: strong, Tier.WEAK: weak}
+
+
+def _tiered(settings: WorkerSettings, model: str, price: str) -> Tiered:
+    endpoint = Endpoint(
+        base_url=settings.model_base_url,
+        api_key=settings.model_api_key,
+        model=model,
+        timeout_seconds=settings.model_timeout_seconds,
+        stream=settings.model_stream,
+    )
+    return Tiered(endpoint=endpoint, name=model, price=price_of(price))
