@@ -9,6 +9,7 @@ import typer
 
 from bot import exchange, forgetting, judging, learned, pasts
 from bot.console import BAD_INPUT, AsJson, complain, note, notes, out, print_json, refusing
+from bot.model_server import command as model_server
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 from workers.logs import configure
@@ -26,6 +27,7 @@ app.add_typer(judging.commands)
 app.add_typer(forgetting.commands)
 app.add_typer(exchange.commands)
 app.add_typer(pasts.commands)
+app.add_typer(model_server.commands)
 
 Project = Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)]
 
