@@ -56,7 +56,7 @@ def _obey(command: Command | CommandError, spoken: Spoken, origin: Origin) -> Jo
         return _answer(spoken, origin, command="", problem=command.problem, suggestion=command.did_you_mean)
     match command.verb:
         case Verb.FIX:
-            return _fix(spoken, origin)
+            return _fix(spoken, origin, command.argument)
         case Verb.REVIEW if spoken.pull is not None:
             return review_of(spoken.pull, origin, commanded=True, comment_id=spoken.comment_id)
         case Verb.REVIEW if spoken.on_pull:
@@ -82,7 +82,7 @@ def _obey(command: Command | CommandError, spoken: Spoken, origin: Origin) -> Jo
             return _answer(spoken, origin, command=verb, problem=_OUT_OF_PLACE[verb])
 
 
-def _fix(spoken: Spoken, origin: Origin) -> Fix:
+def _fix(spoken: Spoken, origin: Origin, guidance: str) -> Fix:
     said = (spoken.context, spoken.text) if spoken.comment_id else (spoken.text,)
     return Fix(
         repository=origin.repository,
@@ -94,6 +94,7 @@ def _fix(spoken: Spoken, origin: Origin) -> Fix:
         title=spoken.title,
         body="\n\n".join(part for part in said if part),
         sha=spoken.pull.head.sha if spoken.pull else "",
+        guidance=guidance,
     )
 
 

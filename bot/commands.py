@@ -30,7 +30,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`argument` is the id after `why`, or the reason after `accept because` and `reject because`."""
+    """`argument` is the id after `why`, the reason after `accept because` and `reject because`, or the hint after `fix`."""
 
     verb: Verb
     argument: str = ""
@@ -93,6 +93,8 @@ def _with_argument(verb: Verb, argument: str) -> Command | CommandError:
         return Command(verb=verb, argument=_BECAUSE.sub("", argument, count=1))
     if option := _OPTION.match(argument):
         return CommandError(problem=f"`{verb}` takes no option `{_shown(option[0])}`", did_you_mean=verb)
+    if verb is Verb.FIX:
+        return Command(verb=verb, argument=argument)
     if verb is not Verb.WHY or not argument:
         return Command(verb=verb)
     wanted = argument.split()[0].strip("`")

@@ -16,10 +16,10 @@ from memory.history.lessons import Lessons
 from memory.model import Finding, Sighting, Task, TaskKind
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
+from workers.agent.repair import repair
 from workers.context import Context
 from workers.errors import BadInput
 from workers.own_git import local_commits, origin, top_level, uncommitted
-from workers.repair.episode import repair
 from workers.repair.patched import patched
 from workers.repair.repaired import Repaired
 from workers.review.decide import Decided, decide
@@ -71,7 +71,7 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
     with snapshot(path) as tree:
         project = discover(tree, python=context.settings.python, test_command=test_command, environment_of=path)
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
-        repaired = repair(task, project, context.toolbox())
+        repaired = repair(task, project, context.toolbox(), context.mind(task))
         context.store.tasks.finish(task.id, repaired.status, "")
         if apply and repaired.proven is not None:
             _apply(repaired.proven.patch, tree, path)

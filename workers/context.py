@@ -12,10 +12,12 @@ from pathlib import Path
 from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
 from memory.learner import Learner
-from memory.model import TaskKind
+from memory.model import Task, TaskKind
 from memory.preferences.collecting import Taste, taste
 from memory.rollback import current
 from memory.store import Store, open_store
+from workers.agent.repair import Mind
+from workers.agent.tools.reading import History
 from workers.effects import Effects
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
@@ -98,6 +100,21 @@ class Context:
     def model(self, task_id: str, repository: str) -> Model | None:
         """The model with the accounts of one task; None where none is set."""
         return None if self.models is None else self.models(task_id, repository)
+
+    def mind(self, task: Task, *, guidance: str = "", history: History | None = None) -> Mind | None:
+        """What a repair with a model works with; None where none is set."""
+        model = self.model(task.id, task.repository)
+        if model is None:
+            return None
+        given = self.settings
+        return Mind(
+            model=model,
+            seconds=given.model_seconds,
+            steps=given.model_steps,
+            arms=given.model_strategies,
+            guidance=guidance,
+            history=history,
+        )
 
     @property
     def effects(self) -> Effects:

@@ -224,6 +224,12 @@ class Mirror:
         """Every file of a commit."""
         return self._run("ls-tree", "-r", "-z", "--name-only", sha).decode(errors="surrogateescape").split("\0")[:-1]
 
+    def log(self, sha: str, about: str, most: int) -> list[str]:
+        """Up to that commit, the latest that touched the path `about` or added or removed such a text, a line each."""
+        wanted = ("--", about) if self.read(sha, about) is not None else (f"-S{about}", "--")
+        shown = ("--no-color", "--no-show-signature", "--format=%h %as %s", f"--max-count={most}")
+        return self._run("log", *shown, sha, *wanted).decode(errors="replace").splitlines()
+
     def _index_lines(self, base: str, files: Mapping[str, bytes | None]) -> bytes:
         lines = []
         for path, content in files.items():

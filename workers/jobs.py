@@ -32,7 +32,8 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     """Repair what fails on the default branch, or on a pull request's head when `pull` is set.
 
     `issue` is the issue or pull request that asked; `comment_id` the asking comment, 0 for the issue's own text.
-    `body` is the text as it stood at the trigger. `commanded` tells a command from a new issue.
+    `body` is the text as it stood at the trigger. `commanded` tells a command from a new issue; `guidance` is what was
+    said after it.
     """
 
     repository: RepositoryRef
@@ -44,6 +45,7 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     title: str = ""
     body: str = ""
     sha: str = ""
+    guidance: str = ""
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):

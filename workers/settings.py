@@ -23,6 +23,8 @@ OWN_DETECTORS = frozenset(
     {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned"}
 )
 
+MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
+
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 SECRET_LENGTH = 8
@@ -170,6 +172,11 @@ class WorkerSettings(Settings):
     model_usd_per_repository_day: float = Field(
         0.0, ge=0, description="US dollars a day (UTC) for one repository; 0 for no limit."
     )
+    model_seconds: float = Field(600.0, gt=0, description="Time for all that a model tries in one repair.")
+    model_steps: int = Field(40, ge=1, description="Replies of the model in one attempt of a repair at most.")
+    model_strategies: tuple[str, ...] = Field(
+        MODEL_STRATEGIES, description="What a repair chooses between where there is a model, as JSON."
+    )
     model_timeout_seconds: float = Field(120.0, gt=0, description="Time for one answer of the model.")
     model_stream: bool = Field(True, description="Have answers sent as they are written, where the API can.")
 
@@ -186,6 +193,14 @@ class WorkerSettings(Settings):
         if url and not re.match(r"https?://[^\s/]", url):
             raise ValueError("write it as https://host/v1, or leave it empty")
         return url
+
+    @field_validator("model_strategies")
+    @classmethod
+    def _known(cls, strategies: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = next((name for name in strategies if name not in MODEL_STRATEGIES), None)
+        if unknown is not None or not strategies:
+            raise ValueError(f"{unknown!r} is no strategy; there are {', '.join(MODEL_STRATEGIES)}")
+        return strategies
 
     @field_validator("model")
     @classmethod

@@ -6,7 +6,7 @@ The embedded engine is one of the arms; what it leaves, the model works on, and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.experiences import neighbours
@@ -22,8 +22,9 @@ from workers.agent.strategies import EMBEDDED, STRATEGIES, priors
 from workers.agent.tools.reading import History, numbered
 from workers.agent.tools.testing import told as told_report
 from workers.llm.messages import Image, Model
+from workers.repair import episode as embedded
 from workers.repair.candidates import Suspect
-from workers.repair.episode import Case, Searched, Toolbox, concluded, reproduced, search
+from workers.repair.episode import Case, Toolbox, concluded, reproduced, search
 from workers.repair.liking import liking_of_diffs
 from workers.repair.localise import suspects
 from workers.repair.repaired import Repaired, RepairStatus, attempt_of, ended, experience_of
@@ -53,16 +54,16 @@ class Mind:
     guidance: str = ""
     images: tuple[Image, ...] = ()
     remember: bool = True
-    embedded: Callable[[Case, Failure, Toolbox, float], Searched] = lambda case, failure, tools, seconds: search(
-        case, failure, tools, seconds=seconds
-    )
 
 
-def repair(task: Task, project: Project, tools: Toolbox, mind: Mind) -> Repaired:
-    """Repair the primary failure of a project. Raises CannotRun or BadInput when its tests cannot run.
+def repair(task: Task, project: Project, tools: Toolbox, mind: Mind | None) -> Repaired:
+    """Repair the primary failure of a project, without a `mind` by the embedded engine alone.
 
-    A model that cannot be used, or whose budget is spent, fails nothing: what was tried before that is told.
+    Raises CannotRun or BadInput when its tests cannot run. A model that cannot be used, or whose budget is spent, fails
+    nothing: what was tried before that is told.
     """
+    if mind is None:
+        return embedded.repair(task, project, tools)
     case = reproduced(task, project, tools)
     if case.failure is None:
         return ended(RepairStatus.NOTHING_FAILING, None, (), case.reproduction, 0, case.started)
@@ -144,7 +145,7 @@ class _Episode:
     def _embedded(self, decision: Decision) -> list[Attempt]:
         """The embedded engine's own episode, concluded as one choice."""
         seconds = self._tools.budget_seconds * EMBEDDED_SHARE
-        found = self._mind.embedded(self._case, self._failure, self._tools, seconds)
+        found = search(self._case, self._failure, self._tools, seconds=seconds)
         self._embedded_runs += found.test_runs
         self._conclude(decision, found.attempts, spent=0.0)
         return list(found.attempts)

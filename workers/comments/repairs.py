@@ -39,10 +39,11 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             "",
             *_proof_lines(proof),
             *_question(proof),
+            *_said(attempt),
             "",
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
-                f"{counted(attempt.candidates, 'candidate')} tried). Decision {name(attempt.decision_id)}; "
+                f"{_effort(attempt)}). Decision {name(attempt.decision_id)}; "
                 f"ask `@{bot_name} why {attempt.decision_id}` for the reasons."
             ),
             "",
@@ -186,6 +187,22 @@ def _question(proof: Proof) -> list[str]:
         "",
         code(told.patch, "diff"),
     ]
+
+
+def is_by_model(attempt: Attempt) -> bool:
+    """Whether a model wrote the patch."""
+    return attempt.strategy.startswith("model:")
+
+
+def _effort(attempt: Attempt) -> str:
+    if is_by_model(attempt):
+        return f"{counted(attempt.candidates, 'step')} of the model"
+    return f"{counted(attempt.candidates, 'candidate')} tried"
+
+
+def _said(attempt: Attempt) -> list[str]:
+    """What a model says was wrong: its words, not proven by anything."""
+    return ["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []
 
 
 def _but(proof: Proof) -> str:

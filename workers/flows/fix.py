@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
 from memory.model import Attempt, Post, PostKind, Task, TaskKind
+from workers.agent.repair import repair
 from workers.comments import repairs
 from workers.context import Context
 from workers.errors import BadInput, CannotRun
@@ -17,7 +19,6 @@ from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.ports import BranchHead, GitHub
-from workers.repair.episode import repair
 from workers.repair.issue_tests import issue_test, path_of
 from workers.repair.patched import patched
 from workers.repair.repaired import Repaired, RepairStatus
@@ -97,7 +98,9 @@ def _repair(case: Case, context: Context) -> Repaired:
         for path, content in case.added_tests.items():
             _add(tree, path, content)
         project = _project(tree, context)
-        repaired = repair(case.task, project, context.for_task(f"repair:{case.task.number}").toolbox())
+        tools = context.for_task(f"repair:{case.task.number}").toolbox()
+        mind = context.mind(case.task, guidance=case.job.guidance, history=partial(case.mirror.log, case.task.sha))
+        repaired = repair(case.task, project, tools, mind)
     context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
     return repaired
 
