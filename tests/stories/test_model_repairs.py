@@ -2,71 +2,396 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
 from pathlib import Path
 
 import pytest
+from inline_snapshot import snapshot
 
-from bot.model_server.script import Answer, Call, Failure, Has, Script, Turn, When
-from bot.model_server.server import ModelServer
-from tests.stories import town as founding
-from tests.stories.town import Town
+from bot.model_server.script import Call, Failure, Has, Script, Turn, When
+from tests.stories.modelled import BROKEN, ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
+from tests.stories.town import Town, readable
 
 pytestmark = pytest.mark.sandbox
 
-ISSUE = "What is there cannot be taken"
-TEST = """```python
-from pantry.shelf import Shelf
+REFLECTION = "I compared the wrong way round: look at what happens when all of it is wanted."
 
 
-def test_the_last_of_it_can_be_taken():
-    shelf = Shelf()
-    shelf.add("flour", "500 g")
-    shelf.take("flour", "500 g")
-    assert shelf.amount("flour") == 0
-```"""
-
-WRONG, RIGHT = "if wanted >= self.amount(name):", "if wanted > self.amount(name):"
-SHELF = "pantry/shelf.py"
-
-
-def call(name: str, **arguments: object) -> Turn:
-    """A turn that calls one tool, once."""
-    return Turn(calls=(Call(name=name, arguments=arguments),), times=1)
-
-
-EDIT = call("edit", path=SHELF, old=WRONG, new=RIGHT)
-GOOD = (
-    call("search", text="def take"),
-    call("read", path=SHELF),
-    EDIT,
-    call("run_tests"),
-    call("run_tests", tests=["all"]),
-    call("finish", summary="pantry/shelf.py:26 refused to hand out the last of something."),
-)
-
-
-@contextmanager
-def modelled(home: Path, script: Script, **settings: object) -> Iterator[tuple[Town, ModelServer]]:
-    """A town with a model that follows a script."""
-    with ModelServer(script) as server:
-        given = {
-            "model_base_url": server.url,
-            "model": "scripted",
-            "model_strategies": ("model:minimal",),
-            "model_timeout_seconds": 20.0,
-        }
-        with founding.town(home, **{**given, **settings}) as town:
-            yield town, server
+def steps(town: Town) -> list[str]:
+    """What was told of the model's steps, and how its run ended."""
+    return [line for line in town.progress if line.startswith(("step ", "model:"))]
 
 
 def test_a_repair_by_a_model(tmp_path: Path) -> None:
-    """The model searches, reads, edits, tests and finishes; what it edited is proven and proposed."""
-    with modelled(tmp_path, Script(turns=GOOD)) as (town, server):
+    """The model searches, reads, edits, tests and finishes; what it edited is proven and proposed, with its own words."""
+    turns = (
+        call("search", text="def take"),
+        call("read", path=SHELF),
+        call("edit", path=SHELF, old=WRONG, new=RIGHT),
+        call("run_tests"),
+        call("run_tests", tests=["all"]),
+        call("finish", summary=SAID),
+    )
+    with modelled(tmp_path, Script(turns=turns)) as (town, server):
         number = town.issue(ISSUE, TEST)
+        assert [readable(each.body) for each in town.answers(number)] == snapshot(
+            [
+                """\
+I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
+<!-- marker -->\
+"""
+            ]
+        )
         (pull,) = town.fixes()
-        print(town.progress)
-        for each in town.answers(number): print(each.body)
-        print(pull)
-        print(server.usage)
+        assert readable(pull.body) == snapshot('''\
+Fixes #1.
+
+**What failed:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
+
+```diff
+diff --git a/pantry/shelf.py b/pantry/shelf.py
+--- a/pantry/shelf.py
++++ b/pantry/shelf.py
+@@ -22,7 +22,7 @@
+     def take(self, name, text):
+         """Take something off the shelf."""
+         wanted = grams(text)
+-        if wanted >= self.amount(name):
++        if wanted > self.amount(name):
+             raise ValueError(f"only {shown(self.amount(name))} of {name}")
+         self.held[name] -= wanted
+```
+
+**Proof**
+
+- failed before, pass now: `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
+- whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
+- run 2× in a sandbox without network: `python -m pytest`
+- no test, fixture or configuration file was changed to get there
+
+**What the model says:** pantry/shelf.py:25 refused to hand out the last of something.
+
+Chosen strategy: `model:minimal` (probability 1.00, 6 steps of the model). Decision `<decision>`; ask `@apprentice why <decision>` for the reasons.
+
+Merging teaches me that this kind of edit is wanted here, closing that it is not.
+<!-- marker -->\
+''')
+        shown = [message.text for message in server.requests[-1].messages if message.role == "tool"]
+        assert shown == snapshot(
+            [
+                """\
+<data-21f1d169 source="search">
+pantry/shelf.py:2: \n\
+pantry/shelf.py:4: \n\
+pantry/shelf.py:6: \n\
+pantry/shelf.py:7: \n\
+pantry/shelf.py:10: \n\
+pantry/shelf.py:13: \n\
+pantry/shelf.py:17: \n\
+pantry/shelf.py:21: \n\
+pantry/shelf.py:28: \n\
+pantry/shelf.py:33: \n\
+</data-21f1d169>\
+""",
+                '''\
+<data-2df4fc27 source="pantry/shelf.py:1-32">
+   1  """What there is, and how much of it."""
+   2  \n\
+   3  from __future__ import annotations
+   4  \n\
+   5  from pantry.units import grams, shown
+   6  \n\
+   7  \n\
+   8  class Shelf:
+   9      """Amounts in grams, by name."""
+  10  \n\
+  11      def __init__(self):
+  12          self.held = {}
+  13  \n\
+  14      def add(self, name, text):
+  15          """Put something on the shelf."""
+  16          self.held[name] = self.amount(name) + grams(text)
+  17  \n\
+  18      def amount(self, name):
+  19          """How much there is of it."""
+  20          return self.held.get(name, 0)
+  21  \n\
+  22      def take(self, name, text):
+  23          """Take something off the shelf."""
+  24          wanted = grams(text)
+  25          if wanted >= self.amount(name):
+  26              raise ValueError(f"only {shown(self.amount(name))} of {name}")
+  27          self.held[name] -= wanted
+  28  \n\
+  29      def missing(self, recipe):
+  30          """What has to be bought for a recipe: name to grams."""
+  31          lacking = {name: need - self.amount(name) for name, need in recipe.needs.items()}
+  32          return {name: amount for name, amount in lacking.items() if amount > 0}
+</data-2df4fc27>\
+''',
+                '''\
+edited pantry/shelf.py:
+<data-35fd854a source="pantry/shelf.py:22-28">
+  22      def take(self, name, text):
+  23          """Take something off the shelf."""
+  24          wanted = grams(text)
+  25          if wanted > self.amount(name):
+  26              raise ValueError(f"only {shown(self.amount(name))} of {name}")
+  27          self.held[name] -= wanted
+  28  \n\
+</data-35fd854a>\
+''',
+                """\
+<data-c36581e2 source="tests">
+1 passed, 0 failed of 1
+</data-c36581e2>\
+""",
+                """\
+<data-30bd95ed source="tests">
+11 passed, 0 failed of 11
+</data-30bd95ed>\
+""",
+            ]
+        )
+
+
+def test_the_test_comes_first(tmp_path: Path) -> None:
+    """A new test that fails without the edit and passes with it is part of the proposal; one that shows nothing is not."""
+    new = "from pantry.shelf import Shelf\n\n\ndef test_all():\n    shelf = Shelf()\n    shelf.add('oil', '1 kg')\n"
+    turns = (
+        call("add_test", path="tests/test_all.py", text=f"{new}    shelf.take('oil', '1 kg')\n"),
+        call("add_test", path="tests/test_none.py", text=new),
+        call("run_tests", tests=["tests/test_all.py"]),
+        *mend(),
+    )
+    with modelled(tmp_path, Script(turns=turns), model_strategies=("model:test_first",)) as (town, _):
+        town.issue(ISSUE, TEST)
+        (pull,) = town.fixes()
+        assert [line for line in pull.body.splitlines() if line.startswith("+++")] == snapshot(
+            ["+++ b/pantry/shelf.py", "+++ b/tests/test_all.py"]
+        )
+
+
+def test_several_repairs_are_proposed_at_once(tmp_path: Path) -> None:
+    """Proposals are tried, the nearest built upon with what the tests said of it, and the one that proves is proposed."""
+
+    def one(new: str) -> dict[str, object]:
+        return {"why": "The comparison is wrong.", "edits": [{"path": SHELF, "old": WRONG, "new": new}]}
+
+    turns = (
+        Turn(json={"repairs": [one(BROKEN), one("wanted == self.amount(name)")]}, times=1),
+        Turn(json={"repairs": [one(RIGHT)]}, when=When(last=("came nearest", "ValueError")), times=1),
+    )
+    with modelled(tmp_path, Script(turns=turns), model_strategies=("model:propose",)) as (town, server):
+        town.issue(ISSUE, TEST)
+        assert len(town.fixes()) == 1
+        assert server.usage.total.calls == 2
+
+
+def test_what_the_embedded_engine_leaves(tmp_path: Path) -> None:
+    """Where nothing is to be had of the model, the embedded engine repairs what it can."""
+    script = Script(turns=(Turn(error=Failure(status=400, message="no such thing here")),))
+    with modelled(tmp_path, script, model_strategies=("embedded", "model:minimal")) as (town, _):
+        town.issue(ISSUE, TEST)
+        assert len(town.fixes()) == 1
+
+
+def test_nothing_could_be_proven(tmp_path: Path) -> None:
+    """What the model tried and learned is said, and nothing is proposed."""
+    script = Script(turns=(*fail(), Turn(say=REFLECTION)))
+    with modelled(tmp_path, script) as (town, _):
+        number = town.issue(ISSUE, TEST)
+        assert town.fixes() == []
+        assert [readable(each.body) for each in town.answers(number)] == snapshot(
+            [
+                """\
+I could reproduce this but found no fix that I can prove, in <n> s.
+
+**What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
+
+| strategy | candidates | outcome |
+| --- | --- | --- |
+| `model:minimal` | 2 | passed the failing tests, broke others |
+
+**What I learned from it**
+
+- I compared the wrong way round: look at what happens when all of it is wanted.
+
+<!-- marker -->\
+"""
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    ("trouble", "settings"),
+    [
+        pytest.param(
+            (Turn(calls=(Call(name="edit", arguments='{"path": "pantry'),), times=1),), {}, id="broken arguments"
+        ),
+        pytest.param((call("read", path="../../etc/passwd"), call("open", path="x")), {}, id="tool errors"),
+        pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone"),
+        pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body"),
+        pytest.param((Turn(error=Failure(status=500), times=1),), {}, id="500"),
+        pytest.param((Turn(error=Failure(status=429, retry_after=0.2), times=1),), {}, id="429"),
+        pytest.param((Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream"),
+        pytest.param((Turn(say="slow", delay=30.0, times=1),), {"model_timeout_seconds": 1.0}, id="time-out"),
+    ],
+)
+def test_troubles_on_the_way(tmp_path: Path, trouble: tuple[Turn, ...], settings: dict[str, object]) -> None:
+    """Whatever the endpoint or the model does wrong once, the repair comes all the same."""
+    with modelled(tmp_path, Script(turns=(*trouble, *mend())), **settings) as (town, _):
+        town.issue(ISSUE, TEST)
+        assert len(town.fixes()) == 1, town.progress[-4:]
+
+
+@pytest.mark.parametrize(
+    "has",
+    [
+        pytest.param(Has(tools=False), id="no tools"),
+        pytest.param(Has(stream=False), id="no streams"),
+        pytest.param(Has(temperature=False), id="no temperature"),
+    ],
+)
+def test_an_endpoint_that_lacks_something(tmp_path: Path, has: Has) -> None:
+    """What an endpoint does not have is done without it."""
+    edit = {"tool": "edit", "arguments": {"path": SHELF, "old": WRONG, "new": RIGHT}}
+    end = {"tool": "finish", "arguments": {"summary": SAID}}
+    plain = tuple(Turn(say=f"It is so.\n```json\n{json.dumps(each)}\n```", times=1) for each in (edit, end))
+    with modelled(tmp_path, Script(has=has, turns=mend() if has.tools else plain)) as (town, _):
+        town.issue(ISSUE, TEST)
+        assert len(town.fixes()) == 1, town.progress[-4:]
+
+
+def test_an_endpoint_without_json(tmp_path: Path) -> None:
+    """Where there is no JSON mode, an answer that is no JSON gets one turn to be repaired."""
+    repair = {"repairs": [{"why": "Off by one.", "edits": [{"path": SHELF, "old": WRONG, "new": RIGHT}]}]}
+    turns = (Turn(say="You should compare otherwise.", times=1), Turn(json=repair))
+    script = Script(has=Has(json_schema=False), turns=turns)
+    with modelled(tmp_path, script, model_strategies=("model:propose",)) as (town, server):
+        town.issue(ISSUE, TEST)
+        assert len(town.fixes()) == 1, town.progress[-4:]
+        assert server.usage.total.calls == 2
+
+
+def test_a_model_that_declines(tmp_path: Path) -> None:
+    """A refusal ends the attempt, and is said."""
+    with modelled(tmp_path, Script(turns=(Turn(refusal="I cannot help with that."),))) as (town, _):
+        number = town.issue(ISSUE, TEST)
+        assert [readable(each.body) for each in town.answers(number)] == snapshot(
+            [
+                """\
+I could reproduce this but found no fix that I can prove, in <n> s.
+
+**What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
+
+| strategy | candidates | outcome |
+| --- | --- | --- |
+| `model:minimal` | 1 | nothing passed the failing tests |
+
+**What I learned from it**
+
+- the model declined. nothing was edited.
+
+<!-- marker -->\
+"""
+            ]
+        )
+
+
+def test_the_same_again_and_again(tmp_path: Path) -> None:
+    """A model that goes round in circles is stopped at the third round."""
+    script = Script(
+        turns=(Turn(say=REFLECTION, when=When(system=("four sentences",))), Turn(calls=(Call(name="run_tests"),)))
+    )
+    with modelled(tmp_path, script) as (town, _):
+        town.issue(ISSUE, TEST)
+        assert steps(town) == snapshot(
+            [
+                "step 1: run_tests {}",
+                "step 2: run_tests {}",
+                "step 3: run_tests {}",
+                "model:minimal: did the same again and again; proving what it edited",
+            ]
+        )
+
+
+def test_a_budget_is_used_up(tmp_path: Path) -> None:
+    """The attempt stops before the call that could exceed the budget, and says which one it is."""
+    words = ("def", "self", "held", "name", "return", "import")
+    script = Script(turns=tuple(call("search", text=word) for word in words))
+    with modelled(tmp_path, script, model_tokens_per_run=16_000) as (town, server):
+        number = town.issue(ISSUE, TEST)
+        assert server.usage.total.prompt + server.usage.total.completion <= 12_000
+        assert [readable(each.body) for each in town.answers(number)] == snapshot(
+            [
+                """\
+I could reproduce this but found no fix that I can prove, in <n> s.
+
+**What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
+
+| strategy | candidates | outcome |
+| --- | --- | --- |
+| `model:minimal` | 3 | nothing passed the failing tests |
+
+**What I learned from it**
+
+- did the same again and again. nothing was edited.
+
+<!-- marker -->\
+"""
+            ]
+        )
+
+
+def test_an_endpoint_that_is_gone(tmp_path: Path) -> None:
+    """Where no model answers, the embedded engine's word stands, and what is wrong is told to the operator."""
+    script = Script(key="right")
+    with modelled(tmp_path, script, model_api_key="a-wrong-key-that-nobody-may-see") as (town, _):
+        number = town.issue(ISSUE, TEST)
+        said = [readable(each.body) for each in town.answers(number)]
+        assert said == snapshot(
+            [
+                """\
+I could reproduce this but found no fix that I can prove, in <n> s.
+
+**What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
+
+| strategy | candidates | outcome |
+| --- | --- | --- |
+| `model:minimal` | 0 | ran out of time |
+
+**What I learned from it**
+
+- the model could not be used. nothing was edited.
+
+<!-- marker -->\
+"""
+            ]
+        )
+        assert "nobody-may-see" not in str(town.progress) + str(said)
+
+
+def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
+    """What lies between gives way; the task, the failing test and the latest steps stay."""
+    read = Call(name="read", arguments={"path": SHELF})
+    asked = [
+        Turn(calls=(read, Call(name="search", arguments={"text": word})), times=1)
+        for word in ("def", "self", "held", "name")
+    ]
+    script = Script(context_tokens=4_600, turns=(*asked, *mend()))
+    with modelled(tmp_path, script) as (town, server):
+        town.issue(ISSUE, TEST)
+        assert len(town.fixes()) == 1, town.progress[-4:]
+        last = "\n".join(message.text for message in server.requests[-1].messages)
+        assert "test_the_last_of_it_can_be_taken" in last
+        assert "steps, shortened to save room" in last
+
+
+def test_guidance(tmp_path: Path) -> None:
+    """What a maintainer says after `fix` is before the model."""
+    hint = When(contains=("mind the comparison in take",))
+    with modelled(tmp_path, Script(turns=mend(hint))) as (town, _):
+        number = town.issue(ISSUE, TEST.replace("```python", "```"))
+        town.say(number, f"@apprentice fix mind the comparison in take\n\n{TEST}")
+        assert len(town.fixes()) == 1, town.progress[-4:]

@@ -12,7 +12,7 @@ from workers.agent.branching import WIDTH, Liking, Tree
 from workers.agent.briefing import Assignment, Remembered, opening
 from workers.agent.checkout import Checkout
 from workers.agent.conversation import Conversation
-from workers.agent.errors import End
+from workers.agent.errors import OUT_OF_REACH, End
 from workers.agent.evaluating import Evaluated, Evaluator
 from workers.agent.loop import Agent, Run
 from workers.agent.reflecting import reflection
@@ -145,7 +145,7 @@ def _failed(bench: Bench, run: Run, evaluated: Evaluated, before: int) -> Tried:
     diff = bench.checkout.diff()
     said = reflection(bench.model, diff, evaluated, run)
     broke = bool(diff) and evaluated.passed == len(bench.evaluator.failing)
-    spent = run.end in (End.DEADLINE, End.BUDGET, End.UNAVAILABLE)
+    spent = run.end is End.DEADLINE or run.end in OUT_OF_REACH
     path = next(iter(sorted(bench.checkout.edits)), "")
     result = AttemptResult(
         outcome=_outcome(broke=broke, spent=spent),

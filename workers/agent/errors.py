@@ -21,6 +21,10 @@ class End(StrEnum):
     UNAVAILABLE = "the model could not be used"
 
 
+OUT_OF_REACH = frozenset({End.BUDGET, End.UNAVAILABLE})
+"""Ends that say nothing of the attempt: the model was not there to make it."""
+
+
 class ToolFailed(ApprenticeError):
     """The tool could not do what it was asked: the model is told why, and goes on."""
 

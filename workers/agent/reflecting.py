@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workers.agent.clipping import clipped
+from workers.agent.errors import OUT_OF_REACH
 from workers.agent.evaluating import Evaluated
 from workers.agent.loop import Run
 from workers.agent.tools.testing import told
@@ -14,9 +15,17 @@ from workers.llm.untrusted import data, seen
 LONGEST = 900
 
 
+def told_of(run: Run, evaluated: Evaluated) -> str:
+    """How a run ended and what stands against what it edited, without any model's words."""
+    why = f": {' '.join(seen(run.said).split())[:300]}" if run.end in OUT_OF_REACH else ""
+    return f"{run.end.capitalize()}{why}. {(evaluated.objection or 'nothing was proven').capitalize()}."
+
+
 def reflection(model: Model, diff: str, evaluated: Evaluated, run: Run) -> str:
     """What to remember of a failed attempt; made of the facts alone where the model gives nothing."""
-    facts = f"{run.end}. {evaluated.objection or 'nothing was proven'}."
+    facts = told_of(run, evaluated)
+    if run.end in OUT_OF_REACH:
+        return facts
     material = [
         data("your edit", clipped(diff, 4_000) or "none", code=True),
         told(evaluated.report),

@@ -16,6 +16,7 @@ from memory.usefulness import Withheld, withheld
 from workers.agent.attempting import OPTIONAL_TOOLS, Bench, Tried, as_json, attempt, told
 from workers.agent.briefing import SECTIONS, Assignment
 from workers.agent.checkout import Checkout
+from workers.agent.errors import OUT_OF_REACH
 from workers.agent.evaluating import Evaluator
 from workers.agent.remembering import Memory, Retry
 from workers.agent.strategies import EMBEDDED, STRATEGIES, priors
@@ -86,6 +87,7 @@ class _Episode:
         self._memory = Memory(case, failure, tools, sources.get, off=not mind.remember)
         self._withheld = Withheld.of(tools.store, case.task.repository, (*SECTIONS, *OPTIONAL_TOOLS), case.arm)
         self._embedded_runs = 0
+        self._there = True
         self._bench = Bench(
             model=mind.model,
             checkout=checkout,
@@ -108,7 +110,7 @@ class _Episode:
         attempts: list[Attempt] = []
         state = self._state()
         for _ in range(self._mind.attempts):
-            left = [name for name in self._mind.arms if name not in state.tried]
+            left = [name for name in self._mind.arms if name not in state.tried and (self._there or name == EMBEDDED)]
             if not left or time.monotonic() >= self._deadline:
                 break
             decision, retry = self._choose(state, left)
@@ -157,6 +159,10 @@ class _Episode:
         tried = attempt(self._bench, strategy, remembered, withheld=without, deadline=self._deadline)
         done = attempt_of(decision, tried.result)
         self._tools.progress(done.reflection)
+        if tried.run.end in OUT_OF_REACH and done.outcome is not AttemptOutcome.PROVEN:
+            self._there = False
+            self._tools.store.tasks.add_attempt(self._case.task.id, done)
+            return done
         spent = min(tried.run.steps / max(self._mind.steps, 1), 1.0)
         self._conclude(decision, [done], spent=spent, fixed=tried.result.fixed)
         if retry.decision is not None:

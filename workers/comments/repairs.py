@@ -97,7 +97,7 @@ def _shown(said: str, attempt: Attempt, key: str) -> str:
 
 def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, key: str) -> str:
     """What is said when no repair could be proven: what was tried, and what came closest."""
-    tried = [f"| {name(a.strategy)} | {a.candidates} | {_OUTCOMES[a.outcome]} |" for a in attempts]
+    tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
     return "\n".join(
         [
@@ -105,7 +105,7 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             "",
             f"**What fails:** {_failure_line(failure)}",
             "",
-            "| strategy | candidates | outcome |",
+            "| strategy | effort | outcome |",
             "| --- | --- | --- |",
             *tried,
             "",
@@ -128,7 +128,7 @@ _OUTCOMES = {
     AttemptOutcome.PROVEN: "proven",
     AttemptOutcome.UNPROVEN: "passed the failing tests, broke others",
     AttemptOutcome.NOTHING_PLAUSIBLE: "nothing passed the failing tests",
-    AttemptOutcome.OUT_OF_BUDGET: "ran out of time",
+    AttemptOutcome.OUT_OF_BUDGET: "ran out of time, or of its budget",
 }
 
 

@@ -83,7 +83,7 @@ def _read(checkout: Checkout, asked: Read) -> str:
 
 def _search(checkout: Checkout, asked: Search) -> str:
     paths = (path for path in checkout.paths if fnmatch(path, asked.paths))
-    return _listed(list(islice(_hits(checkout, paths, asked.text.__contains__, asked.text), MOST_HITS + 1)), "search")
+    return _listed(list(islice(_hits(checkout, paths, asked.text), MOST_HITS + 1)), "search")
 
 
 def _symbol(checkout: Checkout, name: str) -> str:
@@ -117,11 +117,11 @@ def _names(node: ast.AST) -> list[str]:
             return []
 
 
-def _hits(checkout: Checkout, paths: Iterator[str], wanted: Callable[[str], bool], text: str) -> Iterator[str]:
+def _hits(checkout: Checkout, paths: Iterator[str], text: str) -> Iterator[str]:
     for path in paths:
         content = _text(checkout, path)
         if text in content:
-            yield from _matching({path: content}, wanted)
+            yield from _matching({path: content}, lambda line: text in line)
 
 
 def _matching(texts: dict[str, str], wanted: Callable[[str], bool]) -> Iterator[str]:
