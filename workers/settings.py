@@ -23,7 +23,7 @@ OWN_DETECTORS = frozenset(
     {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned"}
 )
 
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIAL)S?$", re.IGNORECASE)
 SECRET_LENGTH = 8
 """Shorter values of such variables are words that may stand anywhere."""
 

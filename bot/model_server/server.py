@@ -39,7 +39,7 @@ class Endpoint(Protocol):
 
     accounts: Accounts
 
-    def models(self, authorization: str) -> Document:
+    async def models(self, authorization: str) -> Document:
         """The list of models. Raises Refused."""
         ...
 
@@ -159,7 +159,7 @@ def _application(endpoint: Endpoint) -> Starlette:
         return _Sending(await endpoint.reply(await request.body(), _authorization(request)), settle)
 
     async def models(request: Request) -> Response:
-        return JSONResponse(endpoint.models(_authorization(request)))
+        return JSONResponse(await endpoint.models(_authorization(request)))
 
     async def usage(_request: Request) -> Response:
         return JSONResponse(endpoint.accounts.usage.to_json())
@@ -197,7 +197,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        said = error.strerror if isinstance(error, OSError) else f"ports end at {_HIGHEST_PORT}"
+        said = error.strerror if isinstance(error, OSError) else f"a port is a number from 0 to {_HIGHEST_PORT}"
         raise BadInput(f"cannot listen on {host}:{port}: {said}; give another --host or --port") from error
 
 
