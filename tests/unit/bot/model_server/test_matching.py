@@ -84,7 +84,15 @@ def test_the_last_message_is_quoted_on_one_short_line() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{", b"\xff", b'{"model": "m"}', b'{"model": "m", "messages": []}', b'{"model": 1, "messages": [{}]}'],
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b'{"model": "m"}',
+        b'{"model": "m", "messages": []}',
+        b'{"model": 1, "messages": [{}]}',
+    ],
 )
 def test_what_is_no_request_is_refused(body: bytes) -> None:
     """Anything but a request for a completion gets 400."""

@@ -59,7 +59,7 @@ def test_secret_variables_are_known_by_their_names() -> None:
 
 def test_a_variable_that_is_not_set_is_named() -> None:
     """Its name is said, as there is no value to say."""
-    with pytest.raises(BadInput, match="^NO_SUCH_VARIABLE is not set, or empty; it is to hold a key$"):
+    with pytest.raises(BadInput, match=r"^NO_SUCH_VARIABLE is not set, or empty; it is to hold a key$"):
         secret_variable("NO_SUCH_VARIABLE")
 
 

@@ -51,8 +51,7 @@ def test_yaml_and_json_say_the_same() -> None:
         ),
         (
             "otherwise: {say: $a, capture: {a: (}}",
-            "s.yml: otherwise: `capture` a is not a regular expression: "
-            "missing ), unterminated subpattern at position 0",
+            "s.yml: otherwise: `capture` a is not a regular expression: missing ), unterminated subpattern at position 0",
         ),
     ],
 )
