@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +195,20 @@ def test_a_client_that_does_not_wait() -> None:
     ):
         ask(client)
     assert (server.usage.calls, server.usage.abandoned) == (0, 1)
+
+
+def test_stopping_within_a_delay(caplog: pytest.LogCaptureFixture) -> None:
+    """The server does not wait for its own delays: the client loses the connection, and no error is logged."""
+    server = always(Turn(say="late", delay=600.0)).start()
+    with asking(server) as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, client)
+        while not server.requests and not waiting.done():
+            time.sleep(0.01)
+        server.stop()
+        with pytest.raises(openai.APIConnectionError):
+            waiting.result()
+    assert (server.usage.calls, server.usage.abandoned) == (0, 1)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize("cut", [0, 2, 99])

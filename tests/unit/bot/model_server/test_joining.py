@@ -37,3 +37,10 @@ def test_a_malformed_chunk_is_broken() -> None:
     """A chunk that is no JSON makes the stream none."""
     with pytest.raises(Broken):
         joined(b"data: {\n\n")
+
+
+def test_only_the_first_choice_is_read() -> None:
+    """Where an endpoint gives several at once, their words are not mixed."""
+    chunk = '{"id":"c","model":"m","choices":[{"index":%d,"delta":{"content":"%s"},"finish_reason":"stop"}],"usage":{}}'
+    stream = "".join(f"data: {chunk % (index, text)}\n\n" for index, text in enumerate(("mine", "other")))
+    assert joined(stream.encode()).choices[0].message.content == "mine"

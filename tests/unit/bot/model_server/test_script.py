@@ -31,6 +31,10 @@ def test_yaml_and_json_say_the_same() -> None:
         ("context_tokens: -1", "s.yml: `context_tokens` cannot be negative"),
         ("turns: [{say: a}, {say: a, times: -1}]", "s.yml: turns[1]: `times` cannot be negative"),
         ("otherwise: {say: a, delay: -1}", "s.yml: otherwise: `delay` and `cut` cannot be negative"),
+        (
+            "otherwise: {raw: a, cut: 1}",
+            "s.yml: otherwise: `raw` is sent as it stands: `cut` and `finish` have no place there",
+        ),
         ("otherwise: {error: {status: 200}}", "s.yml: otherwise.error: `status` is 200, which is no error"),
         (
             "turns: [{say: a, raw: b}]",
