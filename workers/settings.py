@@ -26,7 +26,7 @@ OWN_DETECTORS = frozenset(
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
 
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIAL)S?$", re.IGNORECASE)
 SECRET_LENGTH = 8
 """Shorter values of such variables are words that may stand anywhere."""
 

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -16,10 +15,11 @@ from bot.model_server.asked import Asked, Document, parse
 from bot.model_server.errors import Refused
 from bot.model_server.joining import Broken, joined
 from bot.model_server.playing import Accounts
-from bot.model_server.recording import Censor, Exchange, append, openable
+from bot.model_server.recording import Censor, Exchange, append, bearer, openable
 from bot.model_server.replaying import replayed
 from bot.model_server.replies import Reply
 from workers.errors import BadInput
+from workers.redaction import redact
 
 _OK = 200
 _BAD_GATEWAY = 502
@@ -42,10 +42,11 @@ class Recorder:
         self._secrets = frozenset(secrets) | {key}
         self._lock = threading.Lock()
 
-    def models(self, authorization: str) -> Document:
+    async def models(self, authorization: str) -> Document:
         """The endpoint's own list, which is not recorded."""
         try:
-            answered = httpx.get(f"{self._url}/models", headers=self._headers(authorization), timeout=_PATIENCE)
+            async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+                answered = await client.get(f"{self._url}/models", headers=self._headers(authorization))
             return msgspec.json.decode(answered.content, type=Document)
         except (httpx.HTTPError, msgspec.DecodeError) as error:
             raise _unreachable(error) from error
@@ -68,7 +69,7 @@ class Recorder:
 
     def _kept(self, asked: Asked, answered: httpx.Response, authorization: str) -> Reply:
         """Append the exchange, redacted; the client gets the answer as it came."""
-        censor = Censor(self._secrets | {authorization.removeprefix("Bearer ").strip()})
+        censor = Censor(self._secrets | {bearer(authorization)})
         exchange = Exchange(
             request=dict(asked.body),
             status=answered.status_code,
@@ -78,7 +79,7 @@ class Recorder:
         redacted = Exchange(
             request=censor.document(exchange.request),
             status=exchange.status,
-            retry_after=exchange.retry_after,
+            retry_after=exchange.retry_after and censor.text(exchange.retry_after),
             body=censor.value(exchange.body),
         )
         with self._lock:
@@ -106,10 +107,17 @@ def _body(answered: httpx.Response) -> object:
 
 
 def _checked(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise BadInput(f"{url} is not the URL of an endpoint; give one such as https://models.example.com/v1")
+    try:
+        known = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise _no_url(url) from error
+    if known.scheme not in {"http", "https"} or not known.host:
+        raise _no_url(url)
     return url.rstrip("/")
+
+
+def _no_url(url: str) -> BadInput:
+    return BadInput(f"{redact(url)} is not the URL of an endpoint; give one such as https://models.example.com/v1")
 
 
 def _unreachable(error: Exception) -> Refused:

@@ -35,6 +35,7 @@ class _Delta(Struct, frozen=True):
 
 
 class _Choice(Struct, frozen=True):
+    index: int = 0
     delta: _Delta = _Delta()
     finish_reason: str | None = None
 
@@ -47,9 +48,9 @@ class _Chunk(Struct, frozen=True):
 
 
 def joined(stream: bytes) -> Completion:
-    """The completion that a stream of server-sent events brought. Raises Broken for one that is not whole."""
+    """The first choice that a stream of server-sent events brought. Raises Broken for one that is not whole."""
     chunks = tuple(_chunks(stream))
-    choices = [choice for chunk in chunks for choice in chunk.choices]
+    choices = [choice for chunk in chunks for choice in chunk.choices if not choice.index]
     finish = next((choice.finish_reason for choice in choices if choice.finish_reason), None)
     if finish is None:
         raise Broken

@@ -61,7 +61,7 @@ class Play:
         self._used: Counter[int] = Counter()
         self._prefixes = Prefixes()
 
-    def models(self, authorization: str) -> Document:
+    async def models(self, authorization: str) -> Document:
         """What is listed. Raises Refused 401 without the key."""
         check_key(self._script, authorization)
         return wire.model_list(self._script.models or UNNAMED)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from bot.model_server.asked import Document
 from workers.errors import BadInput
 from workers.redaction import REDACTED, redact
+from workers.settings import SECRET_LENGTH
 
 _DELIVERY = frozenset({"stream", "stream_options"})
 """How an answer is delivered: no part of what was asked."""
@@ -32,10 +33,10 @@ class Exchange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Censor:
-    """Takes out what looks like a credential, and the secrets that are known."""
+    """Takes out what looks like a credential, and the secrets that are known, unless they are short enough to be words."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._secrets = sorted({secret for secret in secrets if len(secret) >= SECRET_LENGTH}, key=len, reverse=True)
 
     def text(self, text: str) -> str:
         """The text without secrets, also as they stand in JSON within a text."""
@@ -56,6 +57,11 @@ class Censor:
     def document(self, document: Document) -> Document:
         """The same for an object."""
         return {self.text(name): self.value(inner) for name, inner in document.items()}
+
+
+def bearer(authorization: str) -> str:
+    """The key in a header, empty for none."""
+    return authorization.removeprefix("Bearer ").strip()
 
 
 def fingerprint(request: Document) -> str:

@@ -15,18 +15,18 @@ from bot.model_server.asked import Asked, Document, clipped, parse
 from bot.model_server.counting import Outcome
 from bot.model_server.errors import Refused
 from bot.model_server.playing import Accounts
-from bot.model_server.recording import Censor, Exchange, fingerprint
+from bot.model_server.recording import Censor, Exchange, bearer, fingerprint
 from bot.model_server.replies import Reply
 
 _OK = 200
 
 
 class Replay:
-    """Exchanges by what was asked. `secrets` are taken out of requests before they are looked up, as when recording."""
+    """Exchanges by what was asked. `secrets` and a client's key are taken out of requests, as when they were recorded."""
 
     def __init__(self, exchanges: Sequence[Exchange], *, secrets: Iterable[str] = ()) -> None:
         self.accounts = Accounts()
-        self._censor = Censor(secrets)
+        self._secrets = frozenset(secrets)
         self._answers: dict[str, list[Exchange]] = defaultdict(list)
         for exchange in exchanges:
             self._answers[fingerprint(exchange.request)].append(exchange)
@@ -35,25 +35,25 @@ class Replay:
         self._lock = threading.Lock()
         self._given: Counter[str] = Counter()
 
-    def models(self, _authorization: str) -> Document:
+    async def models(self, _authorization: str) -> Document:
         """The models that were asked."""
         return wire.model_list(self._models)
 
-    async def reply(self, body: bytes, _authorization: str) -> Reply:
+    async def reply(self, body: bytes, authorization: str) -> Reply:
         """What the same request got: the next recorded answer to it, the last one again and again."""
         asked = parse(body)
         self.accounts.heard(asked)
-        key = fingerprint(self._censor.document(dict(asked.body)))
+        censor = Censor(self._secrets | {bearer(authorization)})
+        key = fingerprint(censor.document(dict(asked.body)))
         recorded = self._answers.get(key)
         if recorded is None:
-            raise self._unrecorded(asked)
+            raise self._unrecorded(clipped(censor.text(asked.last)))
         with self._lock:
             place = min(self._given[key], len(recorded) - 1)
             self._given[key] += 1
         return replayed(recorded[place], asked)
 
-    def _unrecorded(self, asked: Asked) -> Refused:
-        last = clipped(self._censor.text(asked.last))
+    def _unrecorded(self, last: str) -> Refused:
         near = difflib.get_close_matches(last, self._lasts, n=1, cutoff=0.0)
         hint = f"; the nearest recorded one ends with: {near[0]}" if near else "; the recording is empty"
         return Refused(400, f"this request is not in the recording; it ends with: {last}{hint}", code="not_recorded")

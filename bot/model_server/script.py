@@ -16,6 +16,7 @@ PLACE = re.compile(r"\$(\$|[A-Za-z_]\w*)")
 """`$name`, to be filled from a capture, or `$$` for a dollar. A dollar before anything else is itself."""
 
 _KINDS = ("say", "json", "calls", "refusal", "error", "raw")
+_AS_THEY_STAND = ("error", "raw")
 _FIRST_ERROR, _LAST_ERROR = 400, 599
 
 
@@ -81,6 +82,8 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         given = [kind for kind in _KINDS if getattr(self, kind) not in (None, (), UNSET)]
         if len(given) != 1 and given != ["say", "calls"]:
             raise ValueError(f"needs exactly one of {', '.join(_KINDS)}; it has {' and '.join(given) or 'none'}")
+        if given[0] in _AS_THEY_STAND and (self.cut, self.finish) != (None, None):
+            raise ValueError(f"`{given[0]}` is sent as it stands: `cut` and `finish` have no place there")
         if self.delay < 0 or (self.cut is not None and self.cut < 0):
             raise ValueError("`delay` and `cut` cannot be negative")
         for name, pattern in self.capture.items():

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -31,6 +30,7 @@ from workers.errors import BadInput
 LOOPBACK = "127.0.0.1"
 _STARTUP = 20.0
 _PATIENCE = 2  # seconds for requests that are still answered when the server stops
+_GLANCE = 0.1  # seconds between two looks, during a delay, at whether the server is to stop
 _HIGHEST_PORT = 65535
 
 
@@ -39,7 +39,7 @@ class Endpoint(Protocol):
 
     accounts: Accounts
 
-    def models(self, authorization: str) -> Document:
+    async def models(self, authorization: str) -> Document:
         """The list of models. Raises Refused."""
         ...
 
@@ -58,7 +58,7 @@ class Server:
         self.root = f"http://{shown}:{self._socket.getsockname()[1]}"
         self._server = uvicorn.Server(
             uvicorn.Config(
-                _application(endpoint),
+                _application(endpoint, lambda: self._server.should_exit),
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -120,19 +120,21 @@ class ModelServer(Server):
 class _Sending(Response):
     """Sends a reply; counts it just before its last piece, so that whoever has all of it finds it counted."""
 
-    def __init__(self, reply: Reply, settle: Callable[[Reply, Outcome], None]) -> None:
+    def __init__(self, reply: Reply, settle: Callable[[Reply, Outcome], None], stopping: Callable[[], bool]) -> None:
         super().__init__(status_code=reply.status, headers=reply.headers, media_type=reply.content_type)
         del self.headers["content-length"]
         if reply.length is not None:
             self.headers["content-length"] = str(reply.length)
         self._reply = reply
         self._settle = settle
+        self._stopping = stopping
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        if await _hangs_up(receive, self._reply.delay):
+        waited = await self._wait(receive)
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if not waited:
             self._settle(self._reply, Outcome.ABANDONED)
             return
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         *first, last = self._reply.pieces or (b"",)
         for piece in first:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -140,6 +142,15 @@ class _Sending(Response):
         self._settle(self._reply, Outcome.ABANDONED if gone else self._reply.outcome)
         # Without an end to the body, uvicorn closes the connection: that is the cut.
         await send({"type": "http.response.body", "body": last, "more_body": self._reply.broken})
+
+    async def _wait(self, receive: Receive) -> bool:
+        """Let the delay pass; False as soon as the client has hung up or the server is to stop."""
+        left = self._reply.delay
+        while left > 0 and not self._stopping():
+            if await _hangs_up(receive, min(left, _GLANCE)):
+                return False
+            left -= _GLANCE
+        return left <= 0
 
 
 async def _hangs_up(receive: Receive, seconds: float) -> bool:
@@ -152,40 +163,31 @@ async def _hangs_up(receive: Receive, seconds: float) -> bool:
     return bool(message["type"] == "http.disconnect")
 
 
-def _application(endpoint: Endpoint) -> Starlette:
-    settle = endpoint.accounts.settle
+def _application(endpoint: Endpoint, stopping: Callable[[], bool]) -> Starlette:
+    def sent(reply: Reply) -> Response:
+        return _Sending(reply, endpoint.accounts.settle, stopping)
 
     async def complete(request: Request) -> Response:
-        return _Sending(await endpoint.reply(await request.body(), _authorization(request)), settle)
+        return sent(await endpoint.reply(await request.body(), _authorization(request)))
 
     async def models(request: Request) -> Response:
-        return JSONResponse(endpoint.models(_authorization(request)))
+        return JSONResponse(await endpoint.models(_authorization(request)))
 
     async def usage(_request: Request) -> Response:
         return JSONResponse(endpoint.accounts.usage.to_json())
 
+    async def refuse(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return sent(replies.refusal(error))
+
     return Starlette(
         routes=[
-            Route("/v1/chat/completions", _refusing(complete, settle), methods=["POST"]),
-            Route("/v1/models", _refusing(models, settle), methods=["GET"]),
+            Route("/v1/chat/completions", complete, methods=["POST"]),
+            Route("/v1/models", models, methods=["GET"]),
             Route("/usage", usage, methods=["GET"]),
-        ]
+        ],
+        exception_handlers={Refused: refuse},
     )
-
-
-def _refusing(
-    handle: Callable[[Request], Awaitable[Response]], settle: Callable[[Reply, Outcome], None]
-) -> Callable[[Request], Awaitable[Response]]:
-    """The handler, whose refusals are answered in OpenAI's form."""
-
-    @functools.wraps(handle)
-    async def handled(request: Request) -> Response:
-        try:
-            return await handle(request)
-        except Refused as refused:
-            return _Sending(replies.refusal(refused), settle)
-
-    return handled
 
 
 def _authorization(request: Request) -> str:
@@ -197,7 +199,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
-        said = error.strerror if isinstance(error, OSError) else f"ports end at {_HIGHEST_PORT}"
+        said = error.strerror if isinstance(error, OSError) else f"a port is a number from 0 to {_HIGHEST_PORT}"
         raise BadInput(f"cannot listen on {host}:{port}: {said}; give another --host or --port") from error
 
 

@@ -19,7 +19,7 @@ PIECE = 24
 DONE = b"data: [DONE]\n\n"
 _CREATED = 1_700_000_000  # the same in each answer, so that two runs can be compared byte for byte
 _SERVER_ERROR = 500
-_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_TYPES = {429: "requests"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +79,9 @@ class Details(Struct, frozen=True, kw_only=True):
 class Tokens(Struct, frozen=True, kw_only=True):
     """The usage in an answer."""
 
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
     prompt_tokens_details: Details | None = None
 
 

@@ -28,6 +28,7 @@ PAGES = (
     "docs/fine-tuning.md",
     "docs/learning.md",
     "docs/ledger.md",
+    "docs/model-server.md",
     "docs/sharing.md",
     "docs/operations.md",
     "docs/repair.md",
@@ -80,7 +81,7 @@ def options(command: str) -> set[str]:
 def test_commands_that_pages_show_exist(page: str) -> None:
     """Every `apprentice …` is a command, with options that it has."""
     for line in in_code(page):
-        called = re.match(r"(?:\.venv/bin/)?apprentice(?: exec worker apprentice)? ([a-z]+)\b([^#]*)", line)
+        called = re.match(r"(?:\.venv/bin/)?apprentice(?: exec worker apprentice)? ([a-z]+(?:-[a-z]+)*)\b([^#]*)", line)
         if called:
             assert called[1] in COMMANDS, f"{page}: {line}"
             assert set(re.findall(r"--[a-z-]+", called[2])) <= options(called[1]), f"{page}: {line}"
