@@ -20,7 +20,7 @@ import msgspec
 import pytest
 from pydantic import SecretStr
 
-from memory.store import Store, open_store
+from memory.store import Spent, Store, open_store
 from workers.llm.client import Client, Tiered, models_of
 from workers.llm.costs import Price
 from workers.llm.endpoint import Endpoint
@@ -38,6 +38,9 @@ ASK = Ask(
 )
 
 
+Turn = Callable[[BaseHTTPRequestHandler, dict[str, object]], None]
+
+
 # ── The server ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -45,7 +48,7 @@ ASK = Ask(
 class Script:
     """What a server answers, in turn: bodies, or what it does with the request in hand. The last one repeats."""
 
-    turns: list[Callable[[BaseHTTPRequestHandler, dict[str, object]], None]]
+    turns: list[Turn]
     seen: list[dict[str, object]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     url: str = ""
@@ -60,7 +63,7 @@ def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: s
     handler.wfile.write(body)
 
 
-def says(text: str | None = None, *, finish: str = "stop", **message: object):
+def says(text: str | None = None, *, finish: str = "stop", **message: object) -> Turn:
     """A turn that answers so, whole or in pieces as it is asked."""
 
     def turn(handler: BaseHTTPRequestHandler, body: dict[str, object]) -> None:
@@ -73,7 +76,7 @@ def says(text: str | None = None, *, finish: str = "stop", **message: object):
     return turn
 
 
-def pieces(text: str | None, *, finish: str = "stop", **message: object):
+def pieces(text: str | None, *, finish: str = "stop", **message: object) -> Turn:
     """A turn that answers as a stream, a character at a time; without `finish` it is cut."""
 
     def turn(handler: BaseHTTPRequestHandler, body: dict[str, object]) -> None:
@@ -90,17 +93,18 @@ def pieces(text: str | None, *, finish: str = "stop", **message: object):
     return turn
 
 
-def refuses(status: int, message: str, *, code: str | None = None, **headers: str):
+def refuses(status: int, message: str, *, code: str | None = None, **headers: str) -> Turn:
     """A turn that answers with an error in OpenAI's form."""
     body = json.dumps({"error": {"message": message, "code": code, "param": None, "type": "invalid"}}).encode()
     return lambda handler, _: send(handler, status, body, **headers)
 
 
-def raw(body: bytes, **headers: str):
+def raw(body: bytes, **headers: str) -> Turn:
+    """A turn that answers with these bytes."""
     return lambda handler, _: send(handler, 200, body, **headers)
 
 
-def unless(used: Callable[[dict[str, object]], bool], otherwise, refusal):
+def unless(used: Callable[[dict[str, object]], bool], otherwise: Turn, refusal: Turn) -> Turn:
     """A turn that refuses requests that use something."""
     return lambda handler, body: (refusal if used(body) else otherwise)(handler, body)
 
@@ -110,7 +114,7 @@ def hangs(handler: BaseHTTPRequestHandler, _: dict[str, object]) -> None:
 
 
 @contextmanager
-def serving(*turns) -> Iterator[Script]:
+def serving(*turns: Turn) -> Iterator[Script]:
     script = Script(turns=list(turns))
 
     class Handler(BaseHTTPRequestHandler):
@@ -154,7 +158,7 @@ class Speaking:
     store: Store
     waited: list[float]
 
-    def spent(self):
+    def spent(self) -> Spent:
         (only,) = self.store.calls.summary()
         return only
 
@@ -382,7 +386,7 @@ def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
         (raw(b"data: {}", Content_Type="text/event-stream", Content_Length="9999"), "", True),
     ],
 )
-def test_what_may_pass_is_tried_three_times(store: Store, turn, said: str, charged: bool) -> None:
+def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str, charged: bool) -> None:
     """Then the model is unavailable; a try that may have been charged is accounted at its reservation."""
     with serving(turn) as script:
         spoken = speak(store, script)
@@ -399,7 +403,7 @@ def test_what_may_pass_is_tried_three_times(store: Store, turn, said: str, charg
 @pytest.mark.parametrize(
     "turn", [raw(b"not json"), raw(b"[1, 2]"), raw(b'{"choices": []}'), raw(b"hm", Content_Type="text/plain")]
 )
-def test_a_body_that_is_no_completion_is_a_failure(store: Store, turn) -> None:
+def test_a_body_that_is_no_completion_is_a_failure(store: Store, turn: Turn) -> None:
     """Nothing but a chat completion is taken for one."""
     with serving(turn) as script, pytest.raises(ModelUnavailable, match="no chat completion"):
         speak(store, script, stream=False).client.reply(ASK)
