@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select, text, update
@@ -190,7 +190,7 @@ def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limi
 
 def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, Unit], int]:
     """What is spent or reserved, by budget, from the point of view of one call: its run, its day, its repository."""
-    midnight = wanted.created_at.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = wanted.created_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     table, is_open = model_calls.c, model_calls.c.state == CallState.OPEN
     counted = {
         Unit.TOKENS: case((is_open, table.reserved_tokens), else_=table.prompt + table.completion),

@@ -61,7 +61,7 @@ class Endpoint:
                 return self._with_calls(reply_of(self._said(body), ask, self.model), ask)
             except openai.APIStatusError as error:
                 refusal = self._refusal(error)
-                less = without(self.features, refusal.detail, body, ask)
+                less = None if too_long(refusal.detail) else without(self.features, refusal.detail, body, ask)
                 if less is None:
                     raise error_of(refusal) from None  # what the endpoint said may hold the key, and would be shown
                 self.features = less

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -38,7 +39,7 @@ def given_up(failure: Failure, *, attempt: int, now: datetime) -> ModelUnavailab
 
 def _asked(header: str, now: datetime) -> float | None:
     """The seconds that a `Retry-After` asks for, in either of its forms (RFC 9110, 10.2.3); None when it asks nothing."""
-    if header.strip().replace(".", "", 1).isdecimal():
+    if re.fullmatch(r"\s*[0-9]+(\.[0-9]+)?\s*", header):
         return min(float(header), timedelta(days=1).total_seconds())
     try:
         then = parsedate_to_datetime(header)

@@ -36,11 +36,11 @@ def ask_for(model: Model, ask: Ask, kind: type[T]) -> T:
 
 def schema_of(kind: type[msgspec.Struct]) -> ToolSpec:
     """A struct's JSON schema in the form that strict endpoints take: every property required, and no others."""
-    schema = msgspec.json.schema(kind)
-    parts = schema.get("$defs", {})
-    root = parts.get(kind.__name__, schema)
+    (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     strict = {name: _strict(part) for name, part in parts.items()}
-    found = _strict(root) | ({"$defs": strict} if len(strict) > 1 or _refers(root) else {})
+    found = strict[root["$ref"].rpartition("/")[2]]
+    inside = strict if _refers(strict, root) else {name: part for name, part in strict.items() if part is not found}
+    found = found | ({"$defs": inside} if inside else {})
     return ToolSpec(name=kind.__name__, description=str(found.pop("description", "")), parameters=found)
 
 
@@ -104,8 +104,8 @@ def _strict_value(key: str, value: object) -> object:
     return value
 
 
-def _refers(node: object) -> bool:
-    return '"$ref"' in json.dumps(node)
+def _refers(node: object, reference: object) -> bool:
+    return json.dumps(reference) in json.dumps(node)
 
 
 def _line(text: str) -> str:

@@ -11,12 +11,14 @@ from bot import told
 from bot.sheets import Sheet, show
 from memory.addressed import Addressed
 from memory.audit import Alarm, Check, Item
+from memory.costs import Costs, PerAccepted
 from memory.evaluation import Estimates, Evaluation, Figure, Unit
 from memory.explain import Explanation, Heard, Option, Remembered, Row
 from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
 from memory.sequences import Band
 from memory.stats import ArmStats, Difference, MissedEarlier, Pattern, Stats
+from memory.store import Spent
 from memory.suppression import Suppression
 from memory.uplift import Uplift
 
@@ -125,6 +127,36 @@ What came of it
   ada (write): fix merged, weight 1.0
   ada (write): fix merged, weight 1.0, taken back
   0.25 better than expected
+""")
+
+
+def test_costs_are_told_where_a_model_was_asked() -> None:
+    """What calls took, and what an accepted finding cost, at the end of the statistics."""
+    spent = Spent(
+        repository="o/r",
+        purpose="repair",
+        tier="strong",
+        calls=3,
+        open=0,
+        failed=1,
+        prompt=9000,
+        cached=6000,
+        completion=700,
+        micros=41_500,
+        estimated=0,
+    )
+    priced = PerAccepted(
+        what="finding", tasks=4, accepted=2, tokens=9000, micros=41_500, tokens_each=4500.0, micros_each=20_750.0
+    )
+    unpriced = PerAccepted(what="fix", tasks=1, accepted=0, tokens=700, micros=0, tokens_each=None, micros_each=None)
+    sheets = told._costs(Costs(calls=(spent,), per_accepted=(priced, unpriced)))
+    assert told._costs(None) == []
+    assert lines(sheets) == snapshot("""\
+What the model took
+  repository  purpose  model   calls  failed  read  from cache  written  US dollars
+  o/r         repair   strong  3      1       9000  6000        700      0.0415
+  an accepted finding: 4500 tokens, 0.0208 US dollars (2 accepted, 4 tasks)
+  an accepted fix: not known yet, none of 1 tasks led to one
 """)
 
 

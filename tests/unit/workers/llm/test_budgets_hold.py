@@ -1,0 +1,165 @@
+"""Budgets under many runs at once: what is accounted is what was charged, and no budget is exceeded."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memory.store import Limit, Scope, Store, Unit, open_store
+from workers.llm.client import Client, Tiered
+from workers.llm.costs import Price, most_of
+from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelError
+from workers.llm.messages import Ask, Ended, Message, Reply, Role, Tier, Usage
+
+DAY = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
+RUNS, THREADS = 1000, 4
+PRICE = Price(prompt=2.5, cached=0.25, completion=10.0)
+LIMITS = (
+    Limit(scope=Scope.RUN, unit=Unit.TOKENS, most=1500),
+    Limit(scope=Scope.REPOSITORY_DAY, unit=Unit.TOKENS, most=60_000),
+    Limit(scope=Scope.DAY, unit=Unit.TOKENS, most=100_000),
+    Limit(scope=Scope.DAY, unit=Unit.MICROS, most=600_000),
+)
+
+
+@dataclass
+class Provider:
+    """An endpoint that fails now and then, and keeps books of its own; a call that breaks off is charged in full."""
+
+    rng: random.Random
+    books: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def at(self, day: str, task_id: str, repository: str) -> At:
+        return At(self, day, task_id, repository)
+
+    def charge(self, usage: Usage, day: str, task_id: str, repository: str) -> None:
+        with self.lock:
+            micros = PRICE.micros(usage)
+            for key in (("run", task_id, ""), ("day", day, ""), ("repository_day", day, repository)):
+                self.books[*key[:2], f"{key[2]} tokens"] += usage.total
+                self.books[*key[:2], f"{key[2]} micros"] += micros
+
+
+@dataclass(frozen=True)
+class At:
+    """The provider as one run sees it."""
+
+    provider: Provider
+    day: str
+    task_id: str
+    repository: str
+
+    def answer(self, ask: Ask) -> Reply:
+        most, rng = most_of(ask), self.provider.rng
+        luck = rng.random()
+        if luck < 0.1:
+            raise CallFailed(Failure(said="busy", charged=False))
+        if luck < 0.13:
+            raise ContextOverflow("too long")
+        if luck < 0.2:
+            self.provider.charge(most, self.day, self.task_id, self.repository)
+            raise CallFailed(Failure(said="cut", charged=True))
+        prompt = rng.randint(1, most.prompt)
+        usage = Usage(prompt=prompt, cached=rng.randint(0, prompt), completion=rng.randint(0, ask.max_tokens))
+        self.provider.charge(usage, self.day, self.task_id, self.repository)
+        return Reply(text="", calls=(), ended=Ended.STOP, usage=usage, model="m")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+        yield opened
+
+
+def client(store: Store, provider: Provider, number: int) -> Client:
+    when, task_id, repository = DAY + timedelta(days=number % 3), f"t{number}", f"o/r{number % 2}"
+    endpoint = provider.at(f"{when:%d}", task_id, repository)
+    tier = Tiered(endpoint=endpoint, name="m", price=PRICE)
+    return Client(
+        tiers={Tier.STRONG: tier},
+        calls=store.calls,
+        limits=LIMITS,
+        task_id=task_id,
+        repository=repository,
+        clock=lambda: when,
+        rng=random.Random(number),
+        sleep=lambda _: None,
+    )
+
+
+def test_no_budget_is_exceeded_however_many_runs_there_are_at_once(store: Store) -> None:
+    """A thousand runs in threads, with failures of every kind: the accounts are the provider's own to the token."""
+    provider = Provider(random.Random(11))
+    refused: Counter[str] = Counter()
+
+    def run(number: int) -> None:
+        chances = random.Random(number)
+        model = client(store, provider, number)
+        for _ in range(chances.randint(1, 3)):
+            words = Message(role=Role.USER, text="x" * chances.randint(0, 900))
+            ask = Ask(messages=(words,), purpose="repair", max_tokens=chances.randint(50, 800))
+            try:
+                model.reply(ask)
+            except BudgetSpent as spent:
+                refused[str(spent).partition(" is used up")[0]] += 1
+            except ModelError:
+                pass
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(run, range(RUNS)))
+    for (scope, _, unit), taken in provider.books.items():
+        for limit in LIMITS:
+            if (limit.scope, limit.unit) == (scope, unit.split()[-1]):
+                assert taken <= limit.most
+    assert len(refused) == len(LIMITS), refused
+    spent = store.calls.summary()
+    assert sum(each.open for each in spent) == 0
+    tokens = sum(each.prompt + each.completion for each in spent)
+    days = [key for key in provider.books if key[0] == "day"]
+    assert tokens == sum(provider.books[key] for key in days if key[2].endswith("tokens"))
+    assert sum(each.micros for each in spent) == sum(provider.books[key] for key in days if key[2].endswith("micros"))
+    by_run = {each.task_id: each.tokens for each in store.calls.by_task() if each.tokens}
+    assert by_run == {key[1]: n for key, n in provider.books.items() if key[0] == "run" and key[2] == " tokens" and n}
+
+
+def test_a_call_that_takes_more_than_was_reserved_is_the_last(store: Store) -> None:
+    """Where an estimate was too low, the budget is exceeded by that call and by no other."""
+
+    class Greedy:
+        def answer(self, ask: Ask) -> Reply:
+            usage = Usage(prompt=5000, completion=ask.max_tokens)
+            return Reply(text="", calls=(), ended=Ended.STOP, usage=usage, model="m")
+
+    greedy = {Tier.STRONG: Tiered(endpoint=Greedy(), name="m", price=PRICE)}
+    model = replace(client(store, Provider(random.Random(1)), 1), tiers=greedy)
+    ask = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="repair", max_tokens=10)
+    assert model.reply(ask).usage.total == 5010
+    with pytest.raises(BudgetSpent):
+        model.reply(ask)
+
+
+def test_what_ends_a_call_unforeseen_leaves_its_reservation(store: Store) -> None:
+    """A process that stops in the middle of a call may have been charged for it: the budget is not given back."""
+
+    class Stopped:
+        def answer(self, ask: Ask) -> Reply:
+            raise KeyboardInterrupt
+
+    stopped = {Tier.STRONG: Tiered(endpoint=Stopped(), name="m")}
+    model = replace(client(store, Provider(random.Random(1)), 1), tiers=stopped)
+    ask = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="repair", max_tokens=1000)
+    with pytest.raises(KeyboardInterrupt):
+        model.reply(ask)
+    (spent,) = store.calls.summary()
+    assert (spent.calls, spent.open) == (1, 1)
+    with pytest.raises(BudgetSpent):
+        model.reply(ask)

@@ -1,0 +1,120 @@
+"""A model for a task, over endpoints that are passed in."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memory.embed import HashedWords
+from memory.store import Store, open_store
+from workers.context import build
+from workers.llm.client import Tiered, models_of, tiers_of
+from workers.llm.costs import Price
+from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelUnavailable
+from workers.llm.messages import Ask, Ended, Message, Reply, Role, Tier, Usage
+from workers.settings import WorkerSettings, load
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+ASK = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="repair", max_tokens=1000)
+REPLY = Reply(text="hi", calls=(), ended=Ended.STOP, usage=Usage(prompt=10, completion=5), model="m")
+BUSY = CallFailed(Failure(said="busy", charged=False))
+CUT = CallFailed(Failure(said="cut", charged=True))
+
+
+@dataclass
+class Scripted:
+    """An endpoint that answers or fails as it is told, and keeps what it was asked."""
+
+    turns: list[Reply | Exception]
+    asked: list[Ask] = field(default_factory=list)
+
+    def answer(self, ask: Ask) -> Reply:
+        self.asked.append(ask)
+        turn = self.turns.pop(0)
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+        yield opened
+
+
+def reply(store: Store, *turns: Reply | Exception, ask: Ask = ASK, **settings: object) -> Reply:
+    tier = Tiered(endpoint=Scripted(list(turns)), name="m", price=Price(prompt=1.0, cached=1.0, completion=2.0))
+    models = models_of(
+        load(WorkerSettings, **settings),
+        store,
+        lambda: NOW,
+        random.Random(1),
+        tiers={Tier.STRONG: tier, Tier.WEAK: tier},
+        sleep=lambda _: None,
+    )
+    assert models is not None
+    return models("t1", "o/r").reply(ask)
+
+
+def test_a_reply_comes_with_its_price(store: Store) -> None:
+    """What it cost is in it, and in the accounts under the ask's purpose and tier."""
+    assert reply(store, REPLY, ask=replace(ASK, tier=Tier.WEAK)).micros == 20
+    (spent,) = store.calls.summary()
+    assert (spent.repository, spent.purpose, spent.tier, spent.micros) == ("o/r", "repair", "weak", 20)
+
+
+def test_each_try_has_its_own_reservation(store: Store) -> None:
+    """One that may have been charged stays accounted beside the one that succeeded."""
+    assert reply(store, CUT, BUSY, REPLY).text == "hi"
+    (spent,) = store.calls.summary()
+    assert (spent.calls, spent.failed, spent.estimated, spent.open) == (3, 1, 1, 0)
+    assert spent.prompt > 1000
+
+
+def test_tries_that_may_be_charged_spend_the_budget(store: Store) -> None:
+    """Trying again stops where the next try could exceed it."""
+    with pytest.raises(BudgetSpent):
+        reply(store, CUT, CUT, REPLY, model_tokens_per_run=2500)
+    with pytest.raises(BudgetSpent):
+        reply(store, REPLY, model_tokens_per_run=2500)
+
+
+def test_three_failures_are_enough(store: Store) -> None:
+    """Then the model is unavailable."""
+    with pytest.raises(ModelUnavailable, match=r"^busy \(tries: 3\)$"):
+        reply(store, BUSY, BUSY, BUSY, REPLY)
+
+
+def test_what_cannot_be_mended_by_trying_is_not_tried(store: Store) -> None:
+    """And is not charged."""
+    with pytest.raises(ContextOverflow):
+        reply(store, ContextOverflow("too long"), REPLY)
+    assert store.calls.summary()[0].failed == 1
+
+
+def test_both_tiers_share_an_endpoint_where_one_model_is_named() -> None:
+    """A cheaper model has its own name and price, by default those of the stronger one."""
+    given = {"model_base_url": "http://127.0.0.1:1/v1", "model": "big", "model_price": "4,2,8"}
+    both = tiers_of(load(WorkerSettings, **given))
+    assert both[Tier.STRONG] is both[Tier.WEAK]
+    weak = tiers_of(load(WorkerSettings, **given, model_weak="small"))[Tier.WEAK]
+    assert (weak.name, weak.price.prompt) == ("small", 4.0)
+    priced = tiers_of(load(WorkerSettings, **given, model_weak="small", model_weak_price="1,1,1"))
+    assert (priced[Tier.WEAK].price.prompt, priced[Tier.STRONG].price.prompt) == (1.0, 4.0)
+
+
+def test_a_context_has_a_model_where_one_is_set(tmp_path: Path) -> None:
+    """And none by default; the endpoint is made once for all tasks, and nothing is contacted."""
+    without = build(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
+    assert without.model("t1", "o/r") is None
+    settings = load(WorkerSettings, home=tmp_path, model_base_url="http://127.0.0.1:1/v1", model="toy")
+    context = build(settings, embedder=HashedWords())
+    one, other = context.model("t1", "o/r"), context.for_task("t2").model("t2", "o/r")
+    assert one is not None
+    assert other is not None
+    assert vars(one)["tiers"] is vars(other)["tiers"]

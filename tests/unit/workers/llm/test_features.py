@@ -1,0 +1,55 @@
+"""What an endpoint lacks is told from its own words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from workers.llm.features import Features, without
+from workers.llm.messages import Ask, Image, Message, Role, ToolSpec
+from workers.llm.wire import body_of
+
+SPEC = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})
+PICTURE = Message(role=Role.USER, text="", images=(Image(media_type="image/png", content=b""),))
+EVERYTHING = Ask(messages=(PICTURE,), purpose="x", tools=(SPEC,), schema=SPEC)
+
+
+@pytest.mark.parametrize(
+    ("complaint", "lacking"),
+    [
+        ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_tokens"),
+        ("Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported.", "temperature"),
+        ("`temperature` is deprecated for this model.", "temperature"),
+        ("registry.ollama.ai/library/toy:latest does not support tools", "tools"),
+        ('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', "tools"),
+        ("tools param requires --jinja flag", "tools"),
+        ("No endpoints found that support tool use.", "tools"),
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", "json_schema"),
+        ("This response_format type is unavailable now", "json_schema"),
+        ("'response_format.type' must be 'text' or 'json_object'", "json_schema"),
+        ("{'detail': [{'type': 'extra_forbidden', 'loc': ['body', 'stream_options'], 'msg': 'Extra inputs are not permitted'}]}", "stream_options"),
+        ("Your organization must be verified to stream this model: 'stream' is unsupported", "stream"),
+        ("image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", "images"),
+        ("Invalid content type. image_url is only supported by certain models.", "images"),
+        ("toy is not a multimodal model: images", "images"),
+        ("messages with role 'tool' must be a response to a preceding message with 'tool_calls'.", None),
+        ("Invalid schema for response_format 'Verdict'", None),
+        ("temperature must be between 0 and 2", None),
+        ("something else went wrong", None),
+    ],
+)  # fmt: skip
+def test_a_complaint_names_what_is_lacking(complaint: str, lacking: str | None) -> None:
+    """As servers say it; what is wrong with a request otherwise takes nothing away."""
+    body = body_of(EVERYTHING, "m", Features(), stream=True)
+    less = without(Features(), complaint, body, EVERYTHING)
+    assert less == (replace(Features(), **{lacking: False}) if lacking else None)
+
+
+def test_what_was_not_used_cannot_be_lacking() -> None:
+    """So that learning ends: each refusal takes away something that the request held."""
+    plain = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="x")
+    assert without(Features(), "tools are not supported", body_of(plain, "m", Features(), stream=True), plain) is None
+    lesser = Features(images=False)
+    body = body_of(EVERYTHING, "m", lesser, stream=True)
+    assert without(lesser, "images are not supported", body, EVERYTHING) is None
