@@ -80,18 +80,9 @@ Merging teaches me that this kind of edit is wanted here, closing that it is not
         assert shown == snapshot(
             [
                 """\
-<data-21f1d169 source="search">
-pantry/shelf.py:2: \n\
-pantry/shelf.py:4: \n\
-pantry/shelf.py:6: \n\
-pantry/shelf.py:7: \n\
-pantry/shelf.py:10: \n\
-pantry/shelf.py:13: \n\
-pantry/shelf.py:17: \n\
-pantry/shelf.py:21: \n\
-pantry/shelf.py:28: \n\
-pantry/shelf.py:33: \n\
-</data-21f1d169>\
+<data-abf160e4 source="search">
+pantry/shelf.py:22: def take(self, name, text):
+</data-abf160e4>\
 """,
                 '''\
 <data-2df4fc27 source="pantry/shelf.py:1-32">
@@ -209,9 +200,9 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
 
-| strategy | candidates | outcome |
+| strategy | effort | outcome |
 | --- | --- | --- |
-| `model:minimal` | 2 | passed the failing tests, broke others |
+| `model:minimal` | 2 steps of the model | passed the failing tests, broke others |
 
 **What I learned from it**
 
@@ -285,13 +276,13 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
 
-| strategy | candidates | outcome |
+| strategy | effort | outcome |
 | --- | --- | --- |
-| `model:minimal` | 1 | nothing passed the failing tests |
+| `model:minimal` | 1 step of the model | nothing passed the failing tests |
 
 **What I learned from it**
 
-- the model declined. nothing was edited.
+- The model declined. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -330,13 +321,13 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
 
-| strategy | candidates | outcome |
+| strategy | effort | outcome |
 | --- | --- | --- |
-| `model:minimal` | 3 | nothing passed the failing tests |
+| `model:minimal` | 4 steps of the model | ran out of time, or of its budget |
 
 **What I learned from it**
 
-- did the same again and again. nothing was edited.
+- Met a budget: the model's budget of 16000 tokens for one run is used up: 9087 tokens are taken, and the next call may take 8096 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -357,13 +348,13 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What fails:** `ValueError` `only 500 g of flour` in `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
 
-| strategy | candidates | outcome |
+| strategy | effort | outcome |
 | --- | --- | --- |
-| `model:minimal` | 0 | ran out of time |
+| `model:minimal` | 0 steps of the model | ran out of time, or of its budget |
 
 **What I learned from it**
 
-- the model could not be used. nothing was edited.
+- The model could not be used: the model's API answered 401: Incorrect API key provided.; it wants another key; check APPRENTICE\\_MODEL\\_API\\_KEY. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -374,12 +365,17 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
     """What lies between gives way; the task, the failing test and the latest steps stay."""
-    read = Call(name="read", arguments={"path": SHELF})
     asked = [
-        Turn(calls=(read, Call(name="search", arguments={"text": word})), times=1)
-        for word in ("def", "self", "held", "name")
+        Turn(
+            calls=(
+                Call(name="read", arguments={"path": SHELF, "start": start}),
+                Call(name="symbol", arguments={"name": name}),
+            ),
+            times=1,
+        )
+        for start, name in enumerate(("grams", "Shelf", "take", "amount"), start=1)
     ]
-    script = Script(context_tokens=4_600, turns=(*asked, *mend()))
+    script = Script(context_tokens=3_200, turns=(*asked, *mend()))
     with modelled(tmp_path, script) as (town, server):
         town.issue(ISSUE, TEST)
         assert len(town.fixes()) == 1, town.progress[-4:]

@@ -86,7 +86,7 @@ def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[
     sections = {
         "attempts": _attempts(remembered, assignment.repository),
         "skills": _skills(remembered.skills),
-        "examples": "\n\n".join(clipped(each, LONGEST_EXAMPLE) for each in remembered.examples[:SHOWN_EXAMPLES]),
+        "examples": _examples(remembered.examples),
     }
     headings = {
         "attempts": "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)",
@@ -123,6 +123,11 @@ def _row(experience: Experience, reward: float, repository: str) -> str:
 def _skills(skills: Sequence[Skill]) -> str:
     rows = [f"{each.before}\n  becomes\n{each.after}" for each in skills[:SHOWN_SKILLS]]
     return data("skills", "\n\n".join(rows), code=True) if rows else ""
+
+
+def _examples(examples: Sequence[str]) -> str:
+    shown = (clipped(each, LONGEST_EXAMPLE) for each in examples[:SHOWN_EXAMPLES])
+    return "\n\n".join(data("accepted repair", each, code=True) for each in shown)
 
 
 def _last(miss: NearMiss) -> str:

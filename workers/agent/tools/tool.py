@@ -28,9 +28,11 @@ class Tool:
 
 
 def tool(name: str, arguments: type[A], use: Callable[[A], str]) -> Tool:
-    """A tool whose description is the docstring of its `arguments`, a flat struct that refuses unknown fields."""
-    described = msgspec.json.schema(arguments)["$defs"][arguments.__name__]
+    """A tool whose description is the docstring of its `arguments`, a struct that refuses unknown fields."""
+    parts = dict(msgspec.json.schema(arguments)["$defs"])
+    described = parts.pop(arguments.__name__)
     parameters = {key: value for key, value in described.items() if key not in ("title", "description")}
+    parameters |= {"$defs": parts} if parts else {}
 
     def decoded(text: str) -> str:
         try:
