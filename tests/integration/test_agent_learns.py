@@ -210,7 +210,7 @@ def test_rewards_are_in_the_context(tmp_path: Path) -> None:
         assert outcomes(home.repair("chest", mode=RetryMode.NONE, remember=False)) == [AttemptOutcome.NOTHING_PLAUSIBLE]
         assert outcomes(home.repair("chest", mode=RetryMode.NONE)) == [AttemptOutcome.PROVEN]
         home.repair("chest", mode=RetryMode.NONE, repository="p/elsewhere")
-        theirs = server.requests[-1].prompt
+        theirs = next(request for request in reversed(server.requests) if request.tools).prompt
         assert "Similar failures" in theirs
         assert "crate.py" not in theirs
 
