@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.commands import Command, CommandError, Verb, parse
 from bot.events import Pull
 from memory.model import SignalKind
-from workers.jobs import Account, Answer, Feedback, Fix, Job, RepositoryRef, Review, Share
+from workers.jobs import Account, Answer, Feedback, Fix, Job, Question, RepositoryRef, Review, Share
 
 _VERDICTS = {Verb.ACCEPT: SignalKind.ACCEPTED, Verb.REJECT: SignalKind.REJECTED}
 _OUT_OF_PLACE = {
@@ -69,6 +69,8 @@ def _obey(command: Command | CommandError, spoken: Spoken, origin: Origin) -> Jo
             )
         case Verb.ACCEPT | Verb.REJECT if spoken.about:
             return _judge(command, spoken, origin)
+        case Verb.ASK | Verb.EXPLAIN:
+            return _question(command, spoken, origin)
         case Verb.SHARE:
             return Share(
                 repository=origin.repository,
@@ -95,6 +97,23 @@ def _fix(spoken: Spoken, origin: Origin, guidance: str) -> Fix:
         body="\n\n".join(part for part in said if part),
         sha=spoken.pull.head.sha if spoken.pull else "",
         guidance=guidance,
+    )
+
+
+def _question(command: Command, spoken: Spoken, origin: Origin) -> Question:
+    kind, _, about = spoken.about.partition(":")
+    return Question(
+        repository=origin.repository,
+        actor=origin.actor,
+        number=spoken.number,
+        comment_id=spoken.comment_id,
+        explain=command.verb is Verb.EXPLAIN,
+        text=command.argument,
+        on_pull=spoken.on_pull,
+        review_comment=spoken.review_comment,
+        thread=int(about) if kind == "comment" else 0,
+        title=spoken.title,
+        body=spoken.context,
     )
 
 

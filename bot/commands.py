@@ -20,6 +20,8 @@ class Verb(StrEnum):
     """What can be asked for."""
 
     FIX = "fix"
+    ASK = "ask"
+    EXPLAIN = "explain"
     REVIEW = "review"
     WHY = "why"
     SHARE = "share"
@@ -30,7 +32,9 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """`argument` is the id after `why`, the reason after `accept because` and `reject because`, or the hint after `fix`."""
+    """`argument` is the id after `why`, the reason after `accept because` and `reject because`, the hint after
+    `fix`, or the question after `ask` and `explain`.
+    """
 
     verb: Verb
     argument: str = ""
@@ -93,7 +97,7 @@ def _with_argument(verb: Verb, argument: str) -> Command | CommandError:
         return Command(verb=verb, argument=_BECAUSE.sub("", argument, count=1))
     if option := _OPTION.match(argument):
         return CommandError(problem=f"`{verb}` takes no option `{_shown(option[0])}`", did_you_mean=verb)
-    if verb is Verb.FIX:
+    if verb in (Verb.FIX, Verb.ASK, Verb.EXPLAIN):
         return Command(verb=verb, argument=argument)
     if verb is not Verb.WHY or not argument:
         return Command(verb=verb)

@@ -130,6 +130,25 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     review_comment: bool = False
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
+    """Somebody asks about the code at a pull request's head or on the default branch, or wants something explained.
+
+    `thread` is the review comment that began the thread in which they ask, 0 elsewhere. `title` and `body` are the issue's.
+    """
+
+    repository: RepositoryRef
+    actor: Account
+    number: int
+    comment_id: int
+    explain: bool
+    text: str
+    on_pull: bool
+    review_comment: bool = False
+    thread: int = 0
+    title: str = ""
+    body: str = ""
+
+
 class Share(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     """Propose what was learned in a repository as a file in it; `number` is where that was asked."""
 
@@ -139,7 +158,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     comment_id: int
 
 
-RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer | Share | Learn
+RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer | Question | Share | Learn
 """Work on one repository."""
 
 OwnJob = Reconcile | Judge

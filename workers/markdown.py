@@ -15,6 +15,8 @@ ZERO_WIDTH_SPACE = "\u200b"
 
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
 _ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^/(?=\w)", re.IGNORECASE)
+_LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_SPAN = re.compile(r"(`[^`\n]+`)")
 _MARKUP = re.compile(r"[\\*_\[\]~|]")
 
 
@@ -28,6 +30,23 @@ def plain(text: str) -> str:
     """The same inside a sentence of Markdown."""
     line = words(text).replace("`", "'")
     return _MARKUP.sub(lambda found: f"\\{found[0]}", line).replace("<", "&lt;")
+
+
+def prose(text: str, room: int = 4_000) -> str:
+    """Several lines of somebody's words, nothing of which acts: no links, pictures, mentions, commands or markup."""
+    lines = (_sentence(line) for line in redact(text)[:room].splitlines())
+    return "\n".join(lines).strip()
+
+
+def _sentence(line: str) -> str:
+    """One line; what is short code stays, in a code span of ours."""
+    return "".join(name(part[1:-1]) if part[:1] == "`" else _inert(part) for part in _SPAN.split(line))
+
+
+def _inert(part: str) -> str:
+    line = _CLOSING.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, part)
+    line = _ACTING.sub(_defused, _LINK.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, line))
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", line.replace("`", "'")).replace("<", "&lt;")
 
 
 def name(text: str) -> str:

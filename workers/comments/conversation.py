@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memory.model import Signal
 from workers.comments.marker import marker
-from workers.markdown import code, counted, name, plain
+from workers.markdown import code, counted, name, plain, prose
 
 
 def outsider(login: str, *, key: str) -> str:
@@ -25,6 +25,7 @@ def help_text(bot_name: str, *, key: str) -> str:
             "| --- | --- |",
             f"| `@{bot_name} fix` | reproduce the failing tests and open a draft pull request with a proven fix |",
             f"| `@{bot_name} review` | review this pull request now, running its tests |",
+            f"| `@{bot_name} ask …`, `@{bot_name} explain` | answer a question about the code, or explain my comment (with a model) |",
             f"| `@{bot_name} why ID` | explain a decision: what was known, the odds, the alternatives |",
             f"| `@{bot_name} accept`, `@{bot_name} reject because …` | tell me whether this was useful |",
             f"| `@{bot_name} share` | propose what was learned here as a file for other repositories |",
@@ -75,6 +76,20 @@ def unknown_decision(reference: str, *, key: str) -> str:
     return (
         f"I know no decision or finding {name(reference)}. "
         f"The ids stand at the foot of my comments and pull requests.\n{marker(key)}"
+    )
+
+
+def answered(text: str, cites: Sequence[str], *, key: str) -> str:
+    """A model's answer to a question, with the places it rests on; without any, that is said."""
+    rests = f"It rests on {', '.join(name(cite) for cite in cites)}." if cites else "It cites no place in the code."
+    return f"{prose(text)}\n\n{rests} A model's answer: not tested by anything.\n{marker(key)}"
+
+
+def no_model(*, key: str) -> str:
+    """The answer to a question where there is no model."""
+    return (
+        "I have no model to ask, so I can only repair, review and explain my own decisions; "
+        f"the operator can set one with {name('APPRENTICE_MODEL_BASE_URL')}.\n{marker(key)}"
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import answer, feedback, fix, history, judge, reconcile, review, share, track
-from workers.jobs import Answer, Feedback, Fix, Judge, Learn, Poll, Reconcile, Review, Share, Track
+from workers.flows import answer, feedback, fix, history, judge, question, reconcile, review, share, track
+from workers.jobs import Answer, Feedback, Fix, Judge, Learn, Poll, Question, Reconcile, Review, Share, Track
 from workers.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -15,6 +15,7 @@ FLOWS: Mapping[type, Flow] = {
     Track: track.run,
     Poll: track.poll,
     Answer: answer.run,
+    Question: question.run,
     Share: share.run,
     Learn: history.run,
     Reconcile: reconcile.run,

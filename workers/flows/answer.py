@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from memory.explain import explain
 from workers.comments import conversation
-from workers.comments.marker import marker
 from workers.context import Context
-from workers.flows.asking import actor_of, may_command, refuse
+from workers.flows.asking import actor_of, answer_there, may_command, refuse
 from workers.jobs import Answer, Job
-from workers.ports import GitHub
 
 
 def run(job: Answer, context: Context) -> Sequence[Job]:
@@ -20,12 +18,7 @@ def run(job: Answer, context: Context) -> Sequence[Job]:
         refuse(job, context, github)
         return ()
     key = f"{context.job_id}:answer"
-    text = _text(job, context, key)
-    context.effects.once(
-        key,
-        make=lambda: _reply(job, github, text),
-        find=lambda: _find(job, github, marker(key)),
-    )
+    answer_there(job, _text(job, context, key), key, context, github)
     return ()
 
 
@@ -51,13 +44,3 @@ def _latest(job: Answer, context: Context) -> str:
     """The decision that a bare `why` asks about: the last one of this conversation."""
     posts = context.store.posts.on(job.repository.full_name, job.number)
     return posts[-1].decision_ids[-1] if posts else ""
-
-
-def _reply(job: Answer, github: GitHub, text: str) -> int:
-    if job.review_comment:
-        return github.reply(job.number, job.comment_id, text)
-    return github.comment(job.number, text)
-
-
-def _find(job: Answer, github: GitHub, marker: str) -> int | None:
-    return github.find_reply(job.number, marker) if job.review_comment else github.find_comment(job.number, marker)

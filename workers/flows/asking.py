@@ -6,7 +6,7 @@ from memory.model import Actor, Permission
 from workers.comments import conversation
 from workers.comments.marker import marker
 from workers.context import Context
-from workers.jobs import Account, Answer, Fix, Review, Share
+from workers.jobs import Account, Answer, Fix, Question, Review, Share
 from workers.ports import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
@@ -26,7 +26,22 @@ def say(number: int, text: str, key: str, context: Context, github: GitHub) -> i
     )
 
 
-def refuse(job: Fix | Review | Answer | Share, context: Context, github: GitHub) -> None:
+def answer_there(job: Answer | Question, text: str, key: str, context: Context, github: GitHub) -> None:
+    """Reply once, where the command was given: in a review comment's thread, or in the conversation."""
+
+    def make() -> int:
+        if job.review_comment:
+            return github.reply(job.number, job.comment_id, text)
+        return github.comment(job.number, text)
+
+    def find() -> int | None:
+        look = github.find_reply if job.review_comment else github.find_comment
+        return look(job.number, marker(key))
+
+    context.effects.once(key, make=make, find=find)
+
+
+def refuse(job: Fix | Review | Answer | Share | Question, context: Context, github: GitHub) -> None:
     """Tell an outsider, once for a comment however many commands it holds: strangers cannot make us talk."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"

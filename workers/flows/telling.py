@@ -6,7 +6,7 @@ from workers.comments import conversation, reviews
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.flows.asking import say
-from workers.jobs import Answer, Fix, Job, Review, Share
+from workers.jobs import Answer, Fix, Job, Question, Review, Share
 from workers.ports import GitHub
 
 
@@ -15,7 +15,7 @@ def tell(job: Job, error: ApprenticeError, context: Context) -> None:
     match job:
         case Fix() if job.commanded:
             _comment(job.issue, "repair this", error, context, context.connect(job.repository))
-        case Answer():
+        case Answer() | Question():
             _comment(job.number, "answer", error, context, context.connect(job.repository))
         case Share():
             _comment(job.number, "share what was learned", error, context, context.connect(job.repository))

@@ -1,0 +1,99 @@
+"""Questions of people about the code, answered by an agent that can only read; what it says cites path and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from workers.agent.checkout import Checkout
+from workers.agent.conversation import Conversation
+from workers.agent.errors import End, Over, ToolFailed
+from workers.agent.loop import Agent
+from workers.agent.tools.reading import History, reading
+from workers.agent.tools.tool import Toolset, tool
+from workers.llm.messages import Message, Model, Role
+from workers.llm.prompting import prompt
+from workers.llm.untrusted import data
+
+STEPS = 15
+LONGEST = 4_000
+
+_CITED = re.compile(r"(?P<path>[^\s:`]+):(?P<line>\d+)(?:-\d+)?")
+
+
+class Reply(Struct, forbid_unknown_fields=True):
+    """Answer the question, in a few short paragraphs. `cites` are the places that the answer rests on, as path:line."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+    cites: Annotated[list[str], Meta(max_length=12)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What somebody asks, and what it is about: sources and their texts, such as a finding or a change."""
+
+    text: str
+    about: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """`text` is empty where there is no answer, and `why` says why; `cites` are places that exist."""
+
+    text: str
+    cites: tuple[str, ...] = ()
+    why: str = ""
+
+
+def answer(
+    model: Model,
+    checkout: Checkout,
+    question: Question,
+    *,
+    deadline: float,
+    history: History | None = None,
+    progress: Callable[[str], None] = lambda _line: None,
+) -> Answered:
+    """Answer a question about a checkout. A model that fails is no exception: there is no answer then."""
+    given: list[Reply] = []
+
+    def take(reply: Reply) -> str:
+        given.append(reply)
+        raise Over(End.FINISHED, reply.text)
+
+    parts = [data(source, text, code=True) for source, text in question.about]
+    asked = "\n\n".join([*parts, f"# The question\n{data('question', question.text)}"])
+    opening = (Message(role=Role.SYSTEM, text=prompt("answer")), Message(role=Role.USER, text=asked))
+    run = Agent(
+        model=model,
+        tools=Toolset([*reading(checkout, history), tool("reply", Reply, take)]),
+        talk=Conversation(opening, purpose="answer"),
+        steps=STEPS,
+        deadline=deadline,
+        progress=progress,
+    ).run()
+    if given:
+        return Answered(text=given[0].text, cites=holding(checkout, given[0].cites))
+    if run.end is End.SILENT:
+        return Answered(text=run.said[:LONGEST])
+    return Answered(text="", why=f"{run.end}: {run.said}" if run.said else run.end)
+
+
+def holding(checkout: Checkout, cites: Sequence[str]) -> tuple[str, ...]:
+    """Those citations whose file and line exist, each once."""
+    return tuple(dict.fromkeys(cite for cite in cites if _holds(checkout, cite)))
+
+
+def _holds(checkout: Checkout, cite: str) -> bool:
+    found = _CITED.fullmatch(cite.strip())
+    if found is None:
+        return False
+    try:
+        text = checkout.read(found["path"])
+    except ToolFailed:
+        return False
+    return 1 <= int(found["line"]) <= text.count("\n") + 1

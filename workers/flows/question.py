@@ -1,0 +1,87 @@
+"""Answer a question about the code, or explain one of our findings, where a model is set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memory.model import PostKind
+from workers.agent.answering import Answered, answer
+from workers.agent.answering import Question as Asked
+from workers.agent.checkout import Checkout
+from workers.agent.clipping import clipped
+from workers.comments import conversation
+from workers.context import Context
+from workers.flows.asking import actor_of, answer_there, may_command, refuse
+from workers.git import Mirror
+from workers.jobs import Job, Question
+from workers.llm.messages import Model
+from workers.ports import GitHub
+
+SECONDS = 180.0
+LONGEST_DIFF = 20_000
+
+EXPLAIN = "Explain this to somebody who does not know this part of the code: what is wrong, when it shows, what to do."
+
+
+def run(job: Question, context: Context) -> Sequence[Job]:
+    """Check who asked, look it up at the pinned commit, answer once where it was asked."""
+    github = context.connect(job.repository)
+    if not may_command(github, actor_of(job.actor)):
+        refuse(job, context, github)
+        return ()
+    key = f"{context.job_id}:answer"
+    model = context.model(context.job_id, job.repository.full_name)
+    answer_there(job, _text(job, model, github, context, key), key, context, github)
+    return ()
+
+
+def _text(job: Question, model: Model | None, github: GitHub, context: Context, key: str) -> str:
+    if model is None:
+        return conversation.no_model(key=key)
+    if not job.text and not job.explain:
+        return conversation.misunderstood(
+            "`ask` wants a question after it", "ask …", context.settings.bot_name, key=key
+        )
+    answered = _answered(job, model, github, context)
+    if not answered.text:
+        return conversation.could_not("answer", answered.why, key=key)
+    return conversation.answered(answered.text, answered.cites, key=key)
+
+
+def _answered(job: Question, model: Model, github: GitHub, context: Context) -> Answered:
+    pull = github.pull(job.number) if job.on_pull else None
+    sha = pull.head_sha if pull else github.default_branch().sha
+    mirror = context.mirror(job.repository, github)
+    mirror.fetch(sha, *([pull.base_sha] if pull else []))
+    change = mirror.diff(pull.base_sha, sha) if pull else ""
+    with TemporaryDirectory(prefix="apprentice-") as scratch:
+        return answer(
+            model,
+            Checkout(mirror.export(sha, Path(scratch) / "tree")),
+            Asked(text=job.text or EXPLAIN, about=_about(job, change, context)),
+            deadline=time.monotonic() + SECONDS,
+            history=partial(Mirror.log, mirror, sha),
+            progress=context.progress,
+        )
+
+
+def _about(job: Question, change: str, context: Context) -> tuple[tuple[str, str], ...]:
+    """What stands where the question was asked: our finding, the change, the words of the issue."""
+    found = [("finding", text) for text in _findings(job, context)]
+    found += [("change", clipped(change, LONGEST_DIFF))] if change else []
+    found += [("issue", f"{job.title}\n\n{clipped(job.body)}")] if job.title and not job.on_pull else []
+    return tuple(found)
+
+
+def _findings(job: Question, context: Context) -> list[str]:
+    """The finding under which somebody asks; in the conversation of a pull request, none in particular."""
+    if not job.thread:
+        return []
+    post = context.store.posts.find(job.repository.full_name, PostKind.REVIEW_COMMENT, job.thread)
+    seen = context.store.posts.sightings(job.repository.full_name, job.number) if post else []
+    about = [s.finding for s in seen if post is not None and s.decision_id in post.decision_ids]
+    return [f"{each.path}:{each.line} {each.rule}: {each.message}" for each in about]
