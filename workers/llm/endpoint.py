@@ -55,16 +55,17 @@ class Endpoint:
         """One reply. Raises CallFailed where another try may do, and any other ModelError where it will not."""
         import openai
 
+        features = self.features  # as they were, whatever other threads learn in the meantime
         while True:
-            body = body_of(ask, self.model, self.features, stream=self.stream)
+            body = body_of(ask, self.model, features, stream=self.stream)
             try:
-                return self._with_calls(reply_of(self._said(body), ask, self.model), ask)
+                return _with_calls(reply_of(self._said(body), ask, self.model), ask, features)
             except openai.APIStatusError as error:
                 refusal = self._refusal(error)
-                less = None if too_long(refusal.detail) else without(self.features, refusal.detail, body, ask)
+                less = None if too_long(refusal.detail) else without(features, refusal.detail, body, ask)
                 if less is None:
                     raise error_of(refusal) from None  # what the endpoint said may hold the key, and would be shown
-                self.features = less
+                self.features = features = less
 
     @cached_property
     def _client(self) -> openai.OpenAI:
@@ -77,13 +78,6 @@ class Endpoint:
     @property
     def _key(self) -> str:
         return self.api_key.get_secret_value()
-
-    def _with_calls(self, reply: Reply, ask: Ask) -> Reply:
-        """The reply with the call that its words hold, where tools were told in words."""
-        if self.features.tools or not ask.tools or reply.ended is Ended.REFUSED:
-            return reply
-        text, calls = call_in(reply.text, ask.messages)
-        return replace(reply, text=text, calls=calls, ended=Ended.CALLS) if calls else reply
 
     def _said(self, body: Mapping[str, object]) -> Said:
         import openai
@@ -143,3 +137,11 @@ class Endpoint:
 
 def _was_sent(error: Exception) -> bool:
     return type(error.__cause__).__name__ not in _UNSENT
+
+
+def _with_calls(reply: Reply, ask: Ask, features: Features) -> Reply:
+    """The reply with the call that its words hold, where tools were told in words."""
+    if features.tools or not ask.tools or reply.ended is Ended.REFUSED:
+        return reply
+    text, calls = call_in(reply.text, ask.messages)
+    return replace(reply, text=text, calls=calls, ended=Ended.CALLS) if calls else reply
