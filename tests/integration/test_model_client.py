@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -427,19 +427,18 @@ def test_silence_is_given_up(store: Store, stream: bool) -> None:
     assert (spoken.spent().calls, spoken.spent().estimated) == (2, 1)
 
 
-def test_a_trickle_is_given_up(store: Store) -> None:
-    """A stream whose pieces come in time, but not its end, is no way around the time-out."""
+@pytest.mark.parametrize("sign", [b'data: {"choices": [{"delta": {"content": "x"}}]}\n\n', b": still here\n\n"])
+def test_a_trickle_is_given_up(store: Store, sign: bytes) -> None:
+    """A stream whose pieces, or signs of life, come in time, but not its end, is no way around the time-out."""
 
     def trickles(handler: BaseHTTPRequestHandler, _: dict[str, object]) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
-        for _ in range(40):
-            try:
-                handler.wfile.write(b'data: {"choices": [{"delta": {"content": "x"}}]}\n\n')
-            except OSError:
-                return
-            time.sleep(0.05)
+        with suppress(OSError):  # until it is hung up on
+            while True:
+                handler.wfile.write(sign)
+                time.sleep(0.05)
 
     with serving(trickles, says("Hello.")) as script:
         assert speak(store, script, timeout=0.3).client.reply(ASK).text == "Hello."
