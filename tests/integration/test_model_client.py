@@ -1,146 +1,33 @@
-"""The model's client against a real HTTP server over loopback, and what it does when that misbehaves.
-
-The server here is minimal; it is to be replaced by `bot.model_server` once that stands.
-"""
+"""The model's client against a real HTTP server over loopback: replies, and what an endpoint can do without."""
 
 from __future__ import annotations
 
-import json
 import random
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import msgspec
 import pytest
-from pydantic import SecretStr
 
-from memory.store import Spent, Store, open_store
-from workers.llm.client import Client, Tiered, models_of
-from workers.llm.costs import Price
-from workers.llm.endpoint import Endpoint
-from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable, Refused
-from workers.llm.messages import Ask, Ended, Image, Message, Role, Tier, ToolCall, ToolSpec
+from memory.store import Store, open_store
+from tests.integration.toy_model import (
+    ASK,
+    KEY,
+    NOW,
+    READ_FILE,
+    refuses,
+    says,
+    serving,
+    speak,
+    unless,
+)
+from workers.llm.client import models_of
+from workers.llm.errors import BadReply, BudgetSpent, ModelError, Refused
+from workers.llm.messages import Ended, Image, Message, Role, Tier, ToolCall
 from workers.llm.structured import ask_for
 from workers.settings import WorkerSettings, load
-
-NOW = datetime(2026, 11, 22, 23, 0, tzinfo=UTC)
-KEY = "local-Key-0123456789"
-USAGE = {"prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 6}}
-READ_FILE = ToolSpec(name="read_file", description="Read a file.", parameters={"type": "object", "properties": {}})
-ASK = Ask(
-    messages=(Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text="Say hello.")), purpose="repair"
-)
-
-
-Turn = Callable[[BaseHTTPRequestHandler, dict[str, object]], None]
-
-
-# ── The server ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass
-class Script:
-    """What a server answers, in turn: bodies, or what it does with the request in hand. The last one repeats."""
-
-    turns: list[Turn]
-    seen: list[dict[str, object]] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    url: str = ""
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
-    handler.send_response(status)
-    usual = {"Content_Type": "application/json", "Content_Length": str(len(body))}
-    for name, value in (usual | headers).items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.wfile.write(body)
-
-
-def says(text: str | None = None, *, finish: str = "stop", **message: object) -> Turn:
-    """A turn that answers so, whole or in pieces as it is asked."""
-
-    def turn(handler: BaseHTTPRequestHandler, body: dict[str, object]) -> None:
-        if body.get("stream"):
-            pieces(text, finish=finish, **message)(handler, body)
-            return
-        choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
-        send(handler, 200, json.dumps({"model": "toy-1", "choices": [choice], "usage": USAGE}).encode())
-
-    return turn
-
-
-def pieces(text: str | None, *, finish: str = "stop", **message: object) -> Turn:
-    """A turn that answers as a stream, a character at a time; without `finish` it is cut."""
-
-    def turn(handler: BaseHTTPRequestHandler, body: dict[str, object]) -> None:
-        deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
-        deltas += [{"content": letter} for letter in text or ""]
-        deltas += [message] if message else []
-        chunks: list[dict[str, object]] = [{"model": "toy-1", "choices": [{"index": 0, "delta": d}]} for d in deltas]
-        if finish:
-            chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-            chunks += [{"choices": [], "usage": USAGE}] if "stream_options" in body else []
-        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + (["data: [DONE]\n\n"] if finish else [])
-        send(handler, 200, "".join(lines).encode(), Content_Type="text/event-stream")
-
-    return turn
-
-
-def refuses(status: int, message: str, *, code: str | None = None, **headers: str) -> Turn:
-    """A turn that answers with an error in OpenAI's form."""
-    body = json.dumps({"error": {"message": message, "code": code, "param": None, "type": "invalid"}}).encode()
-    return lambda handler, _: send(handler, status, body, **headers)
-
-
-def raw(body: bytes, **headers: str) -> Turn:
-    """A turn that answers with these bytes."""
-    return lambda handler, _: send(handler, 200, body, **headers)
-
-
-def unless(used: Callable[[dict[str, object]], bool], otherwise: Turn, refusal: Turn) -> Turn:
-    """A turn that refuses requests that use something."""
-    return lambda handler, body: (refusal if used(body) else otherwise)(handler, body)
-
-
-def hangs(handler: BaseHTTPRequestHandler, _: dict[str, object]) -> None:
-    time.sleep(1.0)
-
-
-@contextmanager
-def serving(*turns: Turn) -> Iterator[Script]:
-    script = Script(turns=list(turns))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            script.seen.append(body)
-            script.keys.append(self.headers.get("Authorization", ""))
-            turn = script.turns.pop(0) if len(script.turns) > 1 else script.turns[0]
-            turn(self, body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    script.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield script
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-# ── What is under test ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture
@@ -149,47 +36,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-@dataclass
-class Speaking:
-    """A client at a server, and how long it waited between tries."""
-
-    client: Client
-    endpoint: Endpoint
-    store: Store
-    waited: list[float]
-
-    def spent(self) -> Spent:
-        (only,) = self.store.calls.summary()
-        return only
-
-
-def speak(store: Store, script: Script, *, stream: bool = True, timeout: float = 20.0) -> Speaking:
-    endpoint = Endpoint(
-        base_url=script.url, api_key=SecretStr(KEY), model="toy", timeout_seconds=timeout, stream=stream
-    )
-    waited: list[float] = []
-    tier = Tiered(endpoint=endpoint, name="toy", price=Price(prompt=2.0, cached=0.5, completion=10.0))
-    client = Client(
-        tiers={Tier.STRONG: tier, Tier.WEAK: tier},
-        calls=store.calls,
-        limits=(),
-        task_id="t1",
-        repository="o/r",
-        clock=lambda: NOW,
-        rng=random.Random(1),
-        sleep=waited.append,
-    )
-    return Speaking(client=client, endpoint=endpoint, store=store, waited=waited)
-
-
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the critic thinks."""
 
     agrees: bool
     why: str
-
-
-# ── Replies ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -345,173 +196,6 @@ def test_usage_that_is_not_told_is_estimated(store: Store) -> None:
     assert reply.usage.estimated
     assert reply.usage.completion == 2
     assert spoken.spent().estimated == 1
-
-
-# ── Failures ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_busy_server_is_asked_again_when_it_says(store: Store) -> None:
-    """429 with Retry-After in seconds or as a date, then an answer; what was refused is not charged."""
-    in_seven = (NOW + timedelta(seconds=7)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    turns = (
-        refuses(429, "slow down", Retry_After="3"),
-        refuses(503, "overloaded", Retry_After=in_seven),
-        says("Hello."),
-    )
-    with serving(*turns) as script:
-        spoken = speak(store, script)
-        assert spoken.client.reply(ASK).text == "Hello."
-    assert spoken.waited == [3.0, 7.0]
-    assert (spoken.spent().calls, spoken.spent().failed, spoken.spent().prompt) == (3, 2, 10)
-
-
-def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
-    """Longer than a minute is not waited for; the error says when to come back."""
-    with serving(refuses(429, "out of credits", Retry_After="7200")) as script:
-        spoken = speak(store, script)
-        with pytest.raises(ModelUnavailable, match=r"not to come back before 2026-11-23 01:00 UTC"):
-            spoken.client.reply(ASK)
-    assert (spoken.waited, len(script.seen)) == ([], 1)
-
-
-@pytest.mark.parametrize(
-    ("turn", "said", "charged"),
-    [
-        (refuses(500, "internal error"), "answered 500: internal error", False),
-        (pieces("Hel", finish=""), "broke off", True),
-        (raw(b"<html>busy</html>", Content_Type="text/html"), "broke off", True),
-        (raw(b'data: {"choices"\n\n', Content_Type="text/event-stream"), "no JSON", True),
-        (raw(b'data: {"choices": 7}\n\n', Content_Type="text/event-stream"), "no chat completion", True),
-        (raw(b'data: {"error": {"message": "died"}}\n\n', Content_Type="text/event-stream"), "broke off: died", True),
-        (raw(b"data: {}", Content_Type="text/event-stream", Content_Length="9999"), "", True),
-    ],
-)
-def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str, charged: bool) -> None:
-    """Then the model is unavailable; a try that may have been charged is accounted at its reservation."""
-    with serving(turn) as script:
-        spoken = speak(store, script)
-        with pytest.raises(ModelUnavailable) as given_up:
-            spoken.client.reply(ASK)
-    assert said in str(given_up.value)
-    assert "\n" not in str(given_up.value)
-    assert (len(script.seen), len(spoken.waited)) == (3, 2)
-    spent = spoken.spent()
-    assert (spent.calls, spent.open, spent.failed, spent.estimated) == (3, 0, *((0, 3) if charged else (3, 0)))
-    assert (spent.prompt > 3 * ASK.max_tokens) is charged
-
-
-@pytest.mark.parametrize(
-    "turn", [raw(b"not json"), raw(b"[1, 2]"), raw(b'{"choices": []}'), raw(b"hm", Content_Type="text/plain")]
-)
-def test_a_body_that_is_no_completion_is_a_failure(store: Store, turn: Turn) -> None:
-    """Nothing but a chat completion is taken for one."""
-    with serving(turn) as script, pytest.raises(ModelUnavailable, match="no chat completion"):
-        speak(store, script, stream=False).client.reply(ASK)
-    assert len(script.seen) == 3
-
-
-def test_a_server_that_sends_no_stream_is_asked_for_none(store: Store) -> None:
-    """A body where a stream was asked for costs one try, and the next answer comes whole."""
-    whole = says("Hello.")
-    with serving(lambda handler, _: whole(handler, {})) as script:
-        assert speak(store, script).client.reply(ASK).text == "Hello."
-    assert ["stream" in body for body in script.seen] == [True, False]
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_silence_is_given_up(store: Store, stream: bool) -> None:
-    """A call without an answer ends in time, is accounted at its reservation, and is made again."""
-    with serving(hangs, says("Hello.")) as script:
-        spoken = speak(store, script, stream=stream, timeout=0.3)
-        assert spoken.client.reply(ASK).text == "Hello."
-    assert (spoken.spent().calls, spoken.spent().estimated) == (2, 1)
-
-
-def test_a_trickle_is_given_up(store: Store) -> None:
-    """A stream whose pieces come in time, but not its end, is no way around the time-out."""
-
-    def trickles(handler: BaseHTTPRequestHandler, _: dict[str, object]) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Type", "text/event-stream")
-        handler.end_headers()
-        for _ in range(40):
-            try:
-                handler.wfile.write(b'data: {"choices": [{"delta": {"content": "x"}}]}\n\n')
-            except OSError:
-                return
-            time.sleep(0.05)
-
-    with serving(trickles, says("Hello.")) as script:
-        assert speak(store, script, timeout=0.3).client.reply(ASK).text == "Hello."
-    assert len(script.seen) == 2
-
-
-def test_nobody_there_costs_nothing(store: Store) -> None:
-    """A refused connection is tried again, said so, and surely not charged."""
-    with serving(says("")) as script:
-        pass
-    spoken = speak(store, script)
-    with pytest.raises(ModelUnavailable, match="cannot be reached"):
-        spoken.client.reply(ASK)
-    assert (spoken.spent().failed, spoken.spent().prompt) == (3, 0)
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "message"),
-    [
-        (400, "context_length_exceeded", "Your input is too long."),
-        (400, None, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens"),
-        (400, None, "'max_tokens' is too large: 9. This model's maximum context length is 4096 tokens, not supported"),
-        (400, None, "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
-        (400, None, "the request exceeds the available context size, try increasing it"),
-        (500, None, "Context size has been exceeded."),
-        (400, None, "prompt too long; exceeded max context length by 12 tokens"),
-    ],
-)
-def test_a_request_that_is_too_long_is_told_apart(store: Store, status: int, code: str | None, message: str) -> None:
-    """As OpenAI, vLLM, llama.cpp and Ollama say it, whole or within a stream; it is not tried again."""
-    with serving(refuses(status, message, code=code)) as script:
-        spoken = speak(store, script)
-        with pytest.raises(ContextOverflow):
-            spoken.client.reply(ASK)
-    assert len(script.seen) == 1
-    assert spoken.spent().failed == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "check"),
-    [
-        (401, "APPRENTICE_MODEL_API_KEY"),
-        (403, "APPRENTICE_MODEL_API_KEY"),
-        (404, "APPRENTICE_MODEL,"),
-        (400, "answered 400"),
-    ],
-)
-def test_the_key_is_in_no_error(store: Store, status: int, check: str) -> None:
-    """A server that repeats our key does not get it shown; the line says what to check."""
-    with serving(refuses(status, f"Incorrect API key provided: {KEY}.\nSee our site.")) as script:
-        spoken = speak(store, script)
-        with pytest.raises(ModelUnavailable) as refused:
-            spoken.client.reply(ASK)
-    assert check in str(refused.value)
-    assert "\n" not in str(refused.value)
-    error: BaseException | None = refused.value
-    assert error is not None
-    assert error.__cause__ is None
-    assert error.__suppress_context__
-    assert KEY not in f"{error} {error!r} {spoken.endpoint!r} {spoken.client!r}"
-    assert len(script.seen) == 1
-
-
-def test_no_key_is_taken_from_elsewhere(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that another program left in the environment is not sent to our server."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody-elses")
-    with serving(says("Hello.")) as script:
-        Endpoint(base_url=script.url, api_key=SecretStr(""), model="toy").answer(ASK)
-    assert "sk-somebody-elses" not in script.keys[0]
-
-
-# ── From the settings ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_settings_make_a_model_with_budgets(store: Store) -> None:

@@ -7,8 +7,11 @@ pictures left out. A refused request is not charged, so that the calls by which 
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -30,6 +33,12 @@ _PATH = "/chat/completions"
 _NO_KEY = "none"
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol"})
 """What the HTTP client raises before a request is on its way; by name, as it is not ours to import."""
+
+
+class Connection(Protocol):
+    """What the HTTP client shows of a connection."""
+
+    def get_extra_info(self, info: str, /) -> socket.socket | None: ...
 
 
 class Answers(Protocol):
@@ -55,16 +64,17 @@ class Endpoint:
         """One reply. Raises CallFailed where another try may do, and any other ModelError where it will not."""
         import openai
 
+        features = self.features  # as they were, whatever other threads learn in the meantime
         while True:
-            body = body_of(ask, self.model, self.features, stream=self.stream)
+            body = body_of(ask, self.model, features, stream=self.stream)
             try:
-                return self._with_calls(reply_of(self._said(body), ask, self.model), ask)
+                return _with_calls(reply_of(self._said(body), ask, self.model), ask, features)
             except openai.APIStatusError as error:
                 refusal = self._refusal(error)
-                less = None if too_long(refusal.detail) else without(self.features, refusal.detail, body, ask)
+                less = None if too_long(refusal.detail) else without(features, refusal.detail, body, ask)
                 if less is None:
                     raise error_of(refusal) from None  # what the endpoint said may hold the key, and would be shown
-                self.features = less
+                self.features = features = less
 
     @cached_property
     def _client(self) -> openai.OpenAI:
@@ -77,13 +87,6 @@ class Endpoint:
     @property
     def _key(self) -> str:
         return self.api_key.get_secret_value()
-
-    def _with_calls(self, reply: Reply, ask: Ask) -> Reply:
-        """The reply with the call that its words hold, where tools were told in words."""
-        if self.features.tools or not ask.tools or reply.ended is Ended.REFUSED:
-            return reply
-        text, calls = call_in(reply.text, ask.messages)
-        return replace(reply, text=text, calls=calls, ended=Ended.CALLS) if calls else reply
 
     def _said(self, body: Mapping[str, object]) -> Said:
         import openai
@@ -108,11 +111,12 @@ class Endpoint:
         return said
 
     def _streamed(self, body: Mapping[str, object]) -> Said:
-        """The pieces put together. Its parts may come in time while the whole does not, so the whole is watched as well."""
+        """The pieces put together."""
         from openai import Stream
 
         said, latest = Said(), time.monotonic() + self.timeout_seconds
-        with self._client.post(_PATH, cast_to=object, body=body, stream=True, stream_cls=Stream[object]) as pieces:
+        pieces = self._client.post(_PATH, cast_to=object, body=body, stream=True, stream_cls=Stream[object])
+        with pieces, _hanging_up(pieces.response.extensions.get("network_stream"), self.timeout_seconds):
             if pieces.response.headers.get("content-type", "").startswith("application/json"):
                 self.features = replace(self.features, stream=False)
                 raise self._failed("the model's API sends no stream, and is asked for none from now on", charged=True)
@@ -141,5 +145,33 @@ class Endpoint:
         )
 
 
+@contextmanager
+def _hanging_up(connection: Connection | None, seconds: float) -> Iterator[None]:
+    """Ends a connection after a time: signs of life that are no pieces keep a stream open for as long as they come."""
+
+    held = None if connection is None else connection.get_extra_info("socket")
+
+    def hang_up() -> None:
+        with suppress(OSError):
+            if held is not None:
+                held.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def _was_sent(error: Exception) -> bool:
     return type(error.__cause__).__name__ not in _UNSENT
+
+
+def _with_calls(reply: Reply, ask: Ask, features: Features) -> Reply:
+    """The reply with the call that its words hold, where tools were told in words."""
+    if features.tools or not ask.tools or reply.ended is Ended.REFUSED:
+        return reply
+    text, calls = call_in(reply.text, ask.messages)
+    return replace(reply, text=text, calls=calls, ended=Ended.CALLS) if calls else reply

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workers.llm.errors import BadReply, Refused
 from workers.llm.messages import Ask, Ended, Message, Reply, Role, Usage
@@ -113,6 +116,13 @@ def test_nothing_else_is(text: str, said: str) -> None:
     """None, several, a list, a part, and values of other types."""
     with pytest.raises(BadReply, match=said):
         read(reply(text), Found)
+
+
+@given(st.text(alphabet='{}[]":, abknidug\\', max_size=60))
+def test_any_text_is_a_value_or_a_bad_reply(text: str) -> None:
+    """No text gets through as anything else."""
+    with contextlib.suppress(BadReply):
+        assert isinstance(read(reply(text), Found), Found)
 
 
 def test_an_answer_is_repaired_once_with_what_was_wrong() -> None:
