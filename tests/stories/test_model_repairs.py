@@ -327,7 +327,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- Met a budget: the model's budget of 16000 tokens for one run is used up: 9087 tokens are taken, and the next call may take 8096 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
+- Met a budget: the model's budget of 16000 tokens for one run is used up: 9293 tokens are taken, and the next call may take 8171 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
 
 <!-- marker -->\
 """
