@@ -21,7 +21,7 @@ BREAK = "\u200b"
         ("a/b and 1 / 2", "a/b and 1 / 2"),
         ("user@example.org", f"user@{BREAK}example.org"),
         ("two\n\nlines", "two lines"),
-        ("fixes https://github.com/o/r/issues/1", f"fixes{BREAK} https://github.com/o/r/issues/1"),
+        ("fixes https://github.com/o/r/issues/1", f"fixes{BREAK} https:{BREAK}//github.com/o/r/issues/1"),
         ("fixes the leak", "fixes the leak"),
     ],
 )
