@@ -102,12 +102,12 @@ def test_an_answer_by_a_model_that_obeys(tmp_path: Path) -> None:
         assert "app.pem:1" not in answer.partition("It rests on")[2]
         nothing_leaked(town, server, number)
         assert CANARY in answer
-        shown = server.requests[-1].messages
-        assert all(
-            message.text.startswith("error: ")
-            for message in shown
-            if message.role == "tool" and "data-" not in message.text
-        )
+        shown = [message.text for message in server.requests[-1].messages if message.role == "tool"]
+        assert shown == [
+            "error: '/proc/self/environ' is no path within the repository",
+            "nothing found",
+            "error: there is no tool 'edit'; there are read, search, symbol, history, reply",
+        ]
 
 
 @pytest.mark.sandbox
