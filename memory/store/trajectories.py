@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import select
 
+from memory.store.agent_tables import trajectories
 from memory.store.engine import Database, insert_new
-from memory.store.trajectory_tables import trajectories
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from workers.agent.remembering import Memory, Retry
 from workers.agent.strategies import EMBEDDED, STRATEGIES, priors
 from workers.agent.tools.reading import History, numbered
 from workers.agent.tools.testing import told as told_report
-from workers.llm.messages import Image, Model
+from workers.llm.messages import Model
+from workers.ports import Image
 from workers.repair import episode as embedded
 from workers.repair.candidates import Suspect
 from workers.repair.episode import Case, Toolbox, concluded, reproduced, search
@@ -190,7 +191,11 @@ class _Episode:
     def _remember(self, decision: Decision, done: Attempt, tried: Tried) -> None:
         store, task = self._tools.store, self._case.task
         store.tasks.add_attempt(task.id, done)
-        self._tools.experiences.remember(experience_of(task, self._failure, decision, tried.result, done))
+        experience = experience_of(task, self._failure, decision, tried.result, done)
+        images = self._mind.images
+        self._tools.experiences.remember(replace(experience, images=tuple(image.digest for image in images)))
+        for image in images:
+            store.pictures.add(experience.id, image.digest, image.media_type, image.content)
         if done.outcome is not AttemptOutcome.PROVEN:
             self._memory.reflect(decision, done.outcome, done.reflection, tried.nearest)
             return
