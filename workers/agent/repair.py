@@ -36,9 +36,6 @@ from workers.sandbox.project import Project
 SHOWN_FILES, SHOWN_PLACES, AROUND, MOST_LINES = 3, 20, 25, 200
 """Files and suspects whose surroundings are shown, lines on both sides, and lines of one file at most."""
 
-EMBEDDED_SHARE = 0.5
-"""The share of the embedded engine's time that it gets where a model may go on."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mind:
@@ -147,8 +144,7 @@ class _Episode:
 
     def _embedded(self, decision: Decision) -> list[Attempt]:
         """The embedded engine's own episode, concluded as one choice."""
-        seconds = self._tools.budget_seconds * EMBEDDED_SHARE
-        found = search(self._case, self._failure, self._tools, seconds=seconds)
+        found = search(self._case, self._failure, self._tools, seconds=self._tools.budget_seconds)
         self._embedded_runs += found.test_runs
         self._conclude(decision, found.attempts, spent=0.0)
         return list(found.attempts)
