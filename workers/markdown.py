@@ -16,6 +16,7 @@ ZERO_WIDTH_SPACE = "\u200b"
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
 _ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^/(?=\w)", re.IGNORECASE)
 _LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 _SPAN = re.compile(r"(`[^`\n]+`)")
 _BLOCK = re.compile(r"^\s*(?=[#>]|[-=]{2,}\s*$)")
 _MARKUP = re.compile(r"[\\*_\[\]~|]")
@@ -61,8 +62,8 @@ def _one_line(text: str) -> str:
 
 
 def _defused(line: str) -> str:
-    """A line in which nobody is mentioned, nothing closed, linked or commanded."""
-    for acting in (_CLOSING, _LINK, _ACTING):
+    """A line in which nobody is mentioned, nothing closed, linked or commanded, nor by a letter that is spelt as an entity."""
+    for acting in (_ENTITY, _CLOSING, _LINK, _ACTING):
         line = acting.sub(_apart, line)
     return line
 

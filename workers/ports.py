@@ -124,6 +124,7 @@ class PullRequest:
     base_ref: str
     base_sha: str
     author: Actor
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

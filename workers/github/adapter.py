@@ -223,6 +223,7 @@ def _pull(pull: GitHubPull) -> PullRequest:
     return PullRequest(
         number=pull.number,
         title=pull.title,
+        body=pull.body or "",
         state=pull.state,
         merged=pull.merged,
         draft=pull.draft,

@@ -23,6 +23,8 @@ BREAK = "\u200b"
         ("two\n\nlines", "two lines"),
         ("fixes https://github.com/o/r/issues/1", f"fixes{BREAK} https:{BREAK}//github.com/o/r/issues/1"),
         ("fixes the leak", "fixes the leak"),
+        ("&commat;maya &#64;maya", f"&{BREAK}commat;maya &{BREAK}#{BREAK}64;maya"),
+        ("a & b; x && y", "a & b; x && y"),
     ],
 )
 def test_words(text: str, expected: str) -> None:
