@@ -28,6 +28,7 @@ PAGES = (
     "docs/fine-tuning.md",
     "docs/learning.md",
     "docs/ledger.md",
+    "docs/model.md",
     "docs/model-server.md",
     "docs/sharing.md",
     "docs/operations.md",
