@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memory import policy
 from memory.evaluation.targets import Situation, Target
-from memory.model import Arm, Cell, Contribution, Decision, Factor, Level, Logged, Outcome, Signal
+from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, Logged, Outcome, Signal
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, acceptance, contributions_of_outcome, contributions_of_signal
 
@@ -109,13 +109,15 @@ class _Concluded:
 _Event = tuple[datetime, int, str, "Logged | _Concluded", Signal | None]
 
 
-def _events(log: Iterable[Logged]) -> Iterable[_Event]:
+def _events(log: Sequence[Logged]) -> Iterable[_Event]:
     """At the same time decisions come first: what was recorded then was not known to them.
 
-    How to retry is decided beside the steps of an episode, and shares their proof: it is left out.
+    How to retry is decided beside the steps of an episode, and shares their proof: it is left out. So are the choices of
+    the embedded engine where it was itself one of an episode's choices.
     """
+    outer = {entry.decision.task_id for entry in log if EMBEDDED in entry.decision.available}
     for entry in log:
-        if is_mode(entry.decision.chosen):
+        if is_mode(entry.decision.chosen) or (entry.decision.task_id in outer and not _is_outer(entry.decision)):
             continue
         if entry.outcome is not None:
             yield entry.decision.created_at, 0, entry.decision.id, entry, None
@@ -123,6 +125,11 @@ def _events(log: Iterable[Logged]) -> Iterable[_Event]:
             yield entry.outcome.created_at, 1, entry.decision.id, concluded, None
         for signal in entry.signals:
             yield signal.created_at, 2, signal.id, entry, signal
+
+
+def _is_outer(decision: Decision) -> bool:
+    """Whether engines were chosen among, not what one of them does."""
+    return any(name == EMBEDDED or name.startswith("model:") for name in decision.available)
 
 
 class _Walk:

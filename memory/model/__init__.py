@@ -17,6 +17,7 @@ from memory.model.failures import (
     Frame,
 )
 from memory.model.learning import (
+    EMBEDDED,
     Actor,
     Arm,
     Cell,
@@ -74,6 +75,7 @@ from memory.model.tasks import (
 )
 
 __all__ = [
+    "EMBEDDED",
     "MAJORITY",
     "Action",
     "Actor",

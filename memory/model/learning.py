@@ -16,6 +16,10 @@ class TaskKind(StrEnum):
     REVIEW = "review"
 
 
+EMBEDDED = "embedded"
+"""The strategy of a repair that hands it to the embedded engine, whose own choices are decisions of the same task."""
+
+
 class Arm(StrEnum):
     """Whether a task may use what was learned, or serves as the yardstick."""
 

@@ -9,8 +9,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from bot.model_server.script import Call, Failure, Has, Script, Turn, When
+from memory.model import TaskKind
 from tests.stories.modelled import BROKEN, ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
-from tests.stories.town import Town, readable
+from tests.stories.town import REPOSITORY, Town, readable
 
 pytestmark = pytest.mark.sandbox
 
@@ -414,3 +415,16 @@ def test_a_model_that_cannot_see(tmp_path: Path) -> None:
     with modelled(tmp_path, Script(has=Has(images=False), turns=mend())) as (town, _):
         town.issue(ISSUE, f"![it]({town.playground.attach(PNG)})\n\n{TEST}")
         assert len(town.fixes()) == 1, town.progress[-4:]
+
+
+def test_a_verdict_reaches_the_choice_of_the_engine(tmp_path: Path) -> None:
+    """Merging a repair of the embedded engine is for its edit, and for having chosen that engine."""
+    with modelled(tmp_path, Script(), model_strategies=("embedded",)) as (town, _):
+        town.issue(ISSUE, TEST)
+        (pull,) = town.fixes()
+        town.maya.merge(REPOSITORY, pull.number)
+        town.settle()
+        ledger = town.context.store.ledger
+        judged = [d.chosen for d in ledger.decisions_of_kind(TaskKind.REPAIR) if ledger.live_signals([d.id])]
+        assert len(judged) == 2
+        assert "embedded" in judged

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.experiences import neighbours
-from memory.model import Among, Attempt, AttemptOutcome, Decision, Failure, State, Task, TaskKind
+from memory.model import EMBEDDED, Among, Attempt, AttemptOutcome, Decision, Failure, State, Task, TaskKind
 from memory.rewards import repair_components
 from memory.usefulness import Withheld, withheld
 from workers.agent.attempting import OPTIONAL_TOOLS, Bench, Tried, as_json, attempt, told
@@ -19,7 +19,7 @@ from workers.agent.checkout import Checkout
 from workers.agent.errors import OUT_OF_REACH
 from workers.agent.evaluating import Evaluator
 from workers.agent.remembering import Memory, Retry
-from workers.agent.strategies import EMBEDDED, STRATEGIES, priors
+from workers.agent.strategies import STRATEGIES, priors
 from workers.agent.tools.reading import History, numbered
 from workers.agent.tools.testing import told as told_report
 from workers.llm.messages import Model

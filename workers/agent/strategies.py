@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-EMBEDDED = "embedded"
-"""The embedded engine; chosen first, the model works on what remains."""
+from memory.model import EMBEDDED
 
 EMBEDDED_PRIOR = 0.5
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from memory.model import Attempt, Post, PostKind, Task, TaskKind
+from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from workers.agent.repair import repair
 from workers.comments import repairs
 from workers.context import Context
@@ -175,8 +175,15 @@ def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
         ),
         find=lambda: case.github.find_pull(head=branch),
     )
-    context.store.posts.add(_post(case, PostKind.FIX_PULL, pull, pull, (attempt.decision_id,), context))
+    context.store.posts.add(_post(case, PostKind.FIX_PULL, pull, pull, _decisions(case, attempt, context), context))
     return pull
+
+
+def _decisions(case: Case, attempt: Attempt, context: Context) -> tuple[str, ...]:
+    """What a verdict on an attempt is about: the choice of its strategy, and before that of its engine, if there was one."""
+    made = context.store.ledger.decisions_of_task(case.task.id)
+    engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
+    return (attempt.decision_id, *engine)
 
 
 def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
@@ -187,8 +194,8 @@ def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
 
 def _answer(case: Case, text: str, repaired: Repaired, context: Context) -> None:
     comment = say(case.job.issue, text, case.key("answer"), context, case.github)
-    decisions = tuple(attempt.decision_id for attempt in repaired.attempts[-1:])
-    if decisions:
+    if repaired.attempts:
+        decisions = _decisions(case, repaired.attempts[-1], context)
         context.store.posts.add(_post(case, PostKind.ISSUE_COMMENT, case.job.issue, comment, decisions, context))
 
 
