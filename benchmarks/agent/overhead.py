@@ -260,7 +260,10 @@ def overhead(steps: int, runs: int) -> None:
             ("a step beyond the openai package", spread([float(np.median(e.ours - e.package)) for e in found])),
             (f"a step beyond bare HTTP (goal: under {GOAL:.0f})", spread(beyond)),
             ("the same, 99th percentile", spread([float(np.percentile(e.ours - e.http, 99)) for e in found])),
-            (f"the same, last {TAIL} steps", spread([float(np.median((e.ours - e.http)[-TAIL:])) for e in found])),
+            (
+                f"the same, last {min(TAIL, steps)} steps",
+                spread([float(np.median((e.ours - e.http)[-TAIL:])) for e in found]),
+            ),
             (f"resident memory, step {last} over step {first}", spread([e.resident[1] / e.resident[0] for e in found])),
             (f"Python's memory, step {last} over step {first}", spread([end / begin for begin, end in kept])),
             ("Python's memory at the end, MB", spread([end for _, end in kept])),
