@@ -44,6 +44,9 @@ def main(words: Sequence[str]) -> int:
     except (BadRun, BadInput) as problem:
         print(problem, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("broken off; what is finished stands, and --resume goes on", file=sys.stderr)
+        return STOPPED
 
 
 def _evaluated(given: argparse.Namespace) -> int:
@@ -69,8 +72,10 @@ def _run(given: argparse.Namespace, folder: Folder, plan: Plan, cases: Sequence[
             run(folder, plan, cases, given.num_trials, trier)
         except Halted as halt:
             stopped = str(halt)
-        report(plan, folder.records, paid(accounts))
-    draw(plan, folder.records, folder.path)
+        records = folder.records
+        report(plan, records, paid(accounts))
+    if records:
+        draw(plan, records, folder.path)
     if stopped:
         print(f"  stopped: {stopped}")
     return STOPPED if stopped else 0

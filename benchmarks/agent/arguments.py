@@ -113,8 +113,9 @@ def plan_of(given: argparse.Namespace, settings: WorkerSettings, cases: Sequence
 
 def is_scripted(base_url: str, key: str) -> bool:
     """Whether the endpoint says of itself that it is our stand-in. One that lists no models is taken for a real one."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        answer = httpx.get(f"{base_url}/models", headers={"Authorization": f"Bearer {key}"}, timeout=10.0)
+        answer = httpx.get(f"{base_url}/models", headers=headers, timeout=10.0)
         listed = answer.json()["data"] if answer.is_success else []
         return any(each.get("owned_by") == OURS for each in listed)
     except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError):

@@ -61,6 +61,7 @@ def compare(ours: Folder, theirs: Folder) -> None:
         f"A {setting(plans[0])}; B {setting(plans[1])}; 1 run of each",
         [
             *((f"trial {trial}", _of_trial(trial, shared, one, other)) for trial in sorted({t for t, _ in shared})),
+            ("solved in any trial", _ever(shared, one, other)),
             ("all trials, pass@1 of A less B", _overall(shared, one, other)),
         ],
         [
@@ -77,6 +78,12 @@ def _solved(plan: Plan, records: Sequence[Record]) -> Solved:
 def _of_trial(trial: int, shared: Sequence[tuple[int, str]], one: Solved, other: Solved) -> str:
     keys = [key for key in shared if key[0] == trial]
     return pairs([one[key] for key in keys], [other[key] for key in keys]).told()
+
+
+def _ever(shared: Sequence[tuple[int, str]], one: Solved, other: Solved) -> str:
+    cases = sorted({case for _, case in shared})
+    ours, theirs = ({case for trial, case in shared if solved[trial, case]} for solved in (one, other))
+    return pairs([case in ours for case in cases], [case in theirs for case in cases]).told()
 
 
 def _overall(shared: Sequence[tuple[int, str]], one: Solved, other: Solved) -> str:

@@ -15,6 +15,7 @@ HEAD = (
     "cases",
     "solved",
     "pass@1 (95 %)",
+    "solved so far (95 %)",
     "plausible only",
     "steps a case",
     "tokens a solved case",
@@ -25,32 +26,27 @@ STAND_IN = "the endpoint is the scripted stand-in, no model: nothing here says a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One trial's figures; `tokens` and `micros` (millionths of a US dollar) are of all its cases."""
+    """One trial's figures; `tokens` and `micros` (millionths of a US dollar) are of all its cases.
+
+    `so_far` counts its cases that this trial or an earlier one solved, which is what Reflexion's curves show.
+    """
 
     number: int
     cases: int
     solved: int
+    so_far: int
     plausible: int
     steps: float
     tokens: int
     micros: int
 
-    @property
-    def share(self) -> float:
-        """Of its cases, solved at their one try in this trial: pass@1."""
-        return self.solved / self.cases
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        return wilson(self.solved, self.cases)
-
     def cells(self) -> tuple[str, ...]:
         """As the columns of the table."""
-        low, high = self.interval
         return (
             str(self.cases),
             str(self.solved),
-            f"{self.share:.2f} ({low:.2f} to {high:.2f})",
+            _shown(self.solved, self.cases),
+            _shown(self.so_far, self.cases),
             str(self.plausible),
             f"{self.steps:.1f}",
             f"{self.tokens / self.solved:.0f}" if self.solved else "none solved",
@@ -58,18 +54,30 @@ class Trial:
         )
 
 
+def _shown(part: int, whole: int) -> str:
+    low, high = wilson(part, whole)
+    return f"{part / whole:.2f} ({low:.2f} to {high:.2f})"
+
+
 def curve(plan: Plan, records: Sequence[Record]) -> list[Trial]:
     """The figures of each trial that has begun, over what is evaluated: of a run with held-out cases, those alone."""
     judged = [record for record in records if record.held_out or not plan.held_out]
     numbers = sorted({record.trial for record in judged})
-    return [_trial(number, [record for record in judged if record.trial == number]) for number in numbers]
+    return [_trial(number, judged) for number in numbers]
 
 
-def _trial(number: int, records: Sequence[Record]) -> Trial:
+def solved_by(number: int, records: Sequence[Record]) -> set[str]:
+    """The cases that this trial or an earlier one solved."""
+    return {record.case for record in records if record.solved and record.trial <= number}
+
+
+def _trial(number: int, judged: Sequence[Record]) -> Trial:
+    records, ever = [record for record in judged if record.trial == number], solved_by(number, judged)
     return Trial(
         number=number,
         cases=len(records),
         solved=sum(record.solved for record in records),
+        so_far=sum(record.case in ever for record in records),
         plausible=sum(record.outcome is Outcome.PLAUSIBLE for record in records),
         steps=statistics.mean(record.steps for record in records),
         tokens=sum(record.tokens for record in records),
@@ -118,14 +126,17 @@ def draw(plan: Plan, records: Sequence[Record], folder: Path) -> None:
     from matplotlib.figure import Figure  # slow to import
 
     trials = curve(plan, records)
-    low = [trial.share - trial.interval[0] for trial in trials]
-    high = [trial.interval[1] - trial.share for trial in trials]
+    numbers = [trial.number for trial in trials]
     figure = Figure(figsize=(6.0, 3.5), layout="constrained")
     axes = figure.subplots()
-    shares = [trial.share for trial in trials]
-    axes.errorbar([trial.number for trial in trials], shares, yerr=[low, high], marker="o", capsize=3)
-    axes.set(xlabel="trial", ylabel="pass@1, 95 % (Wilson)", title=setting(plan), ylim=(0.0, 1.0))
-    axes.title.set_fontsize("small")
-    axes.set_xticks([trial.number for trial in trials])
+    for name, parts in (("pass@1", [t.solved for t in trials]), ("solved so far", [t.so_far for t in trials])):
+        shares = [part / trial.cases for part, trial in zip(parts, trials, strict=True)]
+        ends = [wilson(part, trial.cases) for part, trial in zip(parts, trials, strict=True)]
+        below = [share - low for share, (low, _) in zip(shares, ends, strict=True)]
+        above = [high - share for share, (_, high) in zip(shares, ends, strict=True)]
+        axes.errorbar(numbers, shares, yerr=[below, above], marker="o", capsize=3, label=name)
+    axes.set(xlabel="trial", ylabel="share of cases, 95 % (Wilson)", ylim=(0.0, 1.05), xticks=numbers)
+    axes.set_title(setting(plan), fontsize="x-small", wrap=True)
+    axes.legend(frameon=False)
     for kind in ("png", "svg"):
         figure.savefig(folder / f"curve.{kind}", dpi=150)
