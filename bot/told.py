@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.sheets import Sheet
+from bot.took import costs_told, parts_told
 from memory.addressed import Addressed
 from memory.audit import Item
-from memory.costs import Costs, PerAccepted
 from memory.evaluation import Estimates, Evaluation, Figure
 from memory.explanation import Explanation, Option, Row, said
 from memory.model import Skill, SkillState
 from memory.rollback import Comparison, Judgement
 from memory.stats import ArmStats, MissedEarlier, Pattern, Stats
-from memory.store import Spent
 from memory.suppression import Suppression
 
 BAR = 12
-MICROS = 1_000_000
 MOST_SHOWN = 3
 
 UNITS = {
@@ -147,7 +145,8 @@ def stats(found: Stats) -> list[Sheet]:
             notes=() if found.patterns else ("no verdicts yet",),
         ),
         *_skills(found.skills),
-        *_costs(found.costs),
+        *costs_told(found.costs),
+        *parts_told(found.parts),
     ]
 
 
@@ -174,31 +173,6 @@ def _skill(skill: Skill) -> tuple[str, ...]:
     edit = " → ".join(" ".join(side.split()) or "nothing" for side in (skill.before, skill.after))
     tries = f"{skill.wins} of {skill.tries}"
     return (skill.id, skill.state, edit, tries, f"{skill.rate:.2f}", ", ".join(skill.repositories))
-
-
-def _costs(costs: Costs | None) -> list[Sheet]:
-    """What a model took; nothing where none was asked."""
-    if costs is None:
-        return []
-    head = ("repository", "purpose", "model", "calls", "failed", "read", "from cache", "written", "US dollars")
-    notes = tuple(map(_per_accepted, costs.per_accepted))
-    return [Sheet(title="What the model took", columns=head, rows=tuple(map(_spent, costs.calls)), notes=notes)]
-
-
-def _spent(spent: Spent) -> tuple[str, ...]:
-    counts = (spent.calls, spent.failed, spent.prompt, spent.cached, spent.completion)
-    return (spent.repository, spent.purpose, spent.tier, *map(str, counts), _dollars(spent.micros))
-
-
-def _per_accepted(each: PerAccepted) -> str:
-    if each.tokens_each is None or each.micros_each is None:
-        return f"an accepted {each.what}: not known yet, none of {each.tasks} tasks led to one"
-    took = f"{each.tokens_each:.0f} tokens, {_dollars(each.micros_each)} US dollars"
-    return f"an accepted {each.what}: {took} ({each.accepted} accepted, {each.tasks} tasks)"
-
-
-def _dollars(micros: float) -> str:
-    return f"{micros / MICROS:.4f}"
 
 
 def _arm(arm: ArmStats) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,9 +23,14 @@ from memory.model import Attempt, Decision, Finding, Signal, TaskKind
 from memory.preferences.features import path_of
 from memory.preferences.judged import verdict
 from memory.store import Store
+from memory.trajectories import accepted, length
 
 LONGEST = 24_000
 """Examples with more characters in one message are left out: what is cut in the middle teaches nonsense."""
+
+
+LONGEST_RUN = 400_000
+"""The same of a whole run of the agent."""
 
 
 class Form(StrEnum):
@@ -34,6 +39,7 @@ class Form(StrEnum):
     SFT = "sft"
     DPO = "dpo"
     KTO = "kto"
+    AGENT = "agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +88,8 @@ def export(
     since: datetime | None = None,
 ) -> Exported:
     """Write one file, at once or not at all. `clean` takes what looks like a credential out of a text."""
+    if form is Form.AGENT:
+        return _runs(store, path, repositories=repositories, clean=clean, since=since)
     found = [cleaned(each, clean) for each in examples(store, repositories, since)]
     kept = [each for each in found if max(len(each.prompt), len(each.completion)) <= LONGEST]
     written: defaultdict[str, int] = defaultdict(int)
@@ -97,6 +105,22 @@ def export(
         path=str(path),
         lines=sum(written.values()),
         repositories=dict(sorted(written.items())),
+        left_out=len(found) - len(kept),
+    )
+
+
+def _runs(
+    store: Store, path: Path, *, repositories: Collection[str], clean: Callable[[str], str], since: datetime | None
+) -> Exported:
+    """The agent's accepted runs, whole."""
+    found = list(accepted(store, repositories, clean=clean, since=since))
+    kept = [(decision, line) for decision, line in found if length(line) <= LONGEST_RUN]
+    write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
+    return Exported(
+        form=Form.AGENT,
+        path=str(path),
+        lines=len(kept),
+        repositories=dict(sorted(Counter(decision.state.repository for decision, _ in kept).items())),
         left_out=len(found) - len(kept),
     )
 

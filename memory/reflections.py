@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memory.model import Failure, NearMiss, Reflection, RetryMode
+from memory.model import AttemptOutcome, Failure, NearMiss, Reflection, RetryMode
 
 MOST_RECALLED = 30
 """So many of a repository's latest reflections are looked at."""
@@ -62,7 +62,8 @@ def given(mode: RetryMode, reflections: Sequence[Reflection]) -> Retry:
         later = frozenset(key for each in reflections for key in each.ruled_out)
     if mode not in (RetryMode.REFLECTION, RetryMode.BOTH):
         return Retry(later=later)
-    near = sorted((e.nearest for e in reflections if e.nearest is not None), key=lambda miss: -miss.passed)
+    failed = (each for each in reflections if each.outcome is not AttemptOutcome.PROVEN)  # else people rejected it
+    near = sorted((each.nearest for each in failed if each.nearest is not None), key=lambda miss: -miss.passed)
     return Retry(later=later, start=tuple(dict.fromkeys(near))[:1], told=tuple(reflections))
 
 

@@ -20,6 +20,7 @@ from memory.skills import current as skills
 from memory.store import Store
 from memory.suppression import Suppression, suppression
 from memory.uplift import Uplift, results, uplift
+from memory.usefulness import PartUse, measured
 from memory.versions import CONTROL
 
 _RESAMPLES = 2000
@@ -87,10 +88,11 @@ class Stats:
     actions: Mapping[str, int]
     signals: Mapping[str, int]
     costs: Costs | None = None
+    parts: tuple[PartUse, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes; `costs` only where a model was asked."""
-        return {name: value for name, value in asdict(self).items() if name != "costs" or value is not None}
+        """Plain values that `json.dumps` takes; `costs` and `parts` only where a model was asked."""
+        return {name: value for name, value in asdict(self).items() if value or name not in ("costs", "parts")}
 
 
 def stats(store: Store) -> Stats:
@@ -119,6 +121,7 @@ def stats(store: Store) -> Stats:
         missed=_missed(store, reviews),
         actions=_count([decision.chosen for decision in reviews]),
         signals=_signals(store),
+        parts=measured(repaired),
         costs=costs(store.calls.summary(), store.calls.by_task(), repaired, reviewed),
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import erf, sqrt
 
-from memory.model import Arm, Decision
+from memory.model import Arm, Decision, Logged
 from memory.store import Store
 
 WITHHELD = "withheld"
@@ -76,6 +76,32 @@ def uses(runs: Iterable[tuple[str, bool]], parts: Sequence[str]) -> dict[str, Us
         )
         for part in parts
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartUse:
+    """A part in one repository: its runs, the chance that it helps, and whether it is dropped there."""
+
+    repository: str
+    part: str
+    use: Use
+    raises: float
+    dropped: bool
+
+
+def measured(repaired: Iterable[Logged]) -> tuple[PartUse, ...]:
+    """The parts that were ever left out, by repository."""
+    runs: dict[str, list[tuple[str, bool]]] = {}
+    for entry in repaired:
+        named = entry.decision.features.get(WITHHELD)
+        if isinstance(named, str) and entry.outcome is not None:
+            proven = entry.outcome.components.get("suite_green", 0.0) > 0.0
+            runs.setdefault(entry.decision.state.repository, []).append((named, proven))
+    return tuple(
+        PartUse(repository=repository, part=part, use=use, raises=round(use.raises, 3), dropped=use.dropped)
+        for repository, found in sorted(runs.items())
+        for part, use in uses(found, sorted({name for named, _ in found for name in named.split(",") if name})).items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

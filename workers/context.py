@@ -28,7 +28,7 @@ from workers.github.tokens import Tokens
 from workers.jobs import Job, RepositoryRef
 from workers.llm.client import Models, models_of
 from workers.llm.messages import Model
-from workers.ports import AppHook, GitHub, Sandbox
+from workers.ports import AppHook, GitHub, Image, Sandbox
 from workers.repair.episode import Toolbox
 from workers.runner import Flow
 from workers.sandbox.choice import open_sandbox
@@ -101,7 +101,9 @@ class Context:
         """The model with the accounts of one task; None where none is set."""
         return None if self.models is None else self.models(task_id, repository)
 
-    def mind(self, task: Task, *, guidance: str = "", history: History | None = None) -> Mind | None:
+    def mind(
+        self, task: Task, *, guidance: str = "", history: History | None = None, images: tuple[Image, ...] = ()
+    ) -> Mind | None:
         """What a repair with a model works with; None where none is set."""
         model = self.model(task.id, task.repository)
         if model is None:
@@ -114,6 +116,7 @@ class Context:
             arms=given.model_strategies,
             guidance=guidance,
             history=history,
+            images=images,
         )
 
     @property

@@ -16,20 +16,20 @@ ZERO_WIDTH_SPACE = "\u200b"
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
 _ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^/(?=\w)", re.IGNORECASE)
 _LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
 _SPAN = re.compile(r"(`[^`\n]+`)")
+_BLOCK = re.compile(r"^\s*(?=[#>]|[-=]{2,}\s*$)")
 _MARKUP = re.compile(r"[\\*_\[\]~|]")
 
 
 def words(text: str) -> str:
     """Somebody's words on one line, for places that show no Markdown: titles, commits, annotations."""
-    line = _CLOSING.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, _one_line(text))
-    return _ACTING.sub(_defused, line)
+    return _defused(_one_line(text))
 
 
 def plain(text: str) -> str:
     """The same inside a sentence of Markdown."""
-    line = words(text).replace("`", "'")
-    return _MARKUP.sub(lambda found: f"\\{found[0]}", line).replace("<", "&lt;")
+    return _unmarked(words(text))
 
 
 def prose(text: str, room: int = 4_000) -> str:
@@ -39,14 +39,9 @@ def prose(text: str, room: int = 4_000) -> str:
 
 
 def _sentence(line: str) -> str:
-    """One line; what is short code stays, in a code span of ours."""
-    return "".join(name(part[1:-1]) if part[:1] == "`" else _inert(part) for part in _SPAN.split(line))
-
-
-def _inert(part: str) -> str:
-    line = _CLOSING.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, part)
-    line = _ACTING.sub(_defused, _LINK.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, line))
-    return _MARKUP.sub(lambda found: f"\\{found[0]}", line.replace("`", "'")).replace("<", "&lt;")
+    """One line that is no heading, quotation or rule; what is short code stays, in a code span of ours."""
+    parts = (name(part[1:-1]) if part[:1] == "`" else _unmarked(_defused(part)) for part in _SPAN.split(line))
+    return _BLOCK.sub(r"\g<0>\\", "".join(parts))
 
 
 def name(text: str) -> str:
@@ -66,9 +61,20 @@ def _one_line(text: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
 
 
-def _defused(found: re.Match[str]) -> str:
+def _defused(line: str) -> str:
+    """A line in which nobody is mentioned, nothing closed, linked or commanded, nor by a letter that is spelt as an entity."""
+    for acting in (_ENTITY, _CLOSING, _LINK, _ACTING):
+        line = acting.sub(_apart, line)
+    return line
+
+
+def _apart(found: re.Match[str]) -> str:
     """A slash acts at the start of a line, the others on what follows them."""
     return ZERO_WIDTH_SPACE + found[0] if found[0] == "/" else found[0] + ZERO_WIDTH_SPACE
+
+
+def _unmarked(line: str) -> str:
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", line.replace("`", "'")).replace("<", "&lt;")
 
 
 def counted(number: int, noun: str) -> str:

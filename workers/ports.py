@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -90,6 +91,19 @@ class Sandbox(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture as somebody attached it."""
+
+    media_type: str
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """The name that it is kept by."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchHead:
     name: str
     sha: str
@@ -110,6 +124,7 @@ class PullRequest:
     base_ref: str
     base_sha: str
     author: Actor
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +241,10 @@ class GitHub(Protocol):
         ...
 
     def find_reply(self, number: int, marker: str) -> int | None: ...
+
+    def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
+        """The first pictures in the own text of an issue or pull request, as uploaded to GitHub; none once it is not `body`."""
+        ...
 
     def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
         """Open a draft pull request; its number."""

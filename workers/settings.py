@@ -20,7 +20,7 @@ from workers.errors import BadInput
 
 PREFIX = "APPRENTICE_"
 OWN_DETECTORS = frozenset(
-    {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned"}
+    {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned", "model"}
 )
 
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
@@ -177,6 +177,9 @@ class WorkerSettings(Settings):
     model_strategies: tuple[str, ...] = Field(
         MODEL_STRATEGIES, description="What a repair chooses between where there is a model, as JSON."
     )
+    model_principles: Path | None = Field(
+        None, description="A file of numbered principles that the model's findings are judged by; default: our own."
+    )
     model_timeout_seconds: float = Field(120.0, gt=0, description="Time for one answer of the model.")
     model_stream: bool = Field(True, description="Have answers sent as they are written, where the API can.")
 
@@ -201,6 +204,20 @@ class WorkerSettings(Settings):
         if unknown is not None or not strategies:
             raise ValueError(f"{unknown!r} is no strategy; there are {', '.join(MODEL_STRATEGIES)}")
         return strategies
+
+    @field_validator("model_principles")
+    @classmethod
+    def _principled(cls, path: Path | None) -> Path | None:
+        """A file that is there, is text, and numbers at least one principle."""
+        try:
+            text = path.read_text(encoding="utf-8") if path else "1. Ours."
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8") from error
+        if not re.search(r"^\d+\. \S", text, re.MULTILINE):
+            raise ValueError(f"{path} has no principle; write each on a line, as `1. …`")
+        return path
 
     @field_validator("model")
     @classmethod

@@ -7,6 +7,7 @@ import socket
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -88,6 +89,12 @@ class Playground(Founding):
         """Forget every hook."""
         self._interference.clear()
 
+    def attach(self, content: bytes) -> str:
+        """Upload a file as people do into a comment's field; its address."""
+        path = f"/user-attachments/assets/{uuid.uuid4()}"
+        self.world.attachments[path] = content
+        return f"{self.url}{path}"
+
     def drain(self, timeout: float = 30.0) -> None:
         """Wait until every webhook so far has been tried."""
         self._postman.drain(timeout)
@@ -146,4 +153,6 @@ class Playground(Founding):
     def _respond(self, request: Request) -> Response:
         if git_http.is_git(request.path):
             return git_http.serve(self.world, request)
+        if request.path in self.world.attachments:
+            return Response(status=200, headers={}, body=self.world.attachments[request.path])
         return self._api.respond(request)

@@ -53,6 +53,7 @@ class World:
         self.apps: dict[int, App] = {}
         self.installations: dict[int, Installation] = {}
         self.repositories: dict[int, Repository] = {}
+        self.attachments: dict[str, bytes] = {}
         self.comments: dict[int, Comment] = {}
         self.reviews: dict[int, Review] = {}
         self.review_comments: dict[int, ReviewComment] = {}

@@ -44,7 +44,7 @@ class Experience:
     """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template.
 
     `rewrites` are what a proven patch replaced by what: what skills are learned of. `usual` is the mean of proof that the
-    table gave the strategy when it was tried, where it was asked.
+    table gave the strategy when it was tried, where it was asked. `images` are the digests of pictures that came with it.
     """
 
     id: str
@@ -63,6 +63,7 @@ class Experience:
     tried: Mapping[str, int] = field(default_factory=dict)
     rewrites: tuple[Rewrite, ...] = ()
     usual: float | None = None
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from memory.store.ledger import Ledger
 from memory.store.models import Models
 from memory.store.near import Near, open_near
 from memory.store.past import Past, Walked
+from memory.store.pictures import Pictures
 from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
@@ -56,6 +57,7 @@ __all__ = [
     "Near",
     "NewJob",
     "Past",
+    "Pictures",
     "PolicyEvents",
     "Posts",
     "Record",
@@ -155,6 +157,11 @@ class Store:
     def repositories(self) -> Repositories:
         """The repositories that jobs spoke of."""
         return Repositories(self.database)
+
+    @property
+    def pictures(self) -> Pictures:
+        """What people showed in pictures."""
+        return Pictures(self.database)
 
     @property
     def trajectories(self) -> Trajectories:

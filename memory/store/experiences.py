@@ -16,6 +16,7 @@ from sqlalchemy import Connection, ScalarSelect, Update, delete, func, select, t
 
 from memory.errors import StoreError
 from memory.model import AttemptOutcome, Experience
+from memory.store.agent_tables import pictures, trajectories
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, dialect_insert, in_batches, insert_new
 from memory.store.tables import experiences, reflections, vectors
@@ -249,6 +250,8 @@ def _forget(connection: Connection, experience_id: str) -> int:
     connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
     connection.execute(delete(reflections).where(reflections.c.id == experience_id))
+    connection.execute(delete(trajectories).where(trajectories.c.decision_id == experience_id))
+    connection.execute(delete(pictures).where(pictures.c.experience_id == experience_id))
     if row.same_as is not None:
         connection.execute(_changed(row.same_as).values(copies=experiences.c.copies - 1))
     elif row.copies > 1:

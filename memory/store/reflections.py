@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -28,6 +29,13 @@ class Reflections:
         }
         with self.database.writing() as connection:
             return insert_new(connection, reflections, row)
+
+    def told(self, ids: Collection[str]) -> dict[str, str]:
+        """What was reflected on these experiences, by id."""
+        query = select(reflections.c.body).where(reflections.c.id.in_(ids))
+        with self.database.reading() as connection:
+            found = [load(Reflection, body) for body in connection.execute(query).scalars()]
+        return {each.id: each.told for each in found}
 
     def latest(self, repository: str, most: int) -> list[Reflection]:
         """Of a repository, the newest first."""

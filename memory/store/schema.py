@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from memory.errors import StoreError
 from memory.store.engine import Database
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest revision under memory/migrations/versions."""
 
 _LOCK_ID = 0x41505052  # any constant that nothing else in the database uses

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import select
 
+from memory.store.agent_tables import trajectories
 from memory.store.engine import Database, insert_new
-from memory.store.trajectory_tables import trajectories
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +41,5 @@ class Trajectories:
         query = select(trajectories.c.decision_id, trajectories.c.messages)
         query = query.where(trajectories.c.repository.in_(repositories)).order_by(trajectories.c.created_at)
         with self.database.reading() as connection:
-            return dict(connection.execute(query).tuples().all())
+            rows = connection.execute(query).all()
+        return {row.decision_id: row.messages for row in rows}

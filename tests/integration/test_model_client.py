@@ -25,8 +25,9 @@ from tests.integration.toy_model import (
 )
 from workers.llm.client import models_of
 from workers.llm.errors import BadReply, BudgetSpent, ModelError, Refused
-from workers.llm.messages import Ended, Image, Message, Role, Tier, ToolCall
+from workers.llm.messages import Ended, Message, Role, Tier, ToolCall
 from workers.llm.structured import ask_for
+from workers.ports import Image
 from workers.settings import WorkerSettings, load
 
 

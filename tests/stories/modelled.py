@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from bot.model_server.script import Call, Script, Turn, When
 from bot.model_server.server import ModelServer
 from tests.stories import town as founding
+from tests.stories.pantry import FILES
 from tests.stories.town import Town
 
 ISSUE = "What is there cannot be taken"
@@ -45,7 +46,9 @@ def fail(when: When = ALWAYS) -> tuple[Turn, ...]:
 
 
 @contextmanager
-def modelled(home: Path, script: Script, **settings: object) -> Iterator[tuple[Town, ModelServer]]:
+def modelled(
+    home: Path, script: Script, *, files: Mapping[str, str] = FILES, **settings: object
+) -> Iterator[tuple[Town, ModelServer]]:
     """The town, whose repairs take the one strategy `model:minimal` unless the settings say otherwise."""
     with ModelServer(script) as server:
         given = {
@@ -54,5 +57,5 @@ def modelled(home: Path, script: Script, **settings: object) -> Iterator[tuple[T
             "model_strategies": ("model:minimal",),
             "model_timeout_seconds": 20.0,
         }
-        with founding.town(home, **{**given, **settings}) as town:
+        with founding.town(home, files, **{**given, **settings}) as town:
             yield town, server

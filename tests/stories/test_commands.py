@@ -20,6 +20,7 @@ def test_help(town: Town) -> None:
 | --- | --- |
 | `@apprentice fix` | reproduce the failing tests and open a draft pull request with a proven fix |
 | `@apprentice review` | review this pull request now, running its tests |
+| `@apprentice ask …`, `@apprentice explain` | answer a question about the code, or explain my comment (with a model) |
 | `@apprentice why ID` | explain a decision: what was known, the odds, the alternatives |
 | `@apprentice accept`, `@apprentice reject because …` | tell me whether this was useful |
 | `@apprentice share` | propose what was learned here as a file for other repositories |

@@ -327,7 +327,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- Met a budget: the model's budget of 16000 tokens for one run is used up: 9087 tokens are taken, and the next call may take 8096 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
+- Met a budget: the model's budget of 16000 tokens for one run is used up: 9293 tokens are taken, and the next call may take 8171 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -390,4 +390,27 @@ def test_guidance(tmp_path: Path) -> None:
     with modelled(tmp_path, Script(turns=mend(hint))) as (town, _):
         number = town.issue(ISSUE, TEST.replace("```python", "```"))
         town.say(number, f"@apprentice fix mind the comparison in take\n\n{TEST}")
+        assert len(town.fixes()) == 1, town.progress[-4:]
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"a screenshot" * 20
+
+
+def test_a_screenshot(tmp_path: Path) -> None:
+    """Pictures of an issue that GitHub holds are before the model, and kept with the experience; others are not fetched."""
+    with modelled(tmp_path, Script(turns=mend())) as (town, server):
+        shown, other = town.playground.attach(PNG), "http://127.0.0.1:9/evil.png"
+        broken = town.playground.attach(b"no picture")
+        town.issue(ISSUE, f"![it]({shown}) ![more]({other}) ![text]({broken})\n\n{TEST}")
+        assert [len(message.images) for message in server.requests[0].messages] == [0, 1]
+        (experience,) = town.context.store.experiences.all()
+        assert town.context.store.pictures.of(experience.id) == {experience.images[0]: ("image/png", PNG)}
+        town.context.store.experiences.delete(experience.id)
+        assert town.context.store.pictures.of(experience.id) == {}
+
+
+def test_a_model_that_cannot_see(tmp_path: Path) -> None:
+    """Where the endpoint takes no pictures, the repair is made without them."""
+    with modelled(tmp_path, Script(has=Has(images=False), turns=mend())) as (town, _):
+        town.issue(ISSUE, f"![it]({town.playground.attach(PNG)})\n\n{TEST}")
         assert len(town.fixes()) == 1, town.progress[-4:]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from workers.agent.checkout import Checkout
+from workers.agent.citing import checked, holding
 from workers.agent.conversation import Conversation
-from workers.agent.errors import End, Over, ToolFailed
+from workers.agent.errors import End, Over
 from workers.agent.loop import Agent
 from workers.agent.tools.reading import History, reading
 from workers.agent.tools.tool import Toolset, tool
@@ -21,8 +21,6 @@ from workers.llm.untrusted import data
 
 STEPS = 15
 LONGEST = 4_000
-
-_CITED = re.compile(r"(?P<path>[^\s:`]+):(?P<line>\d+)(?:-\d+)?")
 
 
 class Reply(Struct, forbid_unknown_fields=True):
@@ -77,23 +75,7 @@ def answer(
         progress=progress,
     ).run()
     if given:
-        return Answered(text=given[0].text, cites=holding(checkout, given[0].cites))
+        return Answered(text=checked(checkout, given[0].text), cites=holding(checkout, given[0].cites))
     if run.end is End.SILENT:
-        return Answered(text=run.said[:LONGEST])
+        return Answered(text=checked(checkout, run.said[:LONGEST]))
     return Answered(text="", why=f"{run.end}: {run.said}" if run.said else run.end)
-
-
-def holding(checkout: Checkout, cites: Sequence[str]) -> tuple[str, ...]:
-    """Those citations whose file and line exist, each once."""
-    return tuple(dict.fromkeys(cite for cite in cites if _holds(checkout, cite)))
-
-
-def _holds(checkout: Checkout, cite: str) -> bool:
-    found = _CITED.fullmatch(cite.strip())
-    if found is None:
-        return False
-    try:
-        text = checkout.read(found["path"])
-    except ToolFailed:
-        return False
-    return 1 <= int(found["line"]) <= text.count("\n") + 1

@@ -11,6 +11,7 @@ from memory.rewrites import rewrites
 from workers.agent.branching import WIDTH, Liking, Tree
 from workers.agent.briefing import Assignment, Remembered, opening
 from workers.agent.checkout import Checkout
+from workers.agent.citing import checked
 from workers.agent.conversation import Conversation
 from workers.agent.errors import OUT_OF_REACH, End
 from workers.agent.evaluating import Evaluated, Evaluator
@@ -67,9 +68,7 @@ def attempt(
     """Try one strategy. A model that fails is no exception: the attempt ends with what it has."""
     bench.checkout.clear(most_files=strategy.most_files)
     before = bench.evaluator.runs
-    run = (_proposed if strategy.proposes else _worked)(bench, strategy, remembered, withheld, deadline)
-    bench.progress(f"{strategy.name}: {run.end}; proving what it edited")
-    evaluated = bench.evaluator.prove(bench.checkout.edits)
+    run, evaluated = (_proposed if strategy.proposes else _worked)(bench, strategy, remembered, withheld, deadline)
     if evaluated.proof is None:
         return _failed(bench, run, evaluated, before)
     tests = bench.evaluator.telling(bench.checkout.edits, bench.checkout.added_tests)
@@ -78,7 +77,8 @@ def attempt(
 
 def _worked(
     bench: Bench, strategy: Strategy, remembered: Remembered, withheld: Collection[str], deadline: float
-) -> Run:
+) -> tuple[Run, Evaluated]:
+    """The loop, and what the tests say of what it left."""
     tools = (
         *reading(bench.checkout, bench.history),
         *editing(bench.checkout, tests=strategy.writes_tests),
@@ -87,7 +87,7 @@ def _worked(
         finishing(),
     )
     system = prompt("repair", strategy=prompt(strategy.prompt))
-    return Agent(
+    run = Agent(
         model=bench.model,
         tools=Toolset(each for each in tools if each.name not in withheld),
         talk=Conversation(opening(system, bench.assignment, remembered, withheld), purpose="repair"),
@@ -95,11 +95,14 @@ def _worked(
         deadline=deadline,
         progress=bench.progress,
     ).run()
+    bench.progress(f"{strategy.name}: {run.end}; proving what it edited")
+    return run, bench.evaluator.prove(bench.checkout.edits)
 
 
 def _proposed(
     bench: Bench, strategy: Strategy, remembered: Remembered, withheld: Collection[str], deadline: float
-) -> Run:
+) -> tuple[Run, Evaluated]:
+    """The tree, whose nodes the tests judge as they come."""
     tree = Tree(
         model=bench.model,
         opening=opening(prompt("propose", count=WIDTH), bench.assignment, remembered, withheld),
@@ -113,9 +116,11 @@ def _proposed(
         node, end, said = tree.search(), End.FINISHED, ""
     except ModelError as error:
         node, end, said = tree.best, End.BUDGET if isinstance(error, BudgetSpent) else End.UNAVAILABLE, str(error)
-    if node is not None:
-        bench.checkout.apply(node.edits)
-    return Run(end=end, said=node.why if node else said, steps=tree.asked, micros=0, messages=tree.opening)
+    run = Run(end=end, said=node.why if node else said, steps=tree.asked, micros=0, messages=tree.opening)
+    if node is None:
+        return run, bench.evaluator.prove({})
+    bench.checkout.apply(node.edits)
+    return run, node.evaluated
 
 
 def _proven(bench: Bench, run: Run, evaluated: Evaluated, tests: Mapping[str, str], before: int) -> Tried:
@@ -127,7 +132,7 @@ def _proven(bench: Bench, run: Run, evaluated: Evaluated, tests: Mapping[str, st
         candidates=run.steps,
         rivals=0,
         test_runs=bench.evaluator.runs - before,
-        reflection=_words(run.said) or "The edit is proven.",
+        reflection=checked(bench.checkout, _words(run.said)) or "The edit is proven.",
         fixed=evaluated.passed,
         path=path,
         nearest=None,

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from memory.model import Experience, Failure, NearMiss, Recollection, Skill
 from workers.agent.clipping import clipped
-from workers.llm.messages import Image, Message, Role
+from workers.llm.messages import Message, Role
 from workers.llm.untrusted import data
+from workers.ports import Image
 from workers.repair.candidates import Suspect
 
 SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,6 +15,7 @@ from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20
 MOST_FILES = 20_000
+_NEW_FILE = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
 
 
 class Checkout:
@@ -113,7 +115,8 @@ class Checkout:
         path = self._named(path)
         if forbidden([path]):
             raise ToolFailed(f"{path} decides what counts as passing: a fix may not change it")
-        self._inside(path)
+        if not self._inside(path).exists() and not _NEW_FILE.fullmatch(path):
+            raise ToolFailed(f"{path} is no name for a new file: letters, digits, `_`, `-` and `.` alone")
         return path
 
     def _before(self, path: str) -> str | None:

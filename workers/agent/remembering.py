@@ -82,14 +82,17 @@ class Memory:
         if self._off:
             return Remembered()
         earlier = self._reflections()
-        lessons = tuple(each.told for each in earlier) + self._lessons_of_others()
+        said = tuple(each.told for each in earlier if each.outcome is AttemptOutcome.PROVEN)
+        own = tuple(each.told for each in earlier if each.outcome is not AttemptOutcome.PROVEN)
         near = [each.nearest for each in earlier if each.nearest is not None]
+        reflective = mode in (RetryMode.REFLECTION, RetryMode.BOTH)
         return Remembered(
             recalled=self.recalled,
             rewards={each.experience.id: reward(self._tools.store, each) for each in self.recalled},
             skills=usable(current(self._tools.store), self._case.task.repository, self._tools.learner.quorum),
             examples=self._examples(),
-            lessons=lessons[:LESSONS] if mode in (RetryMode.REFLECTION, RetryMode.BOTH) else (),
+            # What people said of a repair they rejected is no experiment: it is told in any mode.
+            lessons=(said + ((*own, *self._lessons_of_others()) if reflective else ()))[:LESSONS],
             last=near[0] if near and mode in (RetryMode.LAST_ATTEMPT, RetryMode.BOTH) else None,
         )
 
@@ -101,8 +104,10 @@ class Memory:
     def _lessons_of_others(self) -> tuple[str, ...]:
         """What similar failures of this repository taught, in words."""
         near = (found.experience for found in self.recalled if found.score >= ALIKE)
-        here = (each for each in near if each.repository == self._case.task.repository)
-        return tuple(each.reflection for each in here if each.reflection and each.strategy.startswith("model:"))
+        here = [each for each in near if each.repository == self._case.task.repository]
+        told = self._tools.store.reflections.told([each.id for each in here])
+        own = {each.id: each.reflection for each in here if each.strategy.startswith("model:")}
+        return tuple(text for each in here if (text := told.get(each.id) or own.get(each.id, "")))
 
     def _examples(self) -> tuple[str, ...]:
         """Whole repairs of this repository that people accepted, the nearest first: expert iteration without training."""

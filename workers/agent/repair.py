@@ -22,7 +22,8 @@ from workers.agent.remembering import Memory, Retry
 from workers.agent.strategies import EMBEDDED, STRATEGIES, priors
 from workers.agent.tools.reading import History, numbered
 from workers.agent.tools.testing import told as told_report
-from workers.llm.messages import Image, Model
+from workers.llm.messages import Model
+from workers.ports import Image
 from workers.repair import episode as embedded
 from workers.repair.candidates import Suspect
 from workers.repair.episode import Case, Toolbox, concluded, reproduced, search
@@ -34,9 +35,6 @@ from workers.sandbox.project import Project
 
 SHOWN_FILES, SHOWN_PLACES, AROUND, MOST_LINES = 3, 20, 25, 200
 """Files and suspects whose surroundings are shown, lines on both sides, and lines of one file at most."""
-
-EMBEDDED_SHARE = 0.5
-"""The share of the embedded engine's time that it gets where a model may go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +144,7 @@ class _Episode:
 
     def _embedded(self, decision: Decision) -> list[Attempt]:
         """The embedded engine's own episode, concluded as one choice."""
-        seconds = self._tools.budget_seconds * EMBEDDED_SHARE
-        found = search(self._case, self._failure, self._tools, seconds=seconds)
+        found = search(self._case, self._failure, self._tools, seconds=self._tools.budget_seconds)
         self._embedded_runs += found.test_runs
         self._conclude(decision, found.attempts, spent=0.0)
         return list(found.attempts)
@@ -190,7 +187,11 @@ class _Episode:
     def _remember(self, decision: Decision, done: Attempt, tried: Tried) -> None:
         store, task = self._tools.store, self._case.task
         store.tasks.add_attempt(task.id, done)
-        self._tools.experiences.remember(experience_of(task, self._failure, decision, tried.result, done))
+        experience = experience_of(task, self._failure, decision, tried.result, done)
+        images = self._mind.images
+        self._tools.experiences.remember(replace(experience, images=tuple(image.digest for image in images)))
+        for image in images:
+            store.pictures.add(experience.id, image.digest, image.media_type, image.content)
         if done.outcome is not AttemptOutcome.PROVEN:
             self._memory.reflect(decision, done.outcome, done.reflection, tried.nearest)
             return

@@ -87,6 +87,7 @@ def review_body(
     missed: Mapping[str, Missed] = MappingProxyType({}),
     coverage: Mapping[str, str],
     untested: bool,
+    unasked: bool = False,
     bot_name: str,
     key: str,
 ) -> str:
@@ -109,11 +110,8 @@ def review_body(
         lines += ["", f"{counted(resolved, 'earlier finding')} no longer there; the threads are closed."]
     if held:
         lines += ["", f"{counted(held, 'finding')} held back because the like was not wanted here before."]
-    if untested:
-        lines += [
-            "",
-            f"No test was run, because this comes from a fork; `@{bot_name} review` by a maintainer has them run.",
-        ]
+    for limit in _limits(untested=untested, unasked=unasked, bot_name=bot_name):
+        lines += ["", limit]
     if coverage:
         lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(coverage, SHOWN_UNREAD))]
     lines += [
@@ -122,6 +120,14 @@ def review_body(
         marker(key),
     ]
     return "\n".join(lines)
+
+
+def _limits(*, untested: bool, unasked: bool, bot_name: str) -> list[str]:
+    """What a maintainer can have done that was not."""
+    has = f"`@{bot_name} review` by a maintainer has"
+    tests = f"No test was run, because this comes from a fork; {has} them run."
+    model = f"The model was not asked, because the author has no write access here; {has} it asked."
+    return [*([tests] if untested else []), *([model] if unasked else [])]
 
 
 def _missed_count(missed: Mapping[str, Missed]) -> str:
@@ -154,7 +160,16 @@ def check_title(*, changed: int, findings: int, unread: int) -> str:
 
 
 def check_summary(
-    *, read: int, unedited: int, coverage: Mapping[str, str], repeated: int, held: int, untested: bool, other_base: str
+    *,
+    read: int,
+    unedited: int,
+    coverage: Mapping[str, str],
+    repeated: int,
+    held: int,
+    untested: bool,
+    unasked: bool = False,
+    bot_name: str,
+    other_base: str,
 ) -> str:
     """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
     lines = [f"{counted(read, 'file')} read."]
@@ -170,6 +185,7 @@ def check_summary(
         lines.append(f"{counted(held, 'finding')} held back because the like was not wanted here before.")
     if untested:
         lines.append("No test was run, because this comes from a fork.")
+    lines += _limits(untested=False, unasked=unasked, bot_name=bot_name)
     lines += [f"- not read: {line}" for line in _not_read(coverage, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
 

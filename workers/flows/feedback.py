@@ -9,6 +9,7 @@ from workers.comments import conversation
 from workers.comments.marker import marker
 from workers.context import Context
 from workers.flows.asking import actor_of, say
+from workers.flows.reflecting import reflect
 from workers.jobs import Feedback, Job
 from workers.ports import GitHub
 
@@ -24,6 +25,8 @@ def run(job: Feedback, context: Context) -> Sequence[Job]:
         return ()
     github = context.connect(job.repository)
     heard = _hear(job, posts, github, context)
+    if job.kind is SignalKind.REJECTED and job.note:
+        reflect(heard, job.note, job.repository, github, context)
     if job.kind in VERDICTS:
         _acknowledge(job, posts, heard, github, context)
     if job.kind in CLOSED:

@@ -99,7 +99,12 @@ def _repair(case: Case, context: Context) -> Repaired:
             _add(tree, path, content)
         project = _project(tree, context)
         tools = context.for_task(f"repair:{case.task.number}").toolbox()
-        mind = context.mind(case.task, guidance=case.job.guidance, history=partial(case.mirror.log, case.task.sha))
+        mind = context.mind(
+            case.task,
+            guidance=case.job.guidance,
+            history=partial(case.mirror.log, case.task.sha),
+            images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
+        )
         repaired = repair(case.task, project, tools, mind)
     context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
     return repaired

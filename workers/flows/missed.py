@@ -8,6 +8,7 @@ from memory.model import Finding
 from workers.context import Context
 from workers.flows.rounds import Before, Round
 from workers.patches import Change, FileStatus
+from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
 from workers.review.identity import Known, LastSeen, identities
 from workers.review.plan import Missed
@@ -17,7 +18,8 @@ def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: Co
     """What is said for the first time in this round although the round before had the same lines to read.
 
     A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
-    detectors read the earlier head again, where there is such a finding: what they see there, was missed there.
+    detectors read the earlier head again, where there is such a finding: what they see there, was missed there. A model
+    is not asked again: it could have said then what it says now of the same lines.
     """
     fresh = {finding.fingerprint for finding in said} - this.again.returns.keys()
     new = [finding for finding in reviewed.findings if finding.fingerprint in fresh]
@@ -29,8 +31,9 @@ def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: Co
         return {}
     old = [finding for finding in new if _stood(finding, change)]
     unread = {finding.fingerprint: why for finding in old if (why := _unread(finding, last, change))}
-    doubtful = [finding for finding in old if finding.fingerprint not in unread]
-    seen = _seen_then(this, last, change, doubtful, context)
+    read = [finding for finding in old if finding.fingerprint not in unread]
+    seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
+    seen |= _seen_then(this, last, change, [each for each in read if each.tool != MODEL], context)
     return {
         finding.fingerprint: Missed(sha=last.sha, because=unread.get(finding.fingerprint, ""))
         for finding in old

@@ -62,6 +62,7 @@ def _post_review(
         missed=plan.missed,
         coverage=reviewed.not_read,
         untested=not this.may_run_tests,
+        unasked=not this.may_ask_model,
         bot_name=context.settings.bot_name,
         key=key,
     )
@@ -183,6 +184,8 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Cont
                 repeated=still,
                 held=len(plan.held),
                 untested=not this.may_run_tests,
+                unasked=not this.may_ask_model,
+                bot_name=context.settings.bot_name,
                 other_base=this.other_base,
             ),
             annotations=[_annotation(finding) for finding in plan.said],

@@ -19,6 +19,7 @@ from workers.errors import BadInput, Gone
 from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.flows.endings import hear_endings
 from workers.flows.missed import missed
+from workers.flows.modelled import may_ask, readers
 from workers.flows.posting import post
 from workers.flows.recognition import recognised
 from workers.flows.rounds import REVIEWED, Round, before, ended
@@ -97,6 +98,7 @@ def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> R
         diff=mirror.diff(pull.base_sha, pull.head_sha),
         earlier=tuple(sighting for sighting in seen if sighting.decision_id not in own),
         made=made,
+        may_ask_model=context.models is None or may_ask(job, pull, github),
         may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
         before=before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.full_name, pull.number), task),
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
@@ -127,6 +129,7 @@ def _read(this: Round, context: Context) -> Reviewed:
             progress=context.progress,
             tools=context.settings.review_tools,
             conventions=context.store.past.conventions(this.job.repository.full_name),
+            detectors=readers(this, context),
         )
 
 

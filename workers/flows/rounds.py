@@ -59,6 +59,7 @@ class Round:
     earlier: tuple[Sighting, ...]
     made: Mapping[str, Decision]
     may_run_tests: bool
+    may_ask_model: bool = True
     before: tuple[Before, ...] = ()
     again: KnownAgain = field(default_factory=KnownAgain)
     other_base: str = ""

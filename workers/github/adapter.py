@@ -13,11 +13,13 @@ from github.Repository import Repository
 
 from memory.model import Actor, Permission
 from workers.github.client import SECONDS_BETWEEN_WRITES, client, translated
+from workers.github.pictures import pictures
 from workers.github.threads import Threads
 from workers.jobs import RepositoryRef
 from workers.ports import (
     Annotation,
     BranchHead,
+    Image,
     InlineComment,
     PostedComment,
     PullRequest,
@@ -91,6 +93,14 @@ class GitHubRepository:
         with translated(f"reading the review comments of #{number}"):
             comments = self._repository.get_pull(number).get_review_comments()
             return next((c.id for c in comments if self._is_ours(c.user.login, c.body, marker)), None)
+
+    def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
+        path, rendered = f"/repos/{self._ref.full_name}/issues/{number}", "application/vnd.github.full+json"
+        with translated(f"reading #{number}"):
+            _, answer = self._client.requester.requestJsonAndCheck("GET", path, headers={"Accept": rendered})
+        if (answer.get("body") or "").strip() not in body:  # edited since the trigger
+            return ()
+        return pictures(answer.get("body_html") or "", self._base_url)
 
     def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
         with translated(f"opening a pull request from {head}"):
@@ -213,6 +223,7 @@ def _pull(pull: GitHubPull) -> PullRequest:
     return PullRequest(
         number=pull.number,
         title=pull.title,
+        body=pull.body or "",
         state=pull.state,
         merged=pull.merged,
         draft=pull.draft,

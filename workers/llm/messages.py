@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from workers.ports import Image
 
 
 class Role(StrEnum):
@@ -32,19 +33,6 @@ class Ended(StrEnum):
     CALLS = "calls"
     LENGTH = "length"
     REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """A picture as somebody attached it."""
-
-    media_type: str
-    content: bytes
-
-    @property
-    def digest(self) -> str:
-        """The name that it is kept by."""
-        return hashlib.sha256(self.content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

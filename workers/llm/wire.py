@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 
 from workers.llm.features import Features
-from workers.llm.messages import Ask, Image, Message, Role, ToolCall, ToolSpec
+from workers.llm.messages import Ask, Message, Role, ToolCall, ToolSpec
 from workers.llm.plain import schema_in_words, tools_in_words
+from workers.ports import Image
 
 _UNSEEN = "[a picture stood here; this model sees none]"
 

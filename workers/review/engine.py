@@ -25,7 +25,7 @@ from workers.review.coverage import (
     with_what_counts,
 )
 from workers.review.covering import ImportGraph
-from workers.review.detectors.detector import Delta, HeadTree
+from workers.review.detectors.detector import ChangeDetector, Delta, HeadTree
 from workers.review.extent import USUAL, Extent, by_priority
 from workers.review.findings import elsewhere, is_severe, on_changed_lines
 from workers.review.readers import readers_of_changes, readers_of_trees
@@ -113,12 +113,14 @@ def review_change(
     trace: Trace | None = None,
     tools: Sequence[ReviewTool] = (),
     conventions: Sequence[Convention] = (),
+    detectors: Sequence[ChangeDetector] = (),
     extent: Extent = USUAL,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
     `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines;
-    `tools` are the operator's, `conventions` the repository's own; `extent` is how much is read, in order of priority.
+    `tools` are the operator's, `conventions` the repository's own; `detectors` read besides those that every review has;
+    `extent` is how much is read, in order of priority.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
@@ -127,7 +129,7 @@ def review_change(
     imports = cache(lambda: ImportGraph(python_sources(head_tree)))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
-        readers_of_changes(sandbox, base_tree, head, trace, imports, conventions),
+        (*readers_of_changes(sandbox, base_tree, head, trace, imports, conventions), *detectors),
         _delta(base_tree, change, head),
     )
     all_seen = tuple(each.finding for each in reading.seen)
@@ -177,7 +179,8 @@ def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
             with suppress(Unread):
                 sources[file.path] = base_source(base, file)
     touched = frozenset(path for file in change.files for path in (file.path, file.old_path))
-    return Delta(head=head, base=sources, added=changed_lines(change), touched=touched)
+    hunks = {file.path: file.hunks for file in change.files if file.path in head.sources}
+    return Delta(head=head, base=sources, added=changed_lines(change), touched=touched, hunks=hunks)
 
 
 def _suggestions(

@@ -12,7 +12,7 @@ from workers.review.detectors.rules import is_test_path
 from workers.review.detectors.workflows import Workflows
 from workers.review.tree import Unread
 
-_CODE = frozenset(
+CODE = frozenset(
     f".{suffix}"
     for suffix in [
         "py",
@@ -105,7 +105,7 @@ def _rank(path: str) -> int:
         return 0
     if name in _LOCK or name.endswith(".lock"):
         return 4
-    if PurePosixPath(path).suffix not in _CODE:
+    if PurePosixPath(path).suffix not in CODE:
         return 3
     return 2 if is_test_path(path) else 1
 

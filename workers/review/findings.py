@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from memory.model import Finding, Severity
 from workers.patches import Change, changed_lines, split_lines
-from workers.review.detectors.detector import Category, Fix, RawFinding
+from workers.review.detectors.detector import MODEL, Category, Fix, RawFinding
 from workers.review.detectors.rules import twin
 from workers.review.source import scope_of, scopes
 
@@ -29,6 +29,7 @@ _SAID_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("S105", "S106", "S107"), _SECRET),
 }
 """What is said once when several rules complain of one line: the rules on the right speak for the one on the left."""
+_GRAVE = frozenset({Severity.MAJOR, Severity.CRITICAL})
 _SILENCED_BY_COMMENTS = frozenset({"ruff", "bandit"})
 
 
@@ -118,7 +119,16 @@ def merged(raw: Iterable[RawFinding]) -> list[RawFinding]:
     for found in kept:
         said.setdefault(found.line, set()).add(found.rule)
     kept = [found for found in kept if said[found.line].isdisjoint(_SAID_BY.get(_ruff_rule(found), ()))]
+    tools = [found for found in kept if found.tool != MODEL]
+    kept = [found for found in kept if found.tool != MODEL or not any(_says(tool, found) for tool in tools)]
     return sorted(kept, key=_place)
+
+
+def _says(tool: RawFinding, found: RawFinding) -> bool:
+    """Whether a tool says what a model says too: of the same lines and category, and not of much less harm."""
+    overlap = tool.line <= found.end_line and found.line <= tool.end_line
+    grave = found.severity in _GRAVE and tool.severity not in _GRAVE
+    return overlap and tool.category is found.category and not grave
 
 
 def _place(found: RawFinding) -> tuple[int, int, str, str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
+
 from bot.playground.accounts import Role, User
 from bot.playground.nouns import REACTIONS, Comment, Issue, Label, Reaction, Repository
 from bot.playground.payloads.people import JsonObject, app_or_null, user, user_or_null, when, when_or_null
@@ -83,6 +86,16 @@ def issue(world: World, made: Issue) -> JsonObject:
         "reactions": rollup(url, made.reactions),
         **_pull_part(world, made),
     }
+
+
+_PICTURE = re.compile(r"!\[([^\]]*)\]\((\S+?)\)")
+
+
+def rendered(made: Issue) -> JsonObject:
+    """What the media type `full` adds. Of Markdown only pictures are rendered."""
+    text = made.body or ""
+    parts = (f'<img src="{escape(url)}" alt="{escape(name)}">' for name, url in _PICTURE.findall(text))
+    return {"body_html": f"<p>{escape(_PICTURE.sub('', text))}{''.join(parts)}</p>", "body_text": text}
 
 
 def issue_event(world: World, made: Issue) -> JsonObject:

@@ -55,7 +55,8 @@ def list_issues(call: Call) -> Answer:
 
 @routes.on("GET", "/repos/{owner}/{repo}/issues/{number:int}", READ)
 def get_issue(call: Call) -> Answer:
-    return Answer(body=shape.issue(call.world, call.issue))
+    shown = shape.issue(call.world, call.issue)
+    return Answer(body=shown | shape.rendered(call.issue) if "full+json" in call.accept else shown)
 
 
 @routes.on("PATCH", "/repos/{owner}/{repo}/issues/{number:int}", WRITE)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from bot import told
 from bot.sheets import Sheet, show
+from bot.took import costs_told
 from memory.addressed import Addressed
 from memory.audit import Alarm, Check, Item
 from memory.costs import Costs, PerAccepted
@@ -149,8 +150,8 @@ def test_costs_are_told_where_a_model_was_asked() -> None:
         what="finding", tasks=4, accepted=2, tokens=9000, micros=41_500, tokens_each=4500.0, micros_each=20_750.0
     )
     unpriced = PerAccepted(what="fix", tasks=1, accepted=0, tokens=700, micros=0, tokens_each=None, micros_each=None)
-    sheets = told._costs(Costs(calls=(spent,), per_accepted=(priced, unpriced)))
-    assert told._costs(None) == []
+    sheets = costs_told(Costs(calls=(spent,), per_accepted=(priced, unpriced)))
+    assert costs_told(None) == []
     assert lines(sheets) == snapshot("""\
 What the model took
   repository  purpose  model   calls  failed  read  from cache  written  US dollars

@@ -21,8 +21,10 @@ BREAK = "\u200b"
         ("a/b and 1 / 2", "a/b and 1 / 2"),
         ("user@example.org", f"user@{BREAK}example.org"),
         ("two\n\nlines", "two lines"),
-        ("fixes https://github.com/o/r/issues/1", f"fixes{BREAK} https://github.com/o/r/issues/1"),
+        ("fixes https://github.com/o/r/issues/1", f"fixes{BREAK} https:{BREAK}//github.com/o/r/issues/1"),
         ("fixes the leak", "fixes the leak"),
+        ("&commat;maya &#64;maya", f"&{BREAK}commat;maya &{BREAK}#{BREAK}64;maya"),
+        ("a & b; x && y", "a & b; x && y"),
     ],
 )
 def test_words(text: str, expected: str) -> None:

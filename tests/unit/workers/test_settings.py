@@ -9,7 +9,7 @@ from bot.doctor import CheckState, examine
 from bot.supervisor import parts
 from workers.errors import BadInput
 from workers.review.covering import ImportGraph
-from workers.review.detectors.detector import HeadTree
+from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.readers import readers_of_changes, readers_of_trees
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.settings import OWN_DETECTORS, WebSettings, WorkerSettings, load
@@ -84,4 +84,4 @@ def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
     head = HeadTree(sources={}, target_version="py311")
     of_trees = readers_of_trees(Bubblewrap(), tmp_path, ())
     of_changes = readers_of_changes(Bubblewrap(), tmp_path, head, None, lambda: ImportGraph({}), ())
-    assert {each.name for each in of_trees} | {each.name for each in of_changes} == OWN_DETECTORS
+    assert {each.name for each in of_trees} | {each.name for each in of_changes} | {MODEL} == OWN_DETECTORS

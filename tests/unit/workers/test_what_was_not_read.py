@@ -5,7 +5,7 @@ from workers.comments.reviews import SHOWN_UNREAD, SHOWN_UNREAD_IN_CHECK, check_
 
 def summary(coverage: dict[str, str]) -> list[str]:
     return check_summary(
-        read=1, unedited=0, coverage=coverage, repeated=0, held=0, untested=False, other_base=""
+        read=1, unedited=0, coverage=coverage, repeated=0, held=0, untested=False, bot_name="b", other_base=""
     ).splitlines()
 
 

@@ -9,6 +9,10 @@ from typing import Protocol
 
 from memory.model import Severity
 from workers.errors import ApprenticeError
+from workers.patches import Hunk
+
+MODEL = "model"
+"""What people know the detector by that asks a model. It lives with the agent; here it is told from the tools."""
 
 
 class Category(StrEnum):
@@ -77,13 +81,15 @@ class Delta:
     """What a change did to the files that are read, by the paths they have now.
 
     `base` is their text before, empty for a new file; one whose past could not be read is not in it. `added` are the
-    lines that the change added or rewrote. `touched` are the paths of both sides, those of files not read included.
+    lines that the change added or rewrote, `hunks` its blocks in the diff. `touched` are the paths of both sides, those of
+    files not read included.
     """
 
     head: HeadTree
     base: Mapping[str, str]
     added: Mapping[str, frozenset[int]]
     touched: frozenset[str]
+    hunks: Mapping[str, tuple[Hunk, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from workers.llm.costs import FREE, Price, most_of, price_of, tokens_of
-from workers.llm.messages import Ask, Image, Message, Role, ToolCall, ToolSpec, Usage
+from workers.llm.messages import Ask, Message, Role, ToolCall, ToolSpec, Usage
+from workers.ports import Image
 
 PRICE = Price(prompt=2.5, cached=0.25, completion=10.0)
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from workers.llm.features import Features, without
-from workers.llm.messages import Ask, Image, Message, Role, ToolSpec
+from workers.llm.messages import Ask, Message, Role, ToolSpec
 from workers.llm.wire import body_of
+from workers.ports import Image
 
 SPEC = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})
 PICTURE = Message(role=Role.USER, text="", images=(Image(media_type="image/png", content=b""),))

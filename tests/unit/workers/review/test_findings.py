@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.model import Finding, Severity
 from workers.patches import parse_diff, unified
-from workers.review.detectors.detector import Category, RawFinding
+from workers.review.detectors.detector import MODEL, Category, RawFinding
 from workers.review.findings import elsewhere, is_severe, merged, on_changed_lines, seen_in
 
 SOURCE = """\
@@ -190,3 +190,34 @@ def test_an_anchor_that_a_detector_gives_replaces_the_source() -> None:
     """What is not to be kept is not kept, and the finding still has an identity."""
     (found,) = findings("token = 'x'\n", security(1, "SEC001", "secrets", anchor="token = ..."))
     assert found.anchor == "token = ..."
+
+
+def model(line: int, severity: Severity = Severity.MINOR, **changes: object) -> RawFinding:
+    return raw(line, "model-correctness", tool=MODEL, severity=severity, **changes)
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"),
+    [
+        (model(6), ["E711"]),
+        (model(5, end_line=6), ["E711"]),
+        (model(7), ["E711", "model-correctness"]),
+        (model(6, category=Category.SECURITY), ["E711", "model-correctness"]),
+        (model(6, Severity.MAJOR), ["E711", "model-correctness"]),
+    ],
+    ids=["same line", "lines in common", "another line", "another category", "of much more harm"],
+)
+def test_what_a_tool_says_a_model_does_not_repeat(said: RawFinding, rules: list[str]) -> None:
+    """A tool's word stands for the model's of the same lines and category, unless that tells of much more harm."""
+    assert sorted(each.rule for each in merged([said, raw(6)])) == rules
+
+
+def test_two_findings_of_a_model_stand_beside_each_other() -> None:
+    """Only a tool takes a model's word from it."""
+    assert len(merged([model(6), model(6, message="other")])) == 2
+
+
+def test_a_models_words_are_no_part_of_the_fingerprint() -> None:
+    """Other words, another severity and another column of the same line are the same finding."""
+    one, other = model(6), model(6, Severity.MAJOR, message="Something else entirely", column=5)
+    assert mark(SOURCE, one) == mark(SOURCE, other)

@@ -1,4 +1,4 @@
-"""How the agent went about repairs that were proven."""
+"""How the agent went about repairs that were proven, and the pictures that it was shown."""
 
 from __future__ import annotations
 
@@ -21,8 +21,17 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("decision_id", name="pk_trajectories"),
     )
+    op.create_table(
+        "pictures",
+        sa.Column("experience_id", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("media_type", sa.String(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("experience_id", "digest", name="pk_pictures"),
+    )
     op.create_index("ix_trajectories_repository_created_at", "trajectories", ["repository", "created_at"])
 
 
 def downgrade() -> None:
+    op.drop_table("pictures")
     op.drop_table("trajectories")

@@ -1,8 +1,8 @@
-"""The table of the agent's trajectories."""
+"""The tables of what the agent saw and did."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, String, Table
+from sqlalchemy import Column, Index, LargeBinary, String, Table
 
 from memory.store.columns import FreeText, UtcDateTime
 from memory.store.tables import metadata
@@ -16,4 +16,13 @@ trajectories = Table(
     Column("messages", FreeText, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "repository", "created_at"),
+)
+
+pictures = Table(
+    "pictures",
+    metadata,
+    Column("experience_id", String, primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("media_type", String, nullable=False),
+    Column("content", LargeBinary, nullable=False),
 )

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from msgspec import Struct
+
+from tests.unit.workers.agent.scripted import Scripted, said
+from workers.agent.conversation import Conversation
+from workers.agent.errors import End, ToolFailed
+from workers.agent.loop import MOST_SILENT, NUDGE, Agent, Run
+from workers.agent.tools.recalling import finishing
+from workers.agent.tools.tool import Toolset, tool
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
+from workers.llm.messages import Ended, Message, Reply, Role
+
+OPENING = (Message(role=Role.SYSTEM, text="Repair."), Message(role=Role.USER, text="It fails."))
+
+
+class Look(Struct, forbid_unknown_fields=True):
+    """Look at something."""
+
+    at: str
+
+
+def look(asked: Look) -> str:
+    if asked.at == "nothing":
+        raise ToolFailed("there is nothing to see")
+    return f"{asked.at} is green"
+
+
+FINISH = ("finish", '{"summary": "Done."}')
+
+
+def run(*replies: Reply | ModelError, steps: int = 20, clock: list[float] | None = None) -> tuple[Run, Scripted]:
+    model, times = Scripted(replies), iter(clock or [0.0] * 100)
+    agent = Agent(
+        model=model,
+        tools=Toolset([tool("look", Look, look), finishing()]),
+        talk=Conversation(OPENING, purpose="test"),
+        steps=steps,
+        deadline=1.0,
+        clock=lambda: next(times),
+    )
+    return agent.run(), model
+
+
+def observations(done: Run) -> list[str]:
+    return [message.text for message in done.messages if message.role is Role.TOOL]
+
+
+def test_it_steps_until_it_is_done() -> None:
+    """Replies are asked for until one calls `finish`, whose words are the run's last; what tools said is in between."""
+    done, model = run(said("I look.", ("look", '{"at": "it"}')), said("So.", FINISH))
+    assert (done.end, done.said, done.steps, done.micros) == (End.FINISHED, "Done.", 2, 6)
+    assert observations(done) == ["it is green"]
+    assert [message.role for message in model.asked[-1].messages] == ["system", "user", "assistant", "tool"]
+    assert [spec.name for spec in model.asked[0].tools] == ["look", "finish"]
+
+
+def test_several_calls_in_one_reply() -> None:
+    """Every call is answered by its id, in order."""
+    done, _ = run(said("", ("look", '{"at": "a"}'), ("look", '{"at": "b"}')), said("", FINISH))
+    told = [(message.call_id, message.text) for message in done.messages if message.role is Role.TOOL]
+    assert told == [("0", "a is green"), ("1", "b is green")]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (("look", '{"at": "nothing"}'), "error: there is nothing to see"),
+        (("look", '{"at": 3}'), "error: the arguments of look are wrong: Expected `str`, got `int` - at `$.at`"),
+        (("look", "{at"), "error: the arguments of look are wrong: JSON is malformed"),
+        (("look", ""), "error: the arguments of look are wrong: Object missing required field `at`"),
+        (
+            ("look", '{"at": "a", "all": 1}'),
+            "error: the arguments of look are wrong: Object contains unknown field `all`",
+        ),
+        (("run", "{}"), "error: there is no tool 'run'; there are look, finish"),
+    ],
+)
+def test_what_goes_wrong_is_told(call: tuple[str, str], told: str) -> None:
+    """A tool that fails, arguments that are wrong, a tool that is none: the model is told, and goes on."""
+    done, _ = run(said("", call), said("", FINISH))
+    assert observations(done)[0].startswith(told)
+    assert done.end is End.FINISHED
+
+
+def test_words_alone() -> None:
+    """A reply without a call is told to call a tool; after a few of them the run is over."""
+    done, model = run(*(said("Hm.") for _ in range(MOST_SILENT + 1)))
+    assert done.end is End.SILENT
+    assert sum(message.text == NUDGE for message in model.asked[-1].messages) == MOST_SILENT
+
+
+def test_the_same_three_times() -> None:
+    """A call that gives the same for the third time ends the run; one that gives something else does not."""
+    done, _ = run(*(said("", ("look", '{"at": "it"}')) for _ in range(5)))
+    assert (done.end, done.steps) == (End.LOOPED, 3)
+    done, _ = run(*(said("", ("look", f'{{"at": "{n}"}}')) for n in range(5)), said("", FINISH))
+    assert done.end is End.FINISHED
+
+
+def test_steps_and_time_are_limits() -> None:
+    """No reply is asked for after the last step, or after the deadline."""
+    numbers = count()
+    done, model = run(*(said("", ("look", f'{{"at": "{next(numbers)}"}}')) for _ in range(5)), steps=4)
+    assert (done.end, len(model.asked)) == (End.STEPS, 4)
+    assert "(1 steps left)" in observations(done)[2]
+    done, model = run(said("", ("look", '{"at": "it"}')), clock=[0.5, 1.5])
+    assert (done.end, len(model.asked)) == (End.DEADLINE, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (BudgetSpent("no more"), End.BUDGET),
+        (ModelUnavailable("gone"), End.UNAVAILABLE),
+        (BadReply("what?"), End.UNAVAILABLE),
+        (ContextOverflow("too long"), End.OVERFLOW),
+    ],
+)
+def test_a_model_that_fails_ends_the_run(error: ModelError, end: End) -> None:
+    """Whatever the model's end, it is told and never raised."""
+    done, _ = run(said("", ("look", '{"at": "it"}')), *([error] * 20))
+    assert done.end is end
+
+
+def test_a_refusal_ends_the_run() -> None:
+    """A model that declines is not asked again."""
+    done, model = run(said("I cannot.", ended=Ended.REFUSED))
+    assert (done.end, done.said, len(model.asked)) == (End.REFUSED, "I cannot.", 1)

@@ -1,0 +1,271 @@
+"""Every injection, through every place where a model reads, and from a model that obeys to every place where we write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.commands import parse
+from memory.model import (
+    Attempt,
+    AttemptOutcome,
+    Experience,
+    Failure,
+    Family,
+    Finding,
+    Frame,
+    NearMiss,
+    Proof,
+    Recollection,
+    Severity,
+    SuiteCount,
+)
+from tests.stories.injections import CANARY, INJECTIONS, acting
+from workers.agent.briefing import Assignment, Remembered, opening
+from workers.agent.checkout import Checkout
+from workers.agent.errors import ToolFailed
+from workers.agent.tools.editing import editing
+from workers.agent.tools.reading import numbered, reading
+from workers.agent.tools.recalling import recalling
+from workers.agent.tools.testing import told
+from workers.agent.tools.tool import Toolset
+from workers.comments import conversation, repairs, reviews
+from workers.llm.messages import ToolCall
+from workers.llm.prompting import prompt
+from workers.llm.untrusted import data
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECRET = "ghp_" + "a1B2" * 9
+PAYLOADS = pytest.mark.parametrize("payload", [pytest.param(text, id=name) for name, text in INJECTIONS.items()])
+_DATA = re.compile(r'<data-([0-9a-f]{8}) source="[\w ./:@+-]*">\n.*?\n</data-\1>', re.DOTALL)
+_SHAPELESS = re.compile(r"[\u200b-\u200f\u2028-\u202e\u2060-\u2064\u00ad\ufeff\U000e0000-\U000e007f\x00-\x08\x0b-\x1f]")
+
+
+def failure_of(payload: str) -> Failure:
+    frame = Frame(path="a.py", line=1, function=payload)
+    return Failure(
+        error_type="ValueError",
+        family=Family.VALUE,
+        message=payload,
+        frames=(frame,),
+        failing_tests=(f"test_a.py::test_{payload}",),
+    )
+
+
+def report_of(payload: str) -> TestReport:
+    """A run of tests whose names and messages the attacker chose."""
+    result = TestResult(
+        id=f"test_a.py::test_{payload}",
+        outcome=TestOutcome.FAILED,
+        seconds=0.1,
+        error_type="ValueError",
+        message=payload,
+        operands=(payload, payload),
+    )
+    return TestReport(results=(result,), started=True, complete=True, exit_code=1, trouble=payload)
+
+
+def experience_of(payload: str) -> Experience:
+    return Experience(
+        id="1",
+        repository="o/r",
+        task_id="t",
+        error_type="ValueError",
+        family=Family.VALUE,
+        signature=payload,
+        path=payload,
+        strategy="model:minimal",
+        outcome=AttemptOutcome.PROVEN,
+        reflection=payload,
+        patch=payload,
+        shape=None,
+        created_at=NOW,
+    )
+
+
+def prompts(payload: str, root: Path) -> Iterator[str]:
+    """What a model would read where the attacker wrote each part."""
+    (root / "a.py").write_text(f"# {payload}\nx = 1\n", encoding="utf-8", errors="replace")
+    assignment = Assignment(
+        repository="o/r",
+        failure=failure_of(payload),
+        suspects=(),
+        tests={payload: payload},
+        report=told(report_of(payload)),
+        code=numbered(payload, payload, 1, 9),
+        guidance=payload,
+    )
+    remembered = Remembered(
+        recalled=(Recollection(experience=experience_of(payload), score=1.0),),
+        examples=(payload,),
+        lessons=(payload,),
+        last=NearMiss(path=payload, line=1, template="", edit=payload, passed=1, error_type=payload, message=payload),
+    )
+    system = prompt("repair", strategy=prompt("strategy_minimal"))
+    yield "\n".join(message.text for message in opening(system, assignment, remembered, ()))
+    tools = Toolset([*reading(Checkout(root), lambda _about, _most: [payload]), recalling(lambda _query: payload)])
+    for name, arguments in (
+        ("read", '{"path": "a.py"}'),
+        ("search", f'{{"text": "{CANARY}"}}'),
+        ("symbol", '{"name": "x"}'),
+        ("history", '{"about": "a.py"}'),
+        ("recall", '{"like": "this"}'),
+    ):
+        yield tools.observe(ToolCall(id="1", name=name, arguments=arguments))
+    yield data("question", payload)
+    yield data("finding", payload, code=True)
+
+
+@PAYLOADS
+def test_it_stays_within_its_marks(payload: str, tmp_path: Path) -> None:
+    """Wherever an attacker writes, a model reads it between marks that the text cannot close, with nothing hidden in it."""
+    for text in prompts(payload, tmp_path):
+        assert CANARY not in _DATA.sub("", text)
+        assert not _SHAPELESS.search(text.replace("\t", "")), text
+
+
+def words_of_ours(payload: str) -> Iterator[str]:
+    """What we would post where a model that obeys says what the attacker wants, or a test is named so."""
+    count = SuiteCount(passed=1, failed=0, skipped=0, collected=1)
+    test = f"test_a.py::test_{payload}"
+    proof = Proof(failed_before=(test,), passed_after=(test,), before=count, suite=count, repeats=2, command=payload)
+    attempt = Attempt(
+        decision_id="d" * 16,
+        strategy="model:minimal",
+        probability=0.5,
+        candidates=1,
+        outcome=AttemptOutcome.PROVEN,
+        reflection=payload,
+        patch=payload,
+        proof=proof,
+    )
+    failure = failure_of(payload)
+    given = {"issue": 1, "closes": True, "bot_name": "apprentice", "key": "k"}
+    yield repairs.fix_body(failure, attempt, **given).partition("\n")[2]  # the first line closes the issue that asked
+    yield repairs.fix_not_found(failure, [attempt], seconds=1.0, key="k")
+    yield repairs.fix_for_fork(attempt, key="k")
+    yield conversation.answered(payload, (payload,), key="k")
+    yield conversation.could_not("answer", payload, key="k")
+
+
+def titles_of_ours(payload: str) -> Iterator[str]:
+    """The same in places that show no Markdown."""
+    finding = Finding(
+        path="a.py",
+        line=1,
+        end_line=1,
+        tool="model",
+        rule="model-correctness",
+        category="correctness",
+        severity=Severity.CRITICAL,
+        message=payload,
+        fingerprint="f" * 32,
+        anchor="x = 1",
+    )
+    yield reviews.annotation_message(finding)
+    yield repairs.fix_title(failure_of(payload), payload)
+
+
+@PAYLOADS
+def test_it_does_nothing_where_we_post_it(payload: str) -> None:
+    """Of what an obedient model says, nothing mentions, links, closes, shows, or commands anything, us included."""
+    said = list(words_of_ours(f"{payload} {SECRET}"))
+    lines = list(titles_of_ours(f"{payload} {SECRET}"))
+    assert not any({"a mention", "a closing word"} & {*acting(text)} for text in lines)
+    assert SECRET not in "".join((*said, *lines))
+    for text in said:
+        assert parse(text, "apprentice") == ()
+        assert acting(text) == [], text
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Checkout:
+    """A checkout with links that lead out of it, beside what it may not read."""
+    (tmp_path / "secret.txt").write_text(SECRET)
+    root = tmp_path / "tree"
+    (root / "tests").mkdir(parents=True)
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("[core]\nfsmonitor = touch /tmp/owned\n")
+    (root / "a.py").write_text("x = 1\n")
+    (root / "conftest.py").write_text("")
+    (root / "tests" / "test_a.py").write_text("def test(): assert False\n")
+    (root / "link.py").symlink_to("../secret.txt")
+    (root / "dir").symlink_to("..", target_is_directory=True)
+    (root / "environ").symlink_to("/proc/self/environ")
+    return Checkout(root)
+
+
+OUTSIDE = (
+    "../secret.txt",
+    "tests/../../secret.txt",
+    "/etc/passwd",
+    "/proc/self/environ",
+    "//proc/1/environ",
+    "link.py",
+    "dir/secret.txt",
+    "environ",
+    "./../secret.txt",
+    "a.py\0.txt",
+    "~/.ssh/id_rsa",
+    "file:///etc/passwd",
+    "",
+    ".",
+)
+
+UNTOUCHABLE = (
+    "tests/test_a.py",
+    "conftest.py",
+    "tests/conftest.py",
+    ".github/workflows/ci.yml",
+    ".git/config",
+    ".git/hooks/post-checkout",
+    "setup.py",
+    "pyproject.toml",
+    "pytest.ini",
+    "tox.ini",
+    "sitecustomize.py",
+    "x.pth",
+    ".pre-commit-config.yaml",
+    "Makefile",
+    *OUTSIDE,
+)
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_nothing_outside_is_read(hostile: Checkout, path: str) -> None:
+    """Whatever path a model names, and whatever links a repository planted, only files of the checkout are read."""
+    with pytest.raises(ToolFailed):
+        hostile.read(path)
+    assert SECRET not in "".join(hostile.paths)
+    assert "link.py" not in hostile.paths
+
+
+@pytest.mark.parametrize("path", UNTOUCHABLE)
+def test_nothing_that_judges_is_edited(hostile: Checkout, path: str) -> None:
+    """Tests, configuration, CI and what lies outside cannot be written, nor laid over the checkout."""
+    with pytest.raises(ToolFailed):
+        hostile.write(path, "x")
+    with pytest.raises(ToolFailed):
+        hostile.overlay_with({path: "x"})
+    assert hostile.overlay() == {}
+
+
+@pytest.mark.parametrize("path", ["tests/test_a.py", "conftest.py", "tests/helper.py", "test_x.txt", "../test_x.py"])
+def test_added_tests_are_new_tests(hostile: Checkout, path: str) -> None:
+    """What the agent adds as a test is called so, and replaces nothing."""
+    tools = Toolset(editing(hostile, tests=True))
+    said = tools.observe(ToolCall(id="1", name="add_test", arguments=f'{{"path": "{path}", "text": "x = 1"}}'))
+    assert said.startswith("error: ")
+    assert hostile.added_tests == {}
+
+
+@pytest.mark.parametrize("name", ["bash", "shell", "fetch", "open_pull_request", "comment", "git", "read ", ""])
+def test_there_are_no_other_tools(hostile: Checkout, name: str) -> None:
+    """Nothing is run, fetched, posted or pushed by a model: there is no tool for it."""
+    tools = Toolset([*reading(hostile), *editing(hostile)])
+    assert tools.observe(ToolCall(id="1", name=name, arguments="{}")).startswith("error: there is no tool")

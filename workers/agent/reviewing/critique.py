@@ -1,0 +1,130 @@
+"""Second thoughts: a model judges findings against written principles, and code decides what its verdict may do.
+
+Bai et al. 2022 (Constitutional AI) for the principles. A verdict may drop what is not grave, and lower a grave finding by
+one level; it raises nothing, and where it fails everything stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import assert_never
+
+from memory.model import Severity
+from workers.agent.reviewing.answers import Candidate, Verdict, Verdicts, lower_of, lowered
+from workers.agent.reviewing.checking import LONGEST_MESSAGE, LONGEST_TITLE, shortened
+from workers.agent.reviewing.opinions import NEAREST, Near, is_unwanted
+from workers.agent.reviewing.showing import excerpt
+from workers.llm.errors import ModelError
+from workers.llm.messages import Ask, Message, Model, Role, Tier
+from workers.llm.prompting import PROMPTS, prompt
+from workers.llm.structured import ask_for
+from workers.llm.untrusted import data
+
+MOST_TOKENS = 3_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What is left of the findings, and what became of the others, in words for the log."""
+
+    kept: tuple[Candidate, ...]
+    told: tuple[str, ...] = ()
+
+
+def principles(path: Path | None) -> str:
+    """The operator's principles, or ours. Settings have checked that the file is there and has some."""
+    return (path or PROMPTS / "principles.md").read_text(encoding="utf-8").strip()
+
+
+def criticised(
+    model: Model,
+    found: Sequence[Candidate],
+    near: Sequence[Sequence[Near]],
+    sources: Mapping[str, str],
+    constitution: str,
+) -> Judged:
+    """The findings after one critique of all; `near` are, for each, the opinions that are like it."""
+    liked = [demoted(each) if is_unwanted(its) else each for each, its in zip(found, near, strict=True)]
+    if not liked:
+        return Judged(kept=())
+    told = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
+    messages = (
+        Message(role=Role.SYSTEM, text=prompt("critique", principles=constitution)),
+        Message(role=Role.USER, text=told),
+    )
+    ask = Ask(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
+    try:
+        return judged(liked, ask_for(model, ask, Verdicts).verdicts)
+    except ModelError as error:
+        return Judged(kept=tuple(liked), told=(f"no critique, everything is kept: {error}",))
+
+
+def judged(found: Sequence[Candidate], verdicts: Sequence[Verdict]) -> Judged:
+    """The findings as the verdicts leave them; of two verdicts about one the first counts, and one without any is kept."""
+    by_number = {each.finding: each for each in reversed(verdicts)}
+    kept: list[Candidate] = []
+    told: list[str] = []
+    for number, candidate in enumerate(found, 1):
+        verdict = by_number.get(number)
+        after = _after(candidate, verdict) if verdict else candidate
+        if after is not None:
+            kept.append(after)
+        if verdict is not None and verdict.verdict == "drop":
+            what = "dropped" if after is None else "demoted"
+            told.append(f"{what} by principle {verdict.principle}: {candidate.path}:{candidate.line}")
+    return Judged(kept=tuple(kept), told=tuple(told))
+
+
+def demoted(candidate: Candidate) -> Candidate:
+    """One level less severe."""
+    return replace(candidate, severity=lowered(candidate.severity))
+
+
+def _after(candidate: Candidate, verdict: Verdict) -> Candidate | None:
+    match verdict.verdict:
+        case "keep":
+            return candidate
+        case "drop":
+            return demoted(candidate) if candidate.grave else None
+        case "revise":
+            return _revised(candidate, verdict)
+        case _:
+            assert_never(verdict.verdict)
+
+
+def _revised(candidate: Candidate, verdict: Verdict) -> Candidate:
+    severity = lower_of(candidate.severity, Severity(verdict.severity or candidate.severity))
+    if candidate.grave and severity is not candidate.severity:
+        severity = lowered(candidate.severity)
+    title = shortened(verdict.title or "", LONGEST_TITLE) or candidate.title
+    explanation = verdict.explanation if verdict.explanation is not None else candidate.explanation
+    return replace(
+        candidate,
+        severity=severity,
+        title=title,
+        explanation=shortened(explanation, LONGEST_MESSAGE - len(title)),
+    )
+
+
+def _material(number: int, candidate: Candidate, near: Sequence[Near], text: str) -> str:
+    place = f"{candidate.path}:{candidate.line}-{candidate.end_line}"
+    origin = " Found with the author's description at hand." if candidate.described else ""
+    said = [
+        f"category: {candidate.category}\nseverity: {candidate.severity}",
+        f"title: {candidate.title}\nexplanation: {candidate.explanation}",
+    ]
+    if candidate.replacement is not None:
+        said.append(f"replacement:\n{candidate.replacement}")
+    parts = [
+        f"# Finding {number}.{origin}",
+        data("finding", "\n".join(said), code=True),
+        data(place, excerpt(text, candidate.line, candidate.end_line), code=True),
+    ]
+    if near:
+        made = "\n".join(
+            f"{'accepted' if n.opinion.accepted else 'rejected'}: {n.opinion.text}" for n in near[:NEAREST]
+        )
+        parts.append(data("what people here made of similar findings", made))
+    return "\n".join(parts)

@@ -1,0 +1,73 @@
+"""What people say is wrong with a repair, kept as the lesson for the next one: a reward in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memory.model import Attempt, Failure, NearMiss, Reflection, Signal, Task, TaskKind
+from memory.reflections import digest
+from workers.context import Context
+from workers.git import Mirror
+from workers.jobs import RepositoryRef
+from workers.llm.untrusted import seen
+from workers.ports import GitHub
+from workers.repair.patched import patched
+from workers.repair.repaired import Repaired
+
+LONGEST = 500
+
+
+def reflect(heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: Context) -> None:
+    """Keep why a repair was rejected, by whoever's word counts, so that the same is not proposed to the like again."""
+    for signal in heard:
+        found = _rejected(signal.decision_id, context) if signal.weight > 0.0 else None
+        if found is not None:
+            mirror = context.mirror(repository, github)
+            context.store.reflections.add(_reflection(signal, *found, reason, mirror))
+
+
+def _rejected(decision_id: str, context: Context) -> tuple[Task, Failure, Attempt] | None:
+    """The repair that a decision led to; None for anything else."""
+    decision = context.store.ledger.decision(decision_id)
+    stored = context.store.tasks.get(decision.task_id) if decision else None
+    if stored is None or stored.task.kind is not TaskKind.REPAIR or not stored.summary:
+        return None
+    repaired = msgspec.json.decode(stored.summary, type=Repaired)
+    attempt = next((each for each in repaired.attempts if each.decision_id == decision_id), None)
+    return None if attempt is None or repaired.failure is None else (stored.task, repaired.failure, attempt)
+
+
+def _reflection(
+    signal: Signal, task: Task, failure: Failure, attempt: Attempt, reason: str, mirror: Mirror
+) -> Reflection:
+    words = " ".join(seen(reason).split())[:LONGEST]
+    return Reflection(
+        id=signal.decision_id,
+        repository=task.repository,
+        error_type=failure.error_type,
+        failing_tests=failure.failing_tests,
+        strategy=attempt.strategy,
+        outcome=attempt.outcome,
+        candidates=attempt.candidates,
+        ruled_out=_digests(task.sha, attempt.patch, mirror),
+        nearest=NearMiss(
+            path="",
+            line=0,
+            template="",
+            edit=attempt.patch,
+            passed=len(failure.failing_tests),
+            error_type="rejected",
+            message=words,
+        ),
+        told=f"A maintainer rejected this repair: {words}",
+        created_at=signal.created_at,
+    )
+
+
+def _digests(sha: str, patch: str, mirror: Mirror) -> tuple[str, ...]:
+    """The names under which the embedded engine knows the edits of a patch."""
+    after = patched(patch, lambda path: mirror.text(sha, path))
+    before = {path: mirror.text(sha, path) for path in after}
+    return tuple(digest(path, old, after[path]) for path, old in before.items() if old is not None)
