@@ -16,7 +16,7 @@ import resource
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -249,24 +249,34 @@ def overhead(steps: int, runs: int) -> None:
         stepped(20, base_url)  # imports, connections, caches
         found = [stepped(steps, base_url) for _ in range(runs)]
         kept = [traced(steps, base_url) for _ in range(runs)]
-    beyond = [float(np.median(each.ours - each.http)) for each in found]
-    first, last = _looks(steps)
     show(
         f"agent overhead: {steps} steps over loopback HTTP, each request made again; medians of a step in ms, {runs} runs",
-        [
-            ("a step less its tool", spread([float(np.median(each.ours)) for each in found])),
-            ("the same request by the openai package", spread([float(np.median(each.package)) for each in found])),
-            ("the same bytes by bare HTTP", spread([float(np.median(each.http)) for each in found])),
-            ("a step beyond the openai package", spread([float(np.median(e.ours - e.package)) for e in found])),
-            (f"a step beyond bare HTTP (goal: under {GOAL:.0f})", spread(beyond)),
-            ("the same, 99th percentile", spread([float(np.percentile(e.ours - e.http, 99)) for e in found])),
-            (
-                f"the same, last {min(TAIL, steps)} steps",
-                spread([float(np.median((e.ours - e.http)[-TAIL:])) for e in found]),
-            ),
-            (f"resident memory, step {last} over step {first}", spread([e.resident[1] / e.resident[0] for e in found])),
-            (f"Python's memory, step {last} over step {first}", spread([end / begin for begin, end in kept])),
-            ("Python's memory at the end, MB", spread([end for _, end in kept])),
-        ],
+        [*_times(found, min(TAIL, steps)), *_memory(found, kept, steps)],
         ["the endpoint is the scripted stand-in: nothing here says anything about any model"],
     )
+
+
+def _times(found: Sequence[Steps], tail: int) -> list[tuple[str, str]]:
+    beyond = [each.ours - each.http for each in found]
+    rows = {
+        "a step less its tool": [each.ours for each in found],
+        "the same request by the openai package": [each.package for each in found],
+        "the same bytes by bare HTTP": [each.http for each in found],
+        "a step beyond the openai package": [each.ours - each.package for each in found],
+        f"a step beyond bare HTTP (goal: under {GOAL:.0f})": beyond,
+        f"the same, last {tail} steps": [each[-tail:] for each in beyond],
+    }
+    told = [(name, spread([float(np.median(each)) for each in values])) for name, values in rows.items()]
+    return [
+        *told,
+        ("a step beyond bare HTTP, 99th percentile", spread([float(np.percentile(each, 99)) for each in beyond])),
+    ]
+
+
+def _memory(found: Sequence[Steps], kept: Sequence[tuple[float, float]], steps: int) -> list[tuple[str, str]]:
+    first, last = _looks(steps)
+    return [
+        (f"resident memory, step {last} over step {first}", spread([e.resident[1] / e.resident[0] for e in found])),
+        (f"Python's memory, step {last} over step {first}", spread([end / begin for begin, end in kept])),
+        ("Python's memory at the end, MB", spread([end for _, end in kept])),
+    ]
