@@ -46,7 +46,7 @@ def remembering(home: Path, budget_seconds: float, seed: int, embedder: Embedder
 def with_memory(case: Case, context: Context) -> Result:
     """What comes of a case with what `context` remembers. Raises ApprenticeError when its tests cannot be run."""
     repaired = repaired_by(case, context)
-    return _result(case, repaired, _judged(case, repaired, context))
+    return _result(case, repaired, judged(case, repaired, context))
 
 
 def repaired_by(case: Case, context: Context) -> Repaired:
@@ -56,14 +56,14 @@ def repaired_by(case: Case, context: Context) -> Repaired:
 
 
 @contextmanager
-def opened(case: Case, context: Context) -> Iterator[tuple[Task, Project]]:
-    """A copy of the case's repository, with the task to repair it."""
+def opened(case: Case, context: Context, *, task_id: str = "", repository: str = "") -> Iterator[tuple[Task, Project]]:
+    """A copy of the case's repository, with the task to repair it; a fresh one, of the case's own project, if not named."""
     with snapshot(case.repository) as tree:
         project = discover(tree, python=None, test_command=case.test_command, environment_of=case.repository)
         task = Task(
-            id=uuid.uuid4().hex,
+            id=task_id or uuid.uuid4().hex,
             kind=TaskKind.REPAIR,
-            repository=f"benchmark/{case.labels.get('project', case.id)}",
+            repository=repository or f"benchmark/{case.labels.get('project', case.id)}",
             sha=digest(tree),
             number=0,
             created_at=context.clock(),
@@ -72,7 +72,7 @@ def opened(case: Case, context: Context) -> Iterator[tuple[Task, Project]]:
         yield task, project
 
 
-def _judged(case: Case, repaired: Repaired, context: Context) -> bool | None:
+def judged(case: Case, repaired: Repaired, context: Context) -> bool | None:
     """Whether the held-out tests pass, all of them, with the patch; None when there is nothing to judge."""
     if case.held_out is None or repaired.proven is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -43,7 +44,7 @@ class Agent:
     taken: int = 0
     micros: int = 0
     silent: int = 0
-    done: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    done: Counter[bytes] = field(default_factory=Counter)
 
     def run(self) -> Run:
         """Step until something ends it; whatever that is, it is told and never raised."""
@@ -86,7 +87,8 @@ class Agent:
 
     def notice(self, call: ToolCall, observation: str) -> None:
         """A call that gives the same for the third time ends the run."""
-        repeat = (call.name, call.arguments, observation)
+        # Only a digest is kept: the observations of a long run are megabytes.
+        repeat = hashlib.sha256("\0".join((call.name, call.arguments, observation)).encode(errors="replace")).digest()
         self.done[repeat] += 1
         if self.done[repeat] >= MOST_REPEATS:
             raise Over(End.LOOPED, f"{call.name} {call.arguments[:200]}")

@@ -33,9 +33,10 @@ class Task(msgspec.Struct, frozen=True):
 
 def make(file: Path, into: Path, *, oracle: str) -> None:
     """Write a case folder for each task into `into`. Raises BadCase."""
-    for task in _tasks(file):
+    for task in tasks(file):
         seen = task.test if oracle == "full" else task.example_test
-        files = {"solution.py": task.prompt + task.buggy_solution, "test_solution.py": _tests(task, seen)}
+        name = test_file(task)
+        files = {"solution.py": task.prompt + task.buggy_solution, name: tests(task, seen)}
         if oracle == "examples" and not fails(files, COMMAND):
             continue
         write_case(
@@ -44,12 +45,18 @@ def make(file: Path, into: Path, *, oracle: str) -> None:
             files=files,
             test_command=COMMAND,
             budget_seconds=BUDGET_SECONDS,
-            held_out=None if oracle == "full" else {"test_solution.py": _tests(task, task.test)},
+            held_out=None if oracle == "full" else {name: tests(task, task.test)},
             labels={"bug_type": task.bug_type},
         )
 
 
-def _tasks(file: Path) -> Iterator[Task]:
+def test_file(task: Task) -> str:
+    """Where a task's tests stand: by a name of its own, since a memory tells failures apart by their tests."""
+    return f"test_{task.task_id.replace('/', '_').lower()}.py"
+
+
+def tasks(file: Path) -> Iterator[Task]:
+    """The tasks of a file. Raises BadCase."""
     try:
         lines = file.read_bytes().splitlines()
     except OSError as problem:
@@ -61,8 +68,8 @@ def _tasks(file: Path) -> Iterator[Task]:
             raise BadCase(f"{file}:{number} is no task of HumanEvalPack: {problem}") from None
 
 
-def _tests(task: Task, text: str) -> str:
-    """The task's checks as one test: they are calls of `check` at the end of a script."""
+def tests(task: Task, text: str) -> str:
+    """Some of a task's checks as one test: they are calls of `check` at the end of a script."""
     # At the start of a line only: `def check(...)` may name the function, too.
     body = re.sub(rf"(?m)^check\({task.entry_point}\)", "", text).rstrip()
     names = sorted({task.entry_point, *_defined(task.prompt)})

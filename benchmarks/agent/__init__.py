@@ -1,0 +1,1 @@
+"""Evaluation runs of the agent on whatever model the settings name."""

@@ -1,0 +1,282 @@
+"""What a step of the agent's loop costs beyond the tool's own time and beyond the endpoint's.
+
+The endpoint is the scripted stand-in in a process of its own, over HTTP on loopback. Each request of the loop is made
+twice more, right after it: by the `openai` package as anybody would use it, and by bare HTTP with the same bytes, which
+is what the server itself takes. What the loop took beyond these is ours: the conversation, the body, the accounts in
+SQLite, the tools' specifications.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import multiprocessing
+import random
+import resource
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import httpx
+import msgspec
+import numpy as np
+import openai
+
+from benchmarks.report import Numbers, show, spread
+from bot.model_server.asked import Asked
+from bot.model_server.playing import Accounts, Play
+from bot.model_server.script import Answer, Call, Script
+from bot.model_server.server import Server
+from memory.store import open_store
+from workers.agent.conversation import Conversation
+from workers.agent.loop import Agent
+from workers.agent.tools.tool import Tool, Toolset, tool
+from workers.context import utc_now
+from workers.llm.client import models_of
+from workers.llm.features import Features
+from workers.llm.messages import Ask, Message, Model, Reply, Role
+from workers.llm.wire import body_of
+from workers.settings import WorkerSettings
+
+SEEN = "def shown(value):\n    return value\n" * 60
+"""What the tool answers, some 2,000 characters: the conversation is as long as it may be after some fifty steps."""
+
+WARM = 100
+"""Steps after which the memory is looked at first: the conversation is full by then."""
+
+GOAL = 15.0
+"""Milliseconds of a step beyond its tool and its endpoint."""
+
+NAME = "scripted"
+BOUNDLESS = 10**12
+TAIL = 100
+
+
+# ── The endpoint ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Unkept(Accounts):
+    """Accounts that do not keep the requests: there are thousands of long ones."""
+
+    def heard(self, _asked: Asked) -> int:
+        return 0
+
+
+def _serve(pipe: Connection) -> None:
+    """A server that calls for the tool at once, whatever it is asked, until the other end of the pipe is closed."""
+    play = Play(Script(otherwise=Answer(calls=(Call(name="look", arguments={"path": "shown.py"}),))))
+    play.accounts = Unkept()
+    with Server(play) as server:
+        pipe.send(server.url)
+        pipe.poll(None)
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The base URL of the endpoint."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,))
+    process.start()
+    theirs.close()
+    try:
+        yield ours.recv()
+    finally:
+        ours.close()
+        process.join()
+
+
+# ── The loop ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Look(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Look at a file."""
+
+    path: str
+
+
+@dataclass(slots=True)
+class Clocked:
+    """A tool with a stopwatch. It never says the same twice, or the loop would end."""
+
+    seconds: float = 0.0
+    used: int = 0
+
+    def tool(self) -> Tool:
+        """The tool as the loop takes it."""
+        return tool("look", Look, self.look)
+
+    def look(self, wanted: Look) -> str:
+        """The same text under another number."""
+        begun = time.perf_counter()
+        self.used += 1
+        text = f"{wanted.path}, look {self.used}\n{SEEN}"
+        self.seconds += time.perf_counter() - begun
+        return text
+
+
+@dataclass
+class Repeated:
+    """A model whose requests are made again without it; seconds of these by step."""
+
+    model: Model
+    base_url: str
+    package: list[float] = field(default_factory=list)
+    http: list[float] = field(default_factory=list)
+    aside: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._openai = openai.OpenAI(base_url=self.base_url, api_key="none", max_retries=0)
+        self._http = httpx.Client()
+
+    def reply(self, ask: Ask) -> Reply:
+        """The model's own reply; `aside` is all the time that the repetitions took."""
+        reply = self.model.reply(ask)
+        self.aside += _timed(lambda: self._repeat(ask))
+        return reply
+
+    def _repeat(self, ask: Ask) -> None:
+        body = body_of(ask, NAME, Features(), stream=True)
+        self.package.append(_timed(lambda: self._by_package(body)))
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        self.http.append(_timed(lambda: self._by_http(data)))
+
+    def _by_package(self, body: dict[str, object]) -> None:
+        for _ in self._openai.chat.completions.create(**body):  # type: ignore[call-overload]  # a body as it is sent
+            pass
+
+    def _by_http(self, data: bytes) -> None:
+        headers = {"content-type": "application/json"}
+        self._http.post(f"{self.base_url}/chat/completions", content=data, headers=headers).raise_for_status()
+
+
+def _timed(act: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    act()
+    return time.perf_counter() - begun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Milliseconds by step, less the tool's own; `resident` is the process's memory at `WARM` steps and at the end, MB."""
+
+    ours: Numbers
+    package: Numbers
+    http: Numbers
+    resident: tuple[float, float]
+
+
+def stepped(steps: int, base_url: str) -> Steps:
+    """Run the loop with every request repeated."""
+    with _model(base_url) as model:
+        clocked, repeated = Clocked(), Repeated(model, base_url)
+        agent, taken, resident = _agent(repeated, clocked, steps), [], []
+        for number in range(1, steps + 1):
+            before = clocked.seconds + repeated.aside
+            whole = _timed(agent.step)
+            taken.append(whole - (clocked.seconds + repeated.aside - before))
+            if number in _looks(steps):
+                resident.append(_resident())
+    ours, package, http = (1000.0 * np.array(each) for each in (taken, repeated.package, repeated.http))
+    return Steps(ours=ours, package=package, http=http, resident=(resident[0], resident[1]))
+
+
+def traced(steps: int, base_url: str) -> tuple[float, float]:
+    """Python's own memory at `WARM` steps and at the end, in MB, without any repetition."""
+    with _model(base_url) as model:
+        agent, found = _agent(model, Clocked(), steps), []
+        tracemalloc.start()
+        for number in range(1, steps + 1):
+            agent.step()
+            if number in _looks(steps):
+                gc.collect()
+                found.append(tracemalloc.get_traced_memory()[0] / 1e6)
+        tracemalloc.stop()
+    return found[0], found[1]
+
+
+def _looks(steps: int) -> tuple[int, int]:
+    return min(WARM, steps // 2), steps
+
+
+def _resident() -> float:
+    """MB of this process that are in memory."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+def _agent(model: Model, clocked: Clocked, steps: int) -> Agent:
+    opening = (Message(role=Role.SYSTEM, text="Look at files."), Message(role=Role.USER, text="Begin."))
+    return Agent(
+        model=model,
+        tools=Toolset([clocked.tool()]),
+        talk=Conversation(opening, purpose="repair"),
+        steps=steps,
+        deadline=float("inf"),
+    )
+
+
+@contextmanager
+def _model(base_url: str) -> Iterator[Model]:
+    """The product's own client, with accounts on a disk and the budgets of the defaults, but as large as it takes."""
+    with tempfile.TemporaryDirectory(prefix="apprentice-overhead-") as home:
+        settings = WorkerSettings(
+            home=Path(home),
+            model_base_url=base_url,
+            model=NAME,
+            model_tokens_per_run=BOUNDLESS,
+            model_tokens_per_day=BOUNDLESS,
+            model_tokens_per_repository_day=BOUNDLESS,
+        )
+        with open_store(settings.database()) as store:
+            models = models_of(settings, store, utc_now, random.Random(1))
+            assert models is not None, "the settings name a model"
+            yield models("overhead", "benchmark/overhead")
+
+
+# ── The table ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def overhead(steps: int, runs: int) -> None:
+    """Measure and print."""
+    with served() as base_url:
+        stepped(20, base_url)  # imports, connections, caches
+        found = [stepped(steps, base_url) for _ in range(runs)]
+        kept = [traced(steps, base_url) for _ in range(runs)]
+    show(
+        f"agent overhead: {steps} steps over loopback HTTP, each request made again; medians of a step in ms, {runs} runs",
+        [*_times(found, min(TAIL, steps)), *_memory(found, kept, steps)],
+        ["the endpoint is the scripted stand-in: nothing here says anything about any model"],
+    )
+
+
+def _times(found: Sequence[Steps], tail: int) -> list[tuple[str, str]]:
+    beyond = [each.ours - each.http for each in found]
+    rows = {
+        "a step less its tool": [each.ours for each in found],
+        "the same request by the openai package": [each.package for each in found],
+        "the same bytes by bare HTTP": [each.http for each in found],
+        "a step beyond the openai package": [each.ours - each.package for each in found],
+        f"a step beyond bare HTTP (goal: under {GOAL:.0f})": beyond,
+        f"the same, last {tail} steps": [each[-tail:] for each in beyond],
+    }
+    told = [(name, spread([float(np.median(each)) for each in values])) for name, values in rows.items()]
+    return [
+        *told,
+        ("a step beyond bare HTTP, 99th percentile", spread([float(np.percentile(each, 99)) for each in beyond])),
+    ]
+
+
+def _memory(found: Sequence[Steps], kept: Sequence[tuple[float, float]], steps: int) -> list[tuple[str, str]]:
+    first, last = _looks(steps)
+    return [
+        (f"resident memory, step {last} over step {first}", spread([e.resident[1] / e.resident[0] for e in found])),
+        (f"Python's memory, step {last} over step {first}", spread([end / begin for begin, end in kept])),
+        ("Python's memory at the end, MB", spread([end for _, end in kept])),
+    ]
