@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from workers.agent.conversation import Conversation
 from workers.agent.errors import End, Over
 from workers.agent.tools.tool import Toolset
-from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, Refused
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
 from workers.llm.messages import Ended, Message, Model, Reply, ToolCall
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
 MOST_REPEATS, MOST_SILENT = 3, 2
-_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED}
+_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED, BadReply: End.UNREADABLE}
+
+
+def end_of(error: ModelError) -> End:
+    """How an error of the model ends a run."""
+    return _ENDS.get(type(error), End.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,10 @@ class Run:
 
 @dataclass(kw_only=True)
 class Agent:
-    """One run of a model with tools: at most `steps` replies, none asked for after `deadline` (of `clock`, seconds)."""
+    """One run of a model with tools: at most `steps` replies, nothing begun after `deadline` (of `clock`, seconds).
+
+    `state` names what the calls have changed so far: the same call after a change is another one.
+    """
 
     model: Model
     tools: Toolset
@@ -40,10 +48,11 @@ class Agent:
     deadline: float
     clock: Callable[[], float] = time.monotonic
     progress: Callable[[str], None] = lambda _line: None
+    state: Callable[[], str] = str
     taken: int = 0
     micros: int = 0
     silent: int = 0
-    done: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    done: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
 
     def run(self) -> Run:
         """Step until something ends it; whatever that is, it is told and never raised."""
@@ -53,14 +62,16 @@ class Agent:
         except Over as over:
             return self.ended(over.end, over.said)
         except ModelError as error:
-            return self.ended(_ENDS.get(type(error), End.UNAVAILABLE), str(error))
+            return self.ended(end_of(error), str(error))
 
     def step(self) -> None:
         """One reply, and what it calls for."""
         self.check()
         reply = self.talk.ask(self.model, self.tools.specs)
         self.taken, self.micros = self.taken + 1, self.micros + reply.micros
-        for call in self.called(reply):
+        for number, call in enumerate(self.called(reply)):
+            if number:
+                self.check_time()
             self.progress(f"step {self.taken}: {call.name} {call.arguments[:100]}")
             observation = self.tools.observe(call)
             self.talk.observe(call, observation, left=self.steps - self.taken)
@@ -70,6 +81,10 @@ class Agent:
         """Whether another step may be taken."""
         if self.taken >= self.steps:
             raise Over(End.STEPS)
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Whether there is time for more: one reply may hold many calls, each of which runs tests."""
         if self.clock() >= self.deadline:
             raise Over(End.DEADLINE)
 
@@ -85,8 +100,8 @@ class Agent:
         return reply.calls
 
     def notice(self, call: ToolCall, observation: str) -> None:
-        """A call that gives the same for the third time ends the run."""
-        repeat = (call.name, call.arguments, observation)
+        """A call that gives the same for the third time, with nothing changed, ends the run."""
+        repeat = (call.name, call.arguments, observation, self.state())
         self.done[repeat] += 1
         if self.done[repeat] >= MOST_REPEATS:
             raise Over(End.LOOPED, f"{call.name} {call.arguments[:200]}")

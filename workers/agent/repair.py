@@ -144,7 +144,9 @@ class _Episode:
 
     def _embedded(self, decision: Decision) -> list[Attempt]:
         """The embedded engine's own episode, concluded as one choice."""
+        began = time.monotonic()
         found = search(self._case, self._failure, self._tools, seconds=self._tools.budget_seconds)
+        self._deadline += time.monotonic() - began  # which is the model's time alone
         self._embedded_runs += found.test_runs
         self._conclude(decision, found.attempts, spent=0.0)
         return list(found.attempts)
