@@ -8,6 +8,7 @@ from memory.model import Attempt, Failure, NearMiss, Reflection, Signal, Task, T
 from memory.reflections import digest
 from memory.store.bodies import load
 from workers.context import Context
+from workers.errors import Gone
 from workers.git import Mirror
 from workers.jobs import RepositoryRef
 from workers.llm.untrusted import seen
@@ -66,7 +67,11 @@ def _reflection(
 
 
 def _digests(sha: str, patch: str, mirror: Mirror) -> tuple[str, ...]:
-    """The names under which the embedded engine knows the edits of a patch."""
+    """The names under which the embedded engine knows the edits of a patch; none where the commit is gone."""
+    try:
+        mirror.fetch(sha)
+    except Gone:
+        return ()
     after = patched(patch, lambda path: mirror.text(sha, path))
     before = {path: mirror.text(sha, path) for path in after}
     return tuple(digest(path, old, after[path]) for path, old in before.items() if old is not None)
