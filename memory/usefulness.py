@@ -18,6 +18,9 @@ from memory.store import Store
 WITHHELD = "withheld"
 """Feature of a decision: the parts that were left out, with a comma between."""
 
+PROMPTED = "model:"
+"""What the names of strategies begin with that are given the parts: of others a run says nothing of them."""
+
 LEFT_OUT = 0.15
 """How often a run does without one of its parts."""
 
@@ -94,7 +97,8 @@ def measured(repaired: Iterable[Logged]) -> tuple[PartUse, ...]:
     runs: dict[str, list[tuple[str, bool]]] = {}
     for entry in repaired:
         named = entry.decision.features.get(WITHHELD)
-        if isinstance(named, str) and entry.outcome is not None:
+        prompted = entry.decision.chosen.startswith(PROMPTED)
+        if isinstance(named, str) and prompted and entry.outcome is not None:
             proven = entry.outcome.components.get("suite_green", 0.0) > 0.0
             runs.setdefault(entry.decision.state.repository, []).append((named, proven))
     return tuple(
@@ -116,7 +120,7 @@ class Withheld:
         """As the runs there were so far say; the control arm has every part and measures none."""
         if arm is Arm.CONTROL:
             return cls((), frozenset())
-        found = uses(store.record.runs(repository, WITHHELD), parts)
+        found = uses(store.record.runs(repository, WITHHELD, strategies=PROMPTED), parts)
         return cls(tuple(parts), frozenset(part for part, use in found.items() if use.dropped))
 
     def drawn(self, rng: random.Random) -> dict[str, float | str]:

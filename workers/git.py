@@ -197,7 +197,7 @@ class Mirror:
         with TemporaryDirectory() as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self._run("read-tree", base, extra=index)
-            self._run("update-index", "--index-info", extra=index, stdin=self._index_lines(base, files))
+            self._run("update-index", "-z", "--index-info", extra=index, stdin=self._index_lines(base, files))
             tree = self._run("write-tree", extra=index).decode().strip()
         return self._run("commit-tree", tree, "-p", base, "-m", message, extra=_identity(when)).decode().strip()
 
@@ -234,11 +234,11 @@ class Mirror:
         lines = []
         for path, content in files.items():
             if content is None:
-                lines.append(f"0 {'0' * 40}\t{path}\n")
+                lines.append(f"0 {'0' * 40}\t{path}\0")
                 continue
             blob = self._run("hash-object", "-w", "--stdin", stdin=content).decode().strip()
-            lines.append(f"{self._mode(base, path)} {blob}\t{path}\n")
-        return "".join(lines).encode()
+            lines.append(f"{self._mode(base, path)} {blob}\t{path}\0")
+        return os.fsencode("".join(lines))
 
     def _mode(self, base: str, path: str) -> str:
         listed = self._run("ls-tree", base, "--", path).decode()

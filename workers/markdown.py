@@ -14,7 +14,7 @@ LONGEST_LINE = 300
 ZERO_WIDTH_SPACE = "\u200b"
 
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
-_ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^/(?=\w)", re.IGNORECASE)
+_ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^\s*/(?=\w)", re.IGNORECASE)
 _LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _SPAN = re.compile(r"(`[^`\n]+`)")
@@ -70,7 +70,8 @@ def _defused(line: str) -> str:
 
 def _apart(found: re.Match[str]) -> str:
     """A slash acts at the start of a line, the others on what follows them."""
-    return ZERO_WIDTH_SPACE + found[0] if found[0] == "/" else found[0] + ZERO_WIDTH_SPACE
+    before, slash, _ = found[0].rpartition("/")
+    return f"{before}{ZERO_WIDTH_SPACE}/" if slash else f"{found[0]}{ZERO_WIDTH_SPACE}"
 
 
 def _unmarked(line: str) -> str:

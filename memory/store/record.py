@@ -45,8 +45,11 @@ class Record:
             )
         return found
 
-    def runs(self, repository: str, feature: str) -> list[tuple[str, bool]]:
-        """Repairs of a repository that were decided with a feature: its value as text, and whether they were proven."""
+    def runs(self, repository: str, feature: str, *, strategies: str) -> list[tuple[str, bool]]:
+        """Repairs of a repository that were decided with a feature: its value as text, and whether they were proven.
+
+        Only those by strategies whose names begin with `strategies`.
+        """
         judged = select(decisions.c.body, outcomes.c.body).join(outcomes)
         judged = judged.where(decisions.c.kind == TaskKind.REPAIR, decisions.c.repository == repository)
         with self.database.reading() as connection:
@@ -55,7 +58,7 @@ class Record:
         return [
             (str(decision.features[feature]), outcome.components.get("suite_green", 0.0) > 0.0)
             for decision, outcome in found
-            if feature in decision.features
+            if feature in decision.features and decision.chosen.startswith(strategies)
         ]
 
     def attempts(self) -> dict[str, list[Attempt]]:

@@ -174,6 +174,20 @@ def test_without_memory_it_does_not(tmp_path: Path) -> None:
         assert not any(LESSON in request.prompt for request in asked)
 
 
+@pytest.mark.parametrize("control", [False, True])
+def test_memory_is_not_asked_where_it_is_off(tmp_path: Path, control: bool) -> None:
+    """Neither the control arm nor a repair without memory gets anything of the tool that asks it."""
+    with house(tmp_path, *wrong("crate")) as (home, _):
+        home.repair("crate")
+    asks = Turn(calls=(Call(name="recall", arguments={"like": "it holds more than its size"}),), times=1)
+    with house(tmp_path, asks, *wrong("crate")) as (home, server):
+        home.learner = Learner(home.store, home.rng, home.clock, control_share=float(control))
+        home.repair("crate", remember=control)
+        asked = [request.prompt for request in server.requests if request.tools]
+        assert len(asked) == 3
+        assert not any(LESSON in prompt for prompt in asked)
+
+
 def test_a_lesson_serves_a_similar_task(tmp_path: Path) -> None:
     """A failure like one that was reflected upon is repaired at the first attempt; without memory it is not."""
     turns = (*right("crate", LESSON), *wrong("crate"), *right("chest", LESSON), *wrong("chest"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from inline_snapshot import snapshot
 
@@ -220,6 +222,15 @@ def test_fix_rejected(town: Town, fixed: tuple[int, int, str]) -> None:
         (SignalKind.REJECTED, "finn", 1.0),
         (SignalKind.REJECTED, "maya", 1.0),
     ]
+
+
+def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]) -> None:
+    """A worker with an empty disk hears why a fix was rejected like any other: it fetches what the fix was made of."""
+    issue, _, decision = fixed
+    shutil.rmtree(town.context.settings.home / "mirrors")
+    assert town.say(issue, "@apprentice reject because it hides the cause")[0].startswith("Noted as not wanted")
+    (kept,) = town.context.store.reflections.latest(REPOSITORY, 1)
+    assert (kept.id, len(kept.ruled_out)) == (decision, 1)
 
 
 def test_heard_twice(town: Town, reviewed: int) -> None:

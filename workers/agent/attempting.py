@@ -15,7 +15,7 @@ from workers.agent.citing import checked
 from workers.agent.conversation import Conversation
 from workers.agent.errors import OUT_OF_REACH, End
 from workers.agent.evaluating import Evaluated, Evaluator
-from workers.agent.loop import Agent, Run
+from workers.agent.loop import Agent, Run, end_of
 from workers.agent.reflecting import reflection
 from workers.agent.strategies import Strategy
 from workers.agent.tools.editing import editing
@@ -23,7 +23,7 @@ from workers.agent.tools.reading import History, reading
 from workers.agent.tools.recalling import Recall, finishing, recalling
 from workers.agent.tools.testing import testing
 from workers.agent.tools.tool import Toolset
-from workers.llm.errors import BudgetSpent, ModelError
+from workers.llm.errors import ModelError
 from workers.llm.messages import Message, Model
 from workers.llm.prompting import prompt
 from workers.llm.untrusted import seen
@@ -94,6 +94,7 @@ def _worked(
         steps=bench.steps,
         deadline=deadline,
         progress=bench.progress,
+        state=bench.checkout.diff,
     ).run()
     bench.progress(f"{strategy.name}: {run.end}; proving what it edited")
     return run, bench.evaluator.prove(bench.checkout.edits)
@@ -115,7 +116,7 @@ def _proposed(
     try:
         node, end, said = tree.search(), End.FINISHED, ""
     except ModelError as error:
-        node, end, said = tree.best, End.BUDGET if isinstance(error, BudgetSpent) else End.UNAVAILABLE, str(error)
+        node, end, said = tree.best, end_of(error), str(error)
     run = Run(end=end, said=node.why if node else said, steps=tree.asked, micros=0, messages=tree.opening)
     if node is None:
         return run, bench.evaluator.prove({})

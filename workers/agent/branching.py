@@ -19,7 +19,7 @@ from workers.agent.checkout import Checkout
 from workers.agent.clipping import clipped
 from workers.agent.errors import ToolFailed
 from workers.agent.evaluating import Evaluated, Evaluator
-from workers.agent.tools.editing import refuse_broken
+from workers.agent.tools.editing import replaced
 from workers.agent.tools.testing import OneEdit, told
 from workers.llm.messages import Ask, Message, Model, Role
 from workers.llm.prompting import prompt
@@ -117,11 +117,9 @@ class Tree:
     def _made(self, proposal: Proposal) -> dict[str, str]:
         texts: dict[str, str] = {}
         for edit in proposal.edits:
-            before = texts.get(edit.path) or self.checkout.original(edit.path)
-            if before.count(edit.old) != 1:
-                raise ToolFailed(f"`old` does not stand exactly once in {edit.path}")
-            texts[edit.path] = before.replace(edit.old, edit.new)
-            refuse_broken(edit.path, before, texts[edit.path])
+            path = self.checkout.named(edit.path)
+            before = texts[path] if path in texts else self.checkout.original(path)
+            texts[path] = replaced(path, before, edit.old, edit.new)
         if len(texts) > self.most_files:
             raise ToolFailed(f"more than {self.most_files} files")
         return texts

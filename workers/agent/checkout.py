@@ -15,6 +15,9 @@ from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20
 MOST_FILES = 20_000
+LONGEST_NAME, LONGEST_PATH = 255, 1_000
+"""Bytes that the disk takes of one name, and that we take of a path."""
+
 _NEW_FILE = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
 
 
@@ -37,14 +40,14 @@ class Checkout:
 
     def read(self, path: str) -> str:
         """The text of a file as it is with the edits; raises ToolFailed when it is none that may be read."""
-        path = self._named(path)
+        path = self.named(path)
         if path in self._edited:
             return self._edited[path]
         return self._added_tests[path] if path in self._added_tests else self.original(path)
 
     def original(self, path: str) -> str:
         """The text of a file as the commit has it."""
-        target = self._inside(self._named(path))
+        target = self._inside(self.named(path))
         if not target.is_file():
             raise ToolFailed(f"there is no file {path}")
         if target.stat().st_size > LARGEST_FILE:
@@ -53,6 +56,13 @@ class Checkout:
             return target.read_bytes().decode()
         except UnicodeDecodeError as error:
             raise ToolFailed(f"{path} is no UTF-8 text") from error
+
+    def create(self, path: str, text: str) -> None:
+        """Add a file; raises ToolFailed where one is, and for one that a fix may not touch."""
+        path = self.named(path)
+        if self._inside(path).exists() or path in self.edits:
+            raise ToolFailed(f"{path} is there already: give the lines to replace as `old`")
+        self.write(path, text)
 
     def write(self, path: str, text: str) -> None:
         """Edit a file that is there, or add one; raises ToolFailed for one that a fix may not touch."""
@@ -65,9 +75,10 @@ class Checkout:
 
     def add_test(self, path: str, text: str) -> None:
         """Add a test file; raises ToolFailed for a path that the commit has."""
-        path = self._named(path)
+        path = self.named(path)
         if self._inside(path).exists():
             raise ToolFailed(f"{path} is there already: tests that exist stay as they are")
+        self._check_place(path)
         self._added_tests[path] = text
 
     def clear(self, *, most_files: int) -> None:
@@ -102,9 +113,8 @@ class Checkout:
 
     def overlay_with(self, more: Mapping[str, str]) -> dict[str, bytes | None]:
         """The same with further edits; raises ToolFailed for one that a fix may not make."""
-        for path in more:
-            self._editable(path)
-        texts = {**self.edits, **more, **self._added_tests}
+        named = {self._editable(path): text for path, text in more.items()}
+        texts = {**self.edits, **named, **self._added_tests}
         return {path: text.encode(errors="replace") for path, text in texts.items()}
 
     def diff(self) -> str:
@@ -112,27 +122,46 @@ class Checkout:
         return "".join(unified(path, self._before(path), text) for path, text in sorted(self.edits.items()))
 
     def _editable(self, path: str) -> str:
-        path = self._named(path)
+        path = self.named(path)
         if forbidden([path]):
             raise ToolFailed(f"{path} decides what counts as passing: a fix may not change it")
-        if not self._inside(path).exists() and not _NEW_FILE.fullmatch(path):
-            raise ToolFailed(f"{path} is no name for a new file: letters, digits, `_`, `-` and `.` alone")
+        if not self._inside(path).is_file():
+            self._check_place(path)
         return path
+
+    def _check_place(self, path: str) -> None:
+        """Raise ToolFailed where no new file can be: the name is none, or something else is in its place."""
+        if not _NEW_FILE.fullmatch(path):
+            raise ToolFailed(f"{path!r} is no name for a new file: letters, digits, `_`, `-` and `.` alone")
+        made = {*self._edited, *self._added_tests}
+        above = [str(parent) for parent in PurePosixPath(path).parents]
+        if any(name in made or (self._tree / name).is_file() for name in above):
+            raise ToolFailed(f"{path} would lie below a file")
+        if (self._tree / path).is_dir() or any(name.startswith(f"{path}/") for name in made):
+            raise ToolFailed(f"{path} is a directory")
 
     def _before(self, path: str) -> str | None:
         return self.original(path) if (self._tree / path).is_file() else None
 
-    def _named(self, path: str) -> str:
+    def named(self, path: str) -> str:
         """The path in its one form; raises ToolFailed for one that leads elsewhere."""
         pure = PurePosixPath(path.strip().removeprefix("./"))
         if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
             raise ToolFailed(f"{path!r} is no path within the repository")
-        return str(pure)
+        named = str(pure)
+        sizes = [len(part.encode(errors="replace")) for part in pure.parts]
+        if max(sizes) > LONGEST_NAME or sum(sizes) > LONGEST_PATH:
+            raise ToolFailed(f"{named[:60]}… is longer than any path here")
+        return named
 
     def _inside(self, path: str) -> Path:
         """The place of a path on the disk; raises ToolFailed where a link is on the way."""
         target = self._tree / path
-        if target.resolve() != target:
+        try:
+            straight = target.resolve() == target
+        except RuntimeError:  # links in a circle
+            straight = False
+        if not straight:
             raise ToolFailed(f"{path} leads through a symbolic link")
         return target
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from workers.agent.clipping import clipped
 from workers.llm.errors import ContextOverflow
 from workers.llm.messages import Ask, Message, Model, Reply, Role, Tier, ToolCall, ToolSpec
+from workers.llm.untrusted import data
 
 ROOM = 120_000
 """Characters of a conversation that are sent at most, before any endpoint complains."""
@@ -106,7 +107,7 @@ class Conversation:
                 )
 
     def _told(self) -> str:
-        steps = "\n".join(self._digest)
+        steps = data("your steps", "\n".join(self._digest), code=True)
         return f"Your first {self._given_way} steps, shortened to save room (read again what you need):\n{steps}"
 
 

@@ -18,6 +18,7 @@ class End(StrEnum):
     BUDGET = "met a budget"
     REFUSED = "the model declined"
     OVERFLOW = "the conversation became too long"
+    UNREADABLE = "gave no answer that could be read"
     UNAVAILABLE = "the model could not be used"
 
 

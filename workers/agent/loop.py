@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workers.agent.conversation import Conversation
 from workers.agent.errors import End, Over
 from workers.agent.tools.tool import Toolset
-from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, Refused
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
 from workers.llm.messages import Ended, Message, Model, Reply, ToolCall
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
-MOST_REPEATS, MOST_SILENT = 3, 2
-_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED}
+MOST_REPEATS, LATELY, MOST_SILENT = 3, 30, 2
+_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED, BadReply: End.UNREADABLE}
+
+
+def end_of(error: ModelError) -> End:
+    """How an error of the model ends a run."""
+    return _ENDS.get(type(error), End.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,10 @@ class Run:
 
 @dataclass(kw_only=True)
 class Agent:
-    """One run of a model with tools: at most `steps` replies, none asked for after `deadline` (of `clock`, seconds)."""
+    """One run of a model with tools: at most `steps` replies, nothing begun after `deadline` (of `clock`, seconds).
+
+    `state` names what the calls have changed so far: the same call after a change is another one.
+    """
 
     model: Model
     tools: Toolset
@@ -41,10 +49,11 @@ class Agent:
     deadline: float
     clock: Callable[[], float] = time.monotonic
     progress: Callable[[str], None] = lambda _line: None
+    state: Callable[[], str] = str
     taken: int = 0
     micros: int = 0
     silent: int = 0
-    done: Counter[bytes] = field(default_factory=Counter)
+    done: deque[bytes] = field(default_factory=lambda: deque(maxlen=LATELY))
 
     def run(self) -> Run:
         """Step until something ends it; whatever that is, it is told and never raised."""
@@ -54,14 +63,16 @@ class Agent:
         except Over as over:
             return self.ended(over.end, over.said)
         except ModelError as error:
-            return self.ended(_ENDS.get(type(error), End.UNAVAILABLE), str(error))
+            return self.ended(end_of(error), str(error))
 
     def step(self) -> None:
         """One reply, and what it calls for."""
         self.check()
         reply = self.talk.ask(self.model, self.tools.specs)
         self.taken, self.micros = self.taken + 1, self.micros + reply.micros
-        for call in self.called(reply):
+        for number, call in enumerate(self.called(reply)):
+            if number:
+                self.check_time()
             self.progress(f"step {self.taken}: {call.name} {call.arguments[:100]}")
             observation = self.tools.observe(call)
             self.talk.observe(call, observation, left=self.steps - self.taken)
@@ -71,6 +82,10 @@ class Agent:
         """Whether another step may be taken."""
         if self.taken >= self.steps:
             raise Over(End.STEPS)
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Whether there is time for more: one reply may hold many calls, each of which runs tests."""
         if self.clock() >= self.deadline:
             raise Over(End.DEADLINE)
 
@@ -86,11 +101,12 @@ class Agent:
         return reply.calls
 
     def notice(self, call: ToolCall, observation: str) -> None:
-        """A call that gives the same for the third time ends the run."""
-        # Only a digest is kept: the observations of a long run are megabytes.
-        repeat = hashlib.sha256("\0".join((call.name, call.arguments, observation)).encode(errors="replace")).digest()
-        self.done[repeat] += 1
-        if self.done[repeat] >= MOST_REPEATS:
+        """A call that gives the same for the third time lately, with nothing changed, ends the run."""
+        # Only digests of the latest are kept: the observations of a long run are megabytes.
+        told = "\0".join((call.name, call.arguments, observation, self.state()))
+        repeat = hashlib.sha256(told.encode(errors="replace")).digest()
+        self.done.append(repeat)
+        if self.done.count(repeat) >= MOST_REPEATS:
             raise Over(End.LOOPED, f"{call.name} {call.arguments[:200]}")
 
     def ended(self, end: End, said: str) -> Run:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.model import (
+    Among,
     Arm,
     AttemptOutcome,
     Decision,
@@ -49,8 +50,8 @@ class Memory:
         self._case = case
         self._failure = failure
         self._tools = tools
-        self._off = off or case.arm is Arm.CONTROL
-        self.recalled = () if self._off else self._recall(read)
+        self.off = off or case.arm is Arm.CONTROL
+        self.recalled = () if self.off else self._recall(read)
 
     def _recall(self, read: Callable[[str], str | None]) -> tuple[Recollection, ...]:
         return self._tools.experiences.recall(
@@ -64,7 +65,7 @@ class Memory:
 
     def retry(self) -> Retry:
         """Choose how the next attempt uses what earlier ones left."""
-        if self._off or not (self._reflections() or self._lessons_of_others()):
+        if self.off or not (self._reflections() or self._lessons_of_others()):
             return Retry(mode=RetryMode.NONE, decision=None)
         modes = arms(self._tools.retries)
         state = State(
@@ -79,7 +80,7 @@ class Memory:
 
     def given(self, mode: RetryMode) -> Remembered:
         """What one attempt is told."""
-        if self._off:
+        if self.off:
             return Remembered()
         earlier = self._reflections()
         said = tuple(each.told for each in earlier if each.outcome is AttemptOutcome.PROVEN)
@@ -95,6 +96,21 @@ class Memory:
             lessons=(said + ((*own, *self._lessons_of_others()) if reflective else ()))[:LESSONS],
             last=near[0] if near and mode in (RetryMode.LAST_ATTEMPT, RetryMode.BOTH) else None,
         )
+
+    def about(self, query: str) -> str:
+        """What this repository's memory has of failures like the one described, in words."""
+        if self.off:
+            return "nothing"
+        found = self._tools.experiences.recall(
+            signature=query,
+            error_type=self._failure.error_type,
+            family=self._failure.family,
+            repository=self._case.task.repository,
+            among=Among(repository=self._case.task.repository),
+        )
+        rows = [each.experience for each in found]
+        told = (f"{e.path}: {e.error_type}, {e.strategy}, {e.outcome}: {e.reflection}" for e in rows)
+        return "\n".join(told) or "nothing"
 
     def _reflections(self) -> Sequence[Reflection]:
         """On this failure, newest first, those of this repair among them."""

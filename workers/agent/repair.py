@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.experiences import neighbours
-from memory.model import EMBEDDED, Among, Attempt, AttemptOutcome, Decision, Failure, State, Task, TaskKind
+from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure, State, Task, TaskKind
 from memory.rewards import repair_components
 from memory.usefulness import Withheld, withheld
 from workers.agent.attempting import OPTIONAL_TOOLS, Bench, Tried, as_json, attempt, told
@@ -91,7 +91,7 @@ class _Episode:
             checkout=checkout,
             evaluator=Evaluator(tools.sandbox, case.project, case.reproduction, failure),
             assignment=self._assignment(checkout, sources),
-            recall=self._recall,
+            recall=self._memory.about,
             steps=mind.steps,
             history=mind.history,
             liking=self._liking,
@@ -144,7 +144,9 @@ class _Episode:
 
     def _embedded(self, decision: Decision) -> list[Attempt]:
         """The embedded engine's own episode, concluded as one choice."""
+        began = time.monotonic()
         found = search(self._case, self._failure, self._tools, seconds=self._tools.budget_seconds)
+        self._deadline += time.monotonic() - began  # which is the model's time alone
         self._embedded_runs += found.test_runs
         self._conclude(decision, found.attempts, spent=0.0)
         return list(found.attempts)
@@ -219,23 +221,8 @@ class _Episode:
             images=self._mind.images,
         )
 
-    def _recall(self, query: str) -> str:
-        """What this repository's memory has of failures like the one described."""
-        failure, task = self._failure, self._case.task
-        found = self._tools.experiences.recall(
-            signature=query,
-            error_type=failure.error_type,
-            family=failure.family,
-            repository=task.repository,
-            among=Among(repository=task.repository),
-        )
-        rows = (each.experience for each in found)
-        return (
-            "\n".join(f"{e.path}: {e.error_type}, {e.strategy}, {e.outcome}: {e.reflection}" for e in rows) or "nothing"
-        )
-
     def _liking(self, diffs: Sequence[str]) -> Sequence[float]:
-        taste = self._tools.taste(self._case.task.repository) if diffs else None
+        taste = self._tools.taste(self._case.task.repository) if diffs and not self._memory.off else None
         return liking_of_diffs(taste, diffs) if taste is not None else [0.0] * len(diffs)
 
 

@@ -10,6 +10,8 @@ from workers.comments.marker import marker
 from workers.markdown import code, counted, name, plain, words
 
 SHOWN_TESTS = 5
+LONGEST_PATCH = 40_000
+"""Characters of a patch that are shown: a text on GitHub has 65,536 at most."""
 
 
 def fix_title(failure: Failure, path: str) -> str:
@@ -33,7 +35,7 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             "",
             f"**What failed:** {_failure_line(failure)}",
             "",
-            code(attempt.patch, "diff"),
+            _patch(attempt.patch),
             "",
             "**Proof**",
             "",
@@ -78,13 +80,22 @@ def fix_undecided(attempt: Attempt, *, key: str) -> str:
     return _shown(said, attempt, key)
 
 
+def _patch(text: str, room: int = LONGEST_PATCH) -> str:
+    """A patch in a fence, as far as there is room for it."""
+    if len(text) <= room:
+        return code(text, "diff")
+    kept = text[:room].rpartition("\n")[0]
+    more = counted(len(text[len(kept) :].strip("\n").split("\n")), "more line")
+    return f"{code(kept, 'diff')}\n\n{more} not shown: GitHub takes no longer text."
+
+
 def _shown(said: str, attempt: Attempt, key: str) -> str:
     assert attempt.proof is not None, "only a proven attempt is published"
     return "\n".join(
         [
             said,
             "",
-            code(attempt.patch, "diff"),
+            _patch(attempt.patch),
             "",
             "**Proof**",
             "",
@@ -185,7 +196,7 @@ def _question(proof: Proof) -> list[str]:
         "",
         f"{name(told.call)} gives {name(told.this)} with this change, and {name(told.other)} with this one instead:",
         "",
-        code(told.patch, "diff"),
+        _patch(told.patch, LONGEST_PATCH // 4),
     ]
 
 

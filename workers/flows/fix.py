@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
-
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
+from memory.store.bodies import dump, load
 from workers.agent.repair import repair
 from workers.comments import repairs
 from workers.context import Context
@@ -89,7 +88,7 @@ def _open(job: Fix, context: Context, github: GitHub) -> Case:
 def _known(case: Case, context: Context) -> Repaired | None:
     """The result of an earlier worker that died before everything was published."""
     stored = context.store.tasks.get(case.task.id)
-    return msgspec.json.decode(stored.summary, type=Repaired) if stored and stored.status else None
+    return load(Repaired, stored.summary) if stored and stored.status else None
 
 
 def _repair(case: Case, context: Context) -> Repaired:
@@ -106,7 +105,7 @@ def _repair(case: Case, context: Context) -> Repaired:
             images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
         )
         repaired = repair(case.task, project, tools, mind)
-    context.store.tasks.finish(case.task.id, repaired.status, msgspec.json.encode(repaired).decode())
+    context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
     return repaired
 
 

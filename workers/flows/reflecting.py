@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from memory.model import Attempt, Failure, NearMiss, Reflection, Signal, Task, TaskKind
 from memory.reflections import digest
+from memory.store.bodies import load
 from workers.context import Context
+from workers.errors import Gone
 from workers.git import Mirror
 from workers.jobs import RepositoryRef
 from workers.llm.untrusted import seen
@@ -34,7 +34,7 @@ def _rejected(decision_id: str, context: Context) -> tuple[Task, Failure, Attemp
     stored = context.store.tasks.get(decision.task_id) if decision else None
     if stored is None or stored.task.kind is not TaskKind.REPAIR or not stored.summary:
         return None
-    repaired = msgspec.json.decode(stored.summary, type=Repaired)
+    repaired = load(Repaired, stored.summary)
     attempt = next((each for each in repaired.attempts if each.decision_id == decision_id), None)
     return None if attempt is None or repaired.failure is None else (stored.task, repaired.failure, attempt)
 
@@ -67,7 +67,11 @@ def _reflection(
 
 
 def _digests(sha: str, patch: str, mirror: Mirror) -> tuple[str, ...]:
-    """The names under which the embedded engine knows the edits of a patch."""
+    """The names under which the embedded engine knows the edits of a patch; none where the commit is gone."""
+    try:
+        mirror.fetch(sha)
+    except Gone:
+        return ()
     after = patched(patch, lambda path: mirror.text(sha, path))
     before = {path: mirror.text(sha, path) for path in after}
     return tuple(digest(path, old, after[path]) for path, old in before.items() if old is not None)

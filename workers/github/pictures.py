@@ -38,8 +38,12 @@ def sources(html: str) -> list[str]:
 
 def is_ours(url: str, api_root: str) -> bool:
     """Whether an address is one of GitHub's own uploads: nobody can make us ask elsewhere, nor our own network."""
-    asked, api = urlsplit(url), urlsplit(api_root)
-    if asked.scheme == "https" and asked.hostname in _HOSTS and asked.port is None:
+    try:
+        asked, api = urlsplit(url), urlsplit(api_root)
+        port = asked.port
+    except ValueError:  # no address at all
+        return False
+    if asked.scheme == "https" and asked.hostname in _HOSTS and port is None:
         return True
     same = (asked.scheme, asked.netloc) == (api.scheme, api.netloc)
     public = asked.scheme == "https" and asked.netloc == "github.com"
@@ -57,7 +61,7 @@ def _fetched(url: str) -> Image | None:
     try:
         with httpx.stream("GET", url, timeout=SECONDS, follow_redirects=False) as answer:
             content = b"".join(_bounded(answer)) if answer.status_code == httpx.codes.OK else b""
-    except httpx.HTTPError:  # a picture is a help, not a need
+    except (httpx.HTTPError, httpx.InvalidURL):  # a picture is a help, not a need
         return None
     kind = kind_of(content)
     return Image(media_type=kind, content=content) if kind and len(content) <= LARGEST else None

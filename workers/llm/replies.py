@@ -113,15 +113,20 @@ def reply_of(said: Said, ask: Ask, model: str) -> Reply:
     """The reply that was said. Raises CallFailed when it broke off."""
     if not said.finish:
         raise CallFailed(Failure(said="the model's answer broke off", charged=True))
-    refusal, text = "".join(said.refusal), _THOUGHTS.sub("", "".join(said.text))
+    refusal, text = _mended("".join(said.refusal)), _THOUGHTS.sub("", _mended("".join(said.text)))
     before = sum(len(message.calls) for message in ask.messages)
     calls = tuple(
-        ToolCall(id=call_id or f"call_{number}", name=name, arguments=arguments or "{}")
+        ToolCall(id=_mended(call_id) or f"call_{number}", name=_mended(name), arguments=_mended(arguments) or "{}")
         for number, (_, (call_id, name, arguments)) in enumerate(sorted(said.calls.items()), before + 1)
     )
     ended = Ended.REFUSED if refusal else _ENDS.get(said.finish, Ended.CALLS if calls else Ended.STOP)
     usage = _usage(said.usage) or _estimated(ask, said)
     return Reply(text=refusal or text, calls=calls, ended=ended, usage=usage, model=said.model or model)
+
+
+def _mended(text: str) -> str:
+    """A text with the letters that came in two pieces put together; halves that stayed alone are U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def malformed(why: str) -> CallFailed:

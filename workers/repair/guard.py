@@ -14,6 +14,7 @@ CONFIGURATION = frozenset(
         ".gitlab-ci.yml",
         ".pre-commit-config.yaml",
         ".pytest.ini",
+        ".pytest.toml",
         ".travis.yml",
         "Makefile",
         "azure-pipelines.yml",
@@ -31,6 +32,9 @@ CONFIGURATION = frozenset(
 )
 """Names of files that configure pytest, CI, the build or the interpreter's start, wherever they lie."""
 
+MODULES = frozenset({"_pytest", "apprentice_probe", "pytest", "sitecustomize", "usercustomize"})
+"""Modules and packages that start the interpreter or run the tests: where imports begin, one of that name comes first."""
+
 DIRECTORIES = frozenset({".circleci", ".ci", ".git", ".github", ".gitlab", ".tox", ".venv", "site-packages", "venv"})
 
 
@@ -43,5 +47,7 @@ def _is_forbidden(path: PurePosixPath) -> bool:
     if path.is_absolute() or ".." in path.parts or not path.parts:
         return True
     if is_test_path(str(path)) or path.name in CONFIGURATION or path.suffix == ".pth":
+        return True
+    if any(part.partition(".")[0] in MODULES for part in path.parts[:2]):
         return True
     return any(part in DIRECTORIES for part in path.parts[:-1])

@@ -82,6 +82,16 @@ def test_what_most_of_the_weight_is_against_is_undecided() -> None:
     assert "**Which result is right?**" in fix_undecided(attempt(undecided), key="k")
 
 
+def test_a_long_patch_is_cut_and_that_is_said() -> None:
+    """A text that GitHub would refuse would leave a repair unpublished."""
+    failure = Failure(error_type="E", family=Family.OTHER, message="", frames=(), failing_tests=("t.py::a",))
+    long = replace(attempt(PROOF), patch="--- a/a.py\n+++ b/a.py\n" + "+a line of it\n" * 9_998)
+    body = fix_body(failure, long, issue=1, closes=True, bot_name="bot", key="k")
+    assert len(body) < 65_536
+    assert 9_998 - body.count("+a line of it\n") == int(body.partition(" more lines not shown")[0].rpartition("\n")[2])
+    assert "a/a.py" in fix_for_fork(long, key="k")
+
+
 def test_a_disputed_repair_asks_which_result_is_right() -> None:
     """The call, both results and the other edit are shown, where the patch itself is."""
     failure = Failure(error_type="E", family=Family.OTHER, message="", frames=(), failing_tests=("t.py::a",))

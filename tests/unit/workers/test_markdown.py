@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from workers.markdown import LONGEST_LINE, code, name, plain, words
+from workers.markdown import LONGEST_LINE, code, name, plain, prose, words
 
 BREAK = "\u200b"
 
@@ -54,6 +54,11 @@ def test_name() -> None:
 def test_code() -> None:
     """A fence is longer than any inside it."""
     assert code("a\n````\nb\n", "py") == "`````py\na\n````\nb\n`````"
+
+
+def test_commands_in_prose() -> None:
+    """A command acts neither at the start of a line nor after blanks there; a path within a line stays as it is."""
+    assert prose("So:\n  /approve\n/merge\nsee a/b") == "So:\n  \u200b/approve\n\u200b/merge\nsee a/b"
 
 
 def test_too_long() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def test_what_is_gone_is_told_from_what_cannot_be_reached(branch: Branch, mirror
             mirror.fetch(missing)
     with pytest.raises(Gone, match="none"):
         mirror.tip("none")
+
+
+def test_a_name_is_a_name_whatever_it_holds(branch: Branch, mirror: Mirror) -> None:
+    """A path with a line feed in it is one file in a commit, and takes no other one away."""
+    head = branch.commit({"a.py": "x = 1\n"})
+    mirror.fetch(head)
+    odd = f"b\n0 {'0' * 40}\ta.py"
+    made = mirror.commit(head, {odd: b"y\n"}, "odd", datetime(2026, 1, 1, tzinfo=UTC))
+    assert mirror.paths(made) == ["a.py", odd]
 
 
 def test_a_shallow_clone_is_copied_as_it_is(branch: Branch, tmp_path: Path) -> None:

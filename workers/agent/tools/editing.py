@@ -50,17 +50,33 @@ def edit(checkout: Checkout, asked: Edit) -> str:
     if not asked.old:
         return _create(checkout, asked)
     before = checkout.read(asked.path)
-    count = before.count(asked.old)
-    if count != 1:
-        raise ToolFailed(f"`old` stands {count} times in {asked.path}; it must stand there exactly once")
-    if asked.old == asked.new:
+    after = replaced(asked.path, before, asked.old, asked.new)
+    if before == after:
         raise ToolFailed("`old` and `new` are the same")
-    after = before.replace(asked.old, asked.new)
-    refuse_broken(asked.path, before, after)
     checkout.write(asked.path, after)
-    first = before[: before.index(asked.old)].count("\n") + 1
+    first = before[: before.index(_ended_as(before, asked.old))].count("\n") + 1
     last = first + asked.new.count("\n")
     return f"edited {asked.path}:\n{numbered(asked.path, after, max(first - AROUND, 1), last + AROUND)}"
+
+
+def replaced(path: str, before: str, old: str, new: str) -> str:
+    """The text of a file with `old`, which stands in it once, replaced by `new`, both with the file's own line ends.
+
+    Raises ToolFailed where `old` is not unique, or where the file would not parse.
+    """
+    old, new = _ended_as(before, old), _ended_as(before, new)
+    count = before.count(old)
+    if count != 1:
+        raise ToolFailed(f"`old` stands {count} times in {path}; it must stand there exactly once")
+    after = before.replace(old, new)
+    refuse_broken(path, before, after)
+    return after
+
+
+def _ended_as(before: str, text: str) -> str:
+    """A text with the line ends of a file all of whose lines end alike: a model is shown, and writes, line feeds alone."""
+    lines = text.replace("\r\n", "\n")
+    return lines.replace("\n", "\r\n") if 0 < before.count("\n") == before.count("\r\n") else text
 
 
 def refuse_broken(path: str, before: str, after: str) -> None:
@@ -72,17 +88,17 @@ def refuse_broken(path: str, before: str, after: str) -> None:
 def _problem(text: str) -> str:
     try:
         ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
-        return f"{getattr(error, 'msg', error)}" + (f" at line {line}" if line else "")
+        return (getattr(error, "msg", "") or str(error) or "it is nested too deeply") + (
+            f" at line {line}" if line else ""
+        )
     return ""
 
 
 def _create(checkout: Checkout, asked: Edit) -> str:
-    if asked.path in checkout.paths or asked.path in checkout.edits:
-        raise ToolFailed(f"{asked.path} is there already: give the lines to replace as `old`")
     refuse_broken(asked.path, "", asked.new)
-    checkout.write(asked.path, asked.new)
+    checkout.create(asked.path, asked.new)
     return f"made {asked.path}"
 
 

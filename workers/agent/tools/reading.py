@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from workers.agent.checkout import Checkout
 from workers.agent.errors import ToolFailed
 from workers.agent.tools.tool import Tool, tool
+from workers.errors import CannotRun, Retryable
 from workers.llm.untrusted import data
 
 MOST_LINES, USUAL_LINES, MOST_HITS, MOST_COMMITS = 400, 200, 60, 20
@@ -60,7 +61,7 @@ def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
         tool("symbol", Symbol, lambda asked: _symbol(checkout, asked.name)),
     ]
     if history is not None:
-        found.append(tool("history", Past, lambda asked: _listed(history(asked.about, MOST_COMMITS), "history")))
+        found.append(tool("history", Past, lambda asked: _past(history, asked.about)))
     return found
 
 
@@ -81,6 +82,15 @@ def _read(checkout: Checkout, asked: Read) -> str:
     return numbered(asked.path, text, asked.start, end) + rest
 
 
+def _past(history: History, about: str) -> str:
+    if "\0" in about:
+        raise ToolFailed("no path and no code holds a NUL")
+    try:
+        return _listed(history(about, MOST_COMMITS), "history")
+    except (CannotRun, Retryable) as error:  # it is a help, not a need
+        raise ToolFailed(str(error)) from error
+
+
 def _search(checkout: Checkout, asked: Search) -> str:
     paths = (path for path in checkout.paths if fnmatch(path, asked.paths))
     return _listed(list(islice(_hits(checkout, paths, asked.text), MOST_HITS + 1)), "search")
@@ -98,9 +108,13 @@ def _symbol(checkout: Checkout, name: str) -> str:
 
 
 def _definitions(path: str, text: str, name: str) -> Iterator[str]:
-    with suppress(SyntaxError, ValueError, RecursionError):  # what does not parse defines nothing that can be told
+    with suppress(
+        SyntaxError, ValueError, RecursionError, MemoryError
+    ):  # what does not parse defines nothing that can be told
         lines = text.split("\n")
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(
+            ast.parse(text.replace("\r", " "))
+        ):  # alone it ends a line for Python, and for nobody else
             if name in _names(node):
                 yield _hit(path, node.lineno, lines[node.lineno - 1])  # type: ignore[attr-defined]  # all of these have lines
 

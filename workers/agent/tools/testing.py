@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from workers.agent.checkout import Checkout
 from workers.agent.errors import ToolFailed
-from workers.agent.tools.editing import refuse_broken
+from workers.agent.tools.editing import replaced
 from workers.agent.tools.tool import Tool, tool
 from workers.llm.untrusted import data
 from workers.sandbox.report import TestReport, TestResult
@@ -83,11 +83,7 @@ def _try(checkout: Checkout, run: RunTests, failing: tuple[str, ...], asked: Try
 def _tried(checkout: Checkout, run: RunTests, failing: tuple[str, ...], edit: OneEdit) -> str:
     """What the failing tests say of one edit; the checkout is left as it was."""
     try:
-        before = checkout.read(edit.path)
-        if before.count(edit.old) != 1:
-            return f"`old` stands {before.count(edit.old)} times in {edit.path}"
-        after = before.replace(edit.old, edit.new)
-        refuse_broken(edit.path, before, after)
+        after = replaced(edit.path, checkout.read(edit.path), edit.old, edit.new)
         overlay = checkout.overlay_with({edit.path: after})
     except ToolFailed as error:
         return str(error)
@@ -95,5 +91,5 @@ def _tried(checkout: Checkout, run: RunTests, failing: tuple[str, ...], edit: On
     passed = {result.id for result in report.passing()}
     missing = [test for test in failing if test not in passed]
     first = next(iter(report.failing()), None)
-    why = f"; {_failure(first)}" if first is not None else ""
+    why = f"; {data('tests', _failure(first), code=True)}" if first is not None else ""
     return f"{len(failing) - len(missing)} of {len(failing)} failing tests pass{why}"

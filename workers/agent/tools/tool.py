@@ -37,7 +37,7 @@ def tool(name: str, arguments: type[A], use: Callable[[A], str]) -> Tool:
     def decoded(text: str) -> str:
         try:
             given = msgspec.json.decode(text or "{}", type=arguments)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeError) as error:
             raise ToolFailed(f"the arguments of {name} are wrong: {error}") from error
         return clipped(use(given))
 

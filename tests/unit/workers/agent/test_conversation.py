@@ -41,6 +41,13 @@ def test_the_oldest_steps_give_way() -> None:
     assert all(sum(len(m.text) for m in ask.messages) < 16_000 for ask in model.asked)
 
 
+def test_what_gave_way_is_data() -> None:
+    """What a file or a test said is marked as data in the shortened steps too."""
+    _, model = talked(room=10_000, most=100_000, steps=20)
+    told = next(m.text for m in model.asked[-1].messages if "shortened to save room" in m.text)
+    assert told.index("<data-") < told.index("observation 0") < told.index("</data-")
+
+
 def test_an_overflow_is_answered_with_less() -> None:
     """Where the model says that it is too long, more gives way, until it fits; every call is still answered."""
     _, model = talked(room=100_000, most=9_000, steps=12)

@@ -101,6 +101,28 @@ def test_the_same_three_times() -> None:
     assert done.end is End.FINISHED
 
 
+def test_the_same_call_after_a_change() -> None:
+    """Tests that fail in the same words after every edit are no circle: something else was tried each time."""
+    edits = count()
+    agent = Agent(
+        model=Scripted([*(said("", ("look", '{"at": "it"}')) for _ in range(5)), said("", FINISH)]),
+        tools=Toolset([tool("look", Look, look), finishing()]),
+        talk=Conversation(OPENING, purpose="test"),
+        steps=20,
+        deadline=1.0,
+        clock=lambda: 0.0,
+        state=lambda: f"edit {next(edits)}",
+    )
+    assert agent.run().end is End.FINISHED
+
+
+def test_many_calls_in_one_reply_keep_to_the_time() -> None:
+    """No call is begun after the deadline, however many a reply holds."""
+    calls = [("look", f'{{"at": "{number}"}}') for number in range(50)]
+    done, _ = run(said("", *calls), clock=[0.0, 0.5, 1.5])
+    assert (done.end, len(observations(done))) == (End.DEADLINE, 2)
+
+
 def test_steps_and_time_are_limits() -> None:
     """No reply is asked for after the last step, or after the deadline."""
     numbers = count()
@@ -116,7 +138,7 @@ def test_steps_and_time_are_limits() -> None:
     [
         (BudgetSpent("no more"), End.BUDGET),
         (ModelUnavailable("gone"), End.UNAVAILABLE),
-        (BadReply("what?"), End.UNAVAILABLE),
+        (BadReply("what?"), End.UNREADABLE),
         (ContextOverflow("too long"), End.OVERFLOW),
     ],
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.github.pictures import is_ours, kind_of, sources
+from workers.github.pictures import is_ours, kind_of, pictures, sources
 
 API = "https://api.github.com"
 ID = "0b0e1a1e-5d3b-4a7e-9a64-3a3f0a4e2c11"
@@ -38,12 +38,19 @@ def test_uploads_to_github_are_fetched(url: str) -> None:
         "https://user-images.githubusercontent.com:22/x",
         "https://api.github.com/repos/o/r",
         "//evil.example/x.png",
+        "https://[evil",
+        "https://user-images.githubusercontent.com:x/y",
         "",
     ],
 )
 def test_nothing_else_is_asked(url: str) -> None:
     """No text in an issue makes us ask another host, our own network, or another path."""
     assert not is_ours(url, API)
+
+
+def test_an_address_that_cannot_be_asked() -> None:
+    """An address of GitHub's that no client takes is left out, and fails nothing."""
+    assert pictures('<img src="https://github.com/user-attachments/assets/&#1;x">', API) == ()
 
 
 def test_pictures_are_found_in_html() -> None:

@@ -77,6 +77,16 @@ def test_calls_without_ids_get_numbers() -> None:
     )
 
 
+def test_letters_in_two_pieces() -> None:
+    """A letter that an endpoint cuts in two is whole again; half a one, which nothing could store, is replaced."""
+    said = Said()
+    for text in ("a \ud83d", "\ude00 b", " \ud83d."):
+        call = {"index": 0, "function": {"name": "a", "arguments": text}}
+        said.piece({"choices": [{"delta": {"content": text, "tool_calls": [call]}, "finish_reason": "stop"}]})
+    found = reply_of(said, ASK, "m")
+    assert (found.text, found.calls[0].arguments) == ("a \U0001f600 b \ufffd.",) * 2
+
+
 def test_thoughts_are_no_answer() -> None:
     """What some models think aloud first is left out; the same mark within an answer stays."""
     assert whole({"content": "<think>\nIs {it}?\n</think>\n\nYes."}).text == "Yes."

@@ -119,6 +119,11 @@ def test_a_run_in_numbers() -> None:
         "sub/pyproject.toml",
         ".github/workflows/ci.yml",
         "sitecustomize.py",
+        "sitecustomize/__init__.py",
+        "src/pytest.py",
+        "_pytest/outcomes.py",
+        "apprentice_probe/__init__.py",
+        "sub/.pytest.toml",
         "hook.pth",
         "../elsewhere.py",
         "/etc/passwd",
@@ -130,7 +135,9 @@ def test_what_decides_is_forbidden(path: str) -> None:
     assert forbidden([path]) == (path,)
 
 
-@pytest.mark.parametrize("path", ["pkg/tax.py", "src/pkg/latest.py", "contest.py", "pkg/testing/__init__.py"])
+@pytest.mark.parametrize(
+    "path", ["pkg/tax.py", "src/pkg/latest.py", "contest.py", "pkg/testing/__init__.py", "pytest_cov.py"]
+)
 def test_sources_are_free(path: str) -> None:
     """Names that only look alike are no tests."""
     assert forbidden([path]) == ()
