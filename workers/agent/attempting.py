@@ -13,9 +13,9 @@ from workers.agent.briefing import Assignment, Remembered, opening
 from workers.agent.checkout import Checkout
 from workers.agent.citing import checked
 from workers.agent.conversation import Conversation
-from workers.agent.errors import OUT_OF_REACH, End
+from workers.agent.errors import OUT_OF_REACH, End, end_of
 from workers.agent.evaluating import Evaluated, Evaluator
-from workers.agent.loop import Agent, Run, end_of
+from workers.agent.loop import Agent, Run
 from workers.agent.reflecting import reflection
 from workers.agent.strategies import Strategy
 from workers.agent.tools.editing import editing
@@ -117,7 +117,7 @@ def _proposed(
         node, end, said = tree.search(), End.FINISHED, ""
     except ModelError as error:
         node, end, said = tree.best, end_of(error), str(error)
-    run = Run(end=end, said=node.why if node else said, steps=tree.asked, micros=0, messages=tree.opening)
+    run = Run(end=end, said=node.why if node else said, steps=tree.asked, messages=tree.opening)
     if node is None:
         return run, bench.evaluator.prove({})
     bench.checkout.apply(node.edits)

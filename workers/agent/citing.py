@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from workers.agent.checkout import Checkout
 from workers.agent.errors import ToolFailed
 
-_CITED = re.compile(r"(?P<path>[\w.-]+(?:/[\w.-]+)*):(?P<line>\d{1,6})(?:-\d{1,6})?")
+_CITED = re.compile(r"(?P<path>(?:[\w.-]+/)*[\w.-]*\.[A-Za-z]\w*):(?P<line>\d{1,6})(?:-\d{1,6})?")
 
 
 def holding(checkout: Checkout, cites: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from workers.errors import ApprenticeError
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
 
 
 class End(StrEnum):
@@ -24,6 +25,14 @@ class End(StrEnum):
 
 OUT_OF_REACH = frozenset({End.BUDGET, End.UNAVAILABLE})
 """Ends that say nothing of the attempt: the model was not there to make it."""
+
+
+_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED, BadReply: End.UNREADABLE}
+
+
+def end_of(error: ModelError) -> End:
+    """How an error of the model ends a run."""
+    return _ENDS.get(type(error), End.UNAVAILABLE)
 
 
 class ToolFailed(ApprenticeError):

@@ -9,19 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workers.agent.conversation import Conversation
-from workers.agent.errors import End, Over
+from workers.agent.errors import End, Over, end_of
 from workers.agent.tools.tool import Toolset
-from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
+from workers.llm.errors import ModelError
 from workers.llm.messages import Ended, Message, Model, Reply, ToolCall
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
 MOST_REPEATS, LATELY, MOST_SILENT = 3, 30, 2
-_ENDS = {BudgetSpent: End.BUDGET, ContextOverflow: End.OVERFLOW, Refused: End.REFUSED, BadReply: End.UNREADABLE}
-
-
-def end_of(error: ModelError) -> End:
-    """How an error of the model ends a run."""
-    return _ENDS.get(type(error), End.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +25,6 @@ class Run:
     end: End
     said: str
     steps: int
-    micros: int
     messages: tuple[Message, ...]
 
 
@@ -51,7 +44,6 @@ class Agent:
     progress: Callable[[str], None] = lambda _line: None
     state: Callable[[], str] = str
     taken: int = 0
-    micros: int = 0
     silent: int = 0
     done: deque[bytes] = field(default_factory=lambda: deque(maxlen=LATELY))
 
@@ -67,22 +59,17 @@ class Agent:
 
     def step(self) -> None:
         """One reply, and what it calls for."""
-        self.check()
+        if self.taken >= self.steps:
+            raise Over(End.STEPS)
+        self.check_time()
         reply = self.talk.ask(self.model, self.tools.specs)
-        self.taken, self.micros = self.taken + 1, self.micros + reply.micros
-        for number, call in enumerate(self.called(reply)):
-            if number:
-                self.check_time()
+        self.taken += 1
+        for call in self.called(reply):
+            self.check_time()
             self.progress(f"step {self.taken}: {call.name} {call.arguments[:100]}")
             observation = self.tools.observe(call)
             self.talk.observe(call, observation, left=self.steps - self.taken)
             self.notice(call, observation)
-
-    def check(self) -> None:
-        """Whether another step may be taken."""
-        if self.taken >= self.steps:
-            raise Over(End.STEPS)
-        self.check_time()
 
     def check_time(self) -> None:
         """Whether there is time for more: one reply may hold many calls, each of which runs tests."""
@@ -111,4 +98,4 @@ class Agent:
 
     def ended(self, end: End, said: str) -> Run:
         """The run as a value."""
-        return Run(end=end, said=said, steps=self.taken, micros=self.micros, messages=self.talk.messages)
+        return Run(end=end, said=said, steps=self.taken, messages=self.talk.messages)

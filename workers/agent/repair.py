@@ -18,7 +18,7 @@ from workers.agent.briefing import SECTIONS, Assignment
 from workers.agent.checkout import Checkout
 from workers.agent.errors import OUT_OF_REACH
 from workers.agent.evaluating import Evaluator
-from workers.agent.remembering import Memory, Retry
+from workers.agent.remembering import Memory
 from workers.agent.strategies import STRATEGIES, priors
 from workers.agent.tools.reading import History, numbered
 from workers.agent.tools.testing import told as told_report
@@ -111,9 +111,9 @@ class _Episode:
             left = [name for name in self._mind.arms if name not in state.tried and (self._there or name == EMBEDDED)]
             if not left or time.monotonic() >= self._deadline:
                 break
-            decision, retry = self._choose(state, left)
+            decision = self._choose(state, left)
             state = replace(state, tried=(*state.tried, decision.chosen))
-            attempts += self._embedded(decision) if decision.chosen == EMBEDDED else [self._worked(decision, retry)]
+            attempts += self._embedded(decision) if decision.chosen == EMBEDDED else [self._worked(decision)]
             if attempts and attempts[-1].outcome is AttemptOutcome.PROVEN:
                 break
         return tuple(attempts)
@@ -126,9 +126,8 @@ class _Episode:
             family=self._failure.family,
         )
 
-    def _choose(self, state: State, left: Sequence[str]) -> tuple[Decision, Retry]:
-        """An arm, and how it uses what earlier attempts left; what is withheld from it, if anything, is recorded."""
-        retry = self._memory.retry()
+    def _choose(self, state: State, left: Sequence[str]) -> Decision:
+        """An arm; what is withheld from it, if anything, is recorded."""
         decision = self._tools.learner.decide(
             self._case.task.id,
             state,
@@ -137,10 +136,10 @@ class _Episode:
             prior=priors(left),
             evidence=neighbours(self._memory.recalled),
             attempts=self._mind.attempts - len(state.tried),
-            features=self._withheld.drawn(self._tools.rng) | {"retry": retry.mode.value},
+            features=self._withheld.drawn(self._tools.rng),
         )
         self._tools.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._case.arm} arm)")
-        return decision, retry
+        return decision
 
     def _embedded(self, decision: Decision) -> list[Attempt]:
         """The embedded engine's own episode, concluded as one choice."""
@@ -151,8 +150,9 @@ class _Episode:
         self._conclude(decision, found.attempts, spent=0.0)
         return list(found.attempts)
 
-    def _worked(self, decision: Decision, retry: Retry) -> Attempt:
+    def _worked(self, decision: Decision) -> Attempt:
         """An attempt with the model, told, remembered and learned of."""
+        retry = self._memory.retry()
         remembered = self._memory.given(retry.mode)
         strategy, without = STRATEGIES[decision.chosen], withheld(decision)
         tried = attempt(self._bench, strategy, remembered, withheld=without, deadline=self._deadline)

@@ -113,8 +113,9 @@ def test_one_file_has_one_name(checkout: Checkout) -> None:
 
 
 def test_a_citation_that_is_no_path(checkout: Checkout) -> None:
-    """A place that a disk cannot even name is not there."""
-    assert checked(checkout, f"see {'a' * 300}:1") == f"see {'a' * 300}:1 (not there)"
+    """A place that a disk cannot even name is not there; a time or an address is no place."""
+    assert checked(checkout, f"see {'a' * 300}.py:1") == f"see {'a' * 300}.py:1 (not there)"
+    assert checked(checkout, "at 10:30, on localhost:8000") == "at 10:30, on localhost:8000"
 
 
 @pytest.mark.parametrize("error", [CannotRun("git log failed"), Retryable("git log took longer than 600 s")])

@@ -245,6 +245,23 @@ def test_nothing_outside_is_read(hostile: Checkout, path: str) -> None:
     assert "link.py" not in hostile.paths
 
 
+@pytest.mark.parametrize(
+    "path", [".env", "deploy/.env.production", "key.pem", "a/server.KEY", "home/id_ed25519", ".netrc"]
+)
+def test_files_of_keys_are_not_shown(hostile: Checkout, path: str, tmp_path: Path) -> None:
+    """What holds keys by custom is not read, and not found by a search."""
+    place = tmp_path / "tree" / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("PASSWORD=hunter2hunter2\n")
+    tools = Toolset(reading(Checkout(tmp_path / "tree")))
+    for name, given in (
+        ("read", f'{{"path": "{path}"}}'),
+        ("search", '{"text": "hunter2"}'),
+        ("symbol", '{"name": "PASSWORD"}'),
+    ):
+        assert "hunter2" not in tools.observe(ToolCall(id="1", name=name, arguments=given))
+
+
 @pytest.mark.parametrize("path", UNTOUCHABLE)
 def test_nothing_that_judges_is_edited(hostile: Checkout, path: str) -> None:
     """Tests, configuration, CI and what lies outside cannot be written, nor laid over the checkout."""
