@@ -162,6 +162,7 @@ def test_doctor_on_a_machine_that_has_everything(home: Path) -> None:
         "sandbox": "ok",
         "database": "ok",
         "embeddings": "ok",
+        "model": "ok",
         "GitHub App": "optional",
         "webhook secret": "optional",
         "queue": "ok",
