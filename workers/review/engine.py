@@ -132,12 +132,18 @@ def review_change(
         (*readers_of_changes(sandbox, base_tree, head, trace, imports, conventions), *detectors),
         _delta(base_tree, change, head),
     )
-    all_seen = tuple(each.finding for each in reading.seen)
-    progress(f"{len(all_seen)} findings in the changed files")
+    progress(f"{len(reading.seen)} findings in the changed files")
     prover = (
         partial(_prover, sandbox, project, limits, trace, imports) if project is not None and may_run_tests else None
     )
-    suggestions = _suggestions(reading, change, prover, progress)
+    return _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
+
+
+def _reviewed(
+    change: Change, reading: Reading, left_out: Mapping[str, FileCoverage], suggestions: Mapping[str, Suggestion]
+) -> Reviewed:
+    """What was seen, by where it stands."""
+    all_seen = tuple(each.finding for each in reading.seen)
     here = on_changed_lines(all_seen, change)
     marks = {finding.fingerprint for finding in here}
     off = [finding for finding in all_seen if finding.fingerprint not in marks]
