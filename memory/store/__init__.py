@@ -25,6 +25,7 @@ from memory.store.pictures import Pictures
 from memory.store.policy_events import PolicyEvents
 from memory.store.pools import QUORUM
 from memory.store.posts import Posts
+from memory.store.reasons import Reasons
 from memory.store.record import Record
 from memory.store.reflections import Reflections
 from memory.store.repositories import KnownRepository, Repositories
@@ -60,6 +61,7 @@ __all__ = [
     "Pictures",
     "PolicyEvents",
     "Posts",
+    "Reasons",
     "Record",
     "Reflections",
     "Repositories",
@@ -157,6 +159,11 @@ class Store:
     def repositories(self) -> Repositories:
         """The repositories that jobs spoke of."""
         return Repositories(self.database)
+
+    @property
+    def reasons(self) -> Reasons:
+        """Why people rejected what we did."""
+        return Reasons(self.database)
 
     @property
     def pictures(self) -> Pictures:

@@ -1,4 +1,4 @@
-"""The tables of what the agent saw and did."""
+"""The tables of what the agent saw and did, and of what people said about it."""
 
 from __future__ import annotations
 
@@ -25,4 +25,11 @@ pictures = Table(
     Column("digest", String, primary_key=True),
     Column("media_type", String, nullable=False),
     Column("content", LargeBinary, nullable=False),
+)
+
+reasons = Table(
+    "reasons",
+    metadata,
+    Column("signal_id", String, primary_key=True),
+    Column("text", FreeText, nullable=False),
 )

@@ -430,7 +430,7 @@ The model was not asked, because the author has no write access here; `@apprenti
 
 
 def test_what_people_rejected_weighs_less(tmp_path: Path) -> None:
-    """A finding that says what people here rejected twice comes with that to the critique, and one level lower."""
+    """A finding that says what people here rejected twice comes with that, and why, to the critique, and one level lower."""
     before = (alone(said(category=kind), times=1) for kind in ("performance", "maintainability"))
     with modelled(tmp_path, script(*before, alone(said(severity="critical")))) as (town, server):
         for name in ("one", "two"):
@@ -440,6 +440,7 @@ def test_what_people_rejected_weighs_less(tmp_path: Path) -> None:
         number = opened(town)
         assert findings(town, number) == [("model-correctness", 6, Severity.MAJOR)]
         assert "rejected: A bag is never full" in asked(server, "You judge findings")[-1]
+        assert "(because: a bag is never quite full)" in asked(server, "You judge findings")[-1]
 
 
 def test_what_could_have_been_said_before_is_admitted(tmp_path: Path) -> None:

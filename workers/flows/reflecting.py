@@ -1,4 +1,4 @@
-"""What people say is wrong with a repair, kept as the lesson for the next one: a reward in words."""
+"""What people say is wrong with what we did, kept as the lesson for the next time: a reward in words."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ LONGEST = 500
 
 
 def reflect(heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: Context) -> None:
-    """Keep why a repair was rejected, by whoever's word counts, so that the same is not proposed to the like again."""
+    """Keep why something was rejected, by whoever's word counts, so that the same is not done to the like again."""
+    words = " ".join(seen(reason).split())[:LONGEST]
     for signal in heard:
-        found = _rejected(signal.decision_id, context) if signal.weight > 0.0 else None
-        if found is not None:
-            mirror = context.mirror(repository, github)
-            context.store.reflections.add(_reflection(signal, *found, reason, mirror))
+        if signal.weight > 0.0:
+            context.store.reasons.add(signal.id, words)
+            if (found := _rejected(signal.decision_id, context)) is not None:
+                mirror = context.mirror(repository, github)
+                context.store.reflections.add(_reflection(signal, *found, words, mirror))
 
 
 def _rejected(decision_id: str, context: Context) -> tuple[Task, Failure, Attempt] | None:
@@ -40,9 +42,8 @@ def _rejected(decision_id: str, context: Context) -> tuple[Task, Failure, Attemp
 
 
 def _reflection(
-    signal: Signal, task: Task, failure: Failure, attempt: Attempt, reason: str, mirror: Mirror
+    signal: Signal, task: Task, failure: Failure, attempt: Attempt, words: str, mirror: Mirror
 ) -> Reflection:
-    words = " ".join(seen(reason).split())[:LONGEST]
     return Reflection(
         id=signal.decision_id,
         repository=task.repository,

@@ -1,4 +1,4 @@
-"""How the agent went about repairs that were proven, and the pictures that it was shown."""
+"""How the agent went about repairs that were proven, the pictures that it was shown, and why people rejected what it did."""
 
 from __future__ import annotations
 
@@ -29,9 +29,16 @@ def upgrade() -> None:
         sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("experience_id", "digest", name="pk_pictures"),
     )
+    op.create_table(
+        "reasons",
+        sa.Column("signal_id", sa.String(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("signal_id", name="pk_reasons"),
+    )
     op.create_index("ix_trajectories_repository_created_at", "trajectories", ["repository", "created_at"])
 
 
 def downgrade() -> None:
+    op.drop_table("reasons")
     op.drop_table("pictures")
     op.drop_table("trajectories")

@@ -14,7 +14,7 @@ from typing import assert_never
 from memory.model import Severity
 from workers.agent.reviewing.answers import Candidate, Verdict, Verdicts, lower_of, lowered
 from workers.agent.reviewing.checking import LONGEST_MESSAGE, LONGEST_TITLE, shortened
-from workers.agent.reviewing.opinions import NEAREST, Near, is_unwanted
+from workers.agent.reviewing.opinions import NEAREST, Near, Opinion, is_unwanted
 from workers.agent.reviewing.showing import excerpt
 from workers.llm.errors import ModelError
 from workers.llm.messages import Ask, Message, Model, Role, Tier
@@ -123,8 +123,11 @@ def _material(number: int, candidate: Candidate, near: Sequence[Near], text: str
         data(place, excerpt(text, candidate.line, candidate.end_line), code=True),
     ]
     if near:
-        made = "\n".join(
-            f"{'accepted' if n.opinion.accepted else 'rejected'}: {n.opinion.text}" for n in near[:NEAREST]
-        )
+        made = "\n".join(_told(each.opinion) for each in near[:NEAREST])
         parts.append(data("what people here made of similar findings", made))
     return "\n".join(parts)
+
+
+def _told(opinion: Opinion) -> str:
+    why = f" (because: {opinion.reason})" if opinion.reason else ""
+    return f"{'accepted' if opinion.accepted else 'rejected'}: {opinion.text}{why}"

@@ -28,10 +28,11 @@ ENOUGH = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """A finding that somebody whose word counts was for or against."""
+    """A finding that somebody whose word counts was for or against, with the `reason` where one was given."""
 
     text: str
     accepted: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +54,13 @@ def opinions(store: Store, repository: str) -> tuple[Opinion, ...]:
     for signal in store.ledger.live_signals([decision.id for decision in heard]):
         signals[signal.decision_id].append(signal)
     sightings = store.models.sightings_of([decision.id for decision in heard])
+    reasons = store.reasons.of([signal.id for given in signals.values() for signal in given])
     return tuple(
-        Opinion(text=sightings[decision.id].finding.message, accepted=said > 0.0)
+        Opinion(
+            text=sightings[decision.id].finding.message,
+            accepted=said > 0.0,
+            reason=" ".join(reasons[signal.id] for signal in signals[decision.id] if signal.id in reasons),
+        )
         for decision in heard
         if (said := verdict(signals[decision.id])) and decision.id in sightings
     )
