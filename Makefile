@@ -11,6 +11,8 @@ ARGS ?=
 # More than cores: many tests wait for servers and sandboxes.
 TEST_PROCESSES ?= 4
 READY := $(VENV)/.ready
+# Containers often forbid compiled modules; each of the hundreds of Pythons that the tests start would compile ours anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check setup system official lock clean
 

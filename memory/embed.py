@@ -98,7 +98,7 @@ def _load() -> SentenceTransformer:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers leaves it bare
+    transformers_logging.disable_progress_bar()
     return SentenceTransformer(str(get_model_path()), device="cpu", local_files_only=True)
 
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
+from bot.model_server.script import Failure, Script, Turn
+from bot.model_server.server import ModelServer
 from memory.store import Store, open_store
-from tests.integration.toy_model import (
-    ASK,
-    KEY,
-    NOW,
-    Turn,
-    hangs,
-    pieces,
-    raw,
-    refuses,
-    says,
-    serving,
-    speak,
-)
+from tests.integration.speaking import ASK, KEY, NOW, Speaking, speak
 from workers.llm.endpoint import Endpoint
 from workers.llm.errors import ContextOverflow, ModelUnavailable
+
+HELLO = b"""data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
+
+data: {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 4}}
+
+data: [DONE]
+
+"""
+
+RawTurn = Callable[[BaseHTTPRequestHandler], None]
 
 
 @pytest.fixture
@@ -36,16 +38,67 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+def playing(*turns: Turn, **more: object) -> ModelServer:
+    """A server that knows these turns."""
+    return ModelServer(Script(turns=turns, **more))
+
+
+def failing(status: int, message: str, *, code: str | None = None, retry_after: float | None = None) -> Turn:
+    """A turn that refuses in OpenAI's form."""
+    return Turn(error=Failure(status=status, message=message, code=code, retry_after=retry_after))
+
+
+@contextmanager
+def answering_raw(*turns: RawTurn) -> Iterator[tuple[str, list[dict[str, object]]]]:
+    """For what the scripted model does not do: a server's URL and what it was asked; the last turn repeats.
+
+    That is an odd content type, a date to come back at, a stream that trickles, and a body where a stream was wanted.
+    """
+    left, asked = list(turns), []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            (left.pop(0) if len(left) > 1 else left[0])(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def sending(body: bytes, kind: str, *, status: int = 200, **headers: str) -> RawTurn:
+    """A raw turn that sends this."""
+
+    def turn(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content_Type": kind, "Content_Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return turn
+
+
 def test_a_busy_server_is_asked_again_when_it_says(store: Store) -> None:
     """429 with Retry-After in seconds or as a date, then an answer; what was refused is not charged."""
     in_seven = (NOW + timedelta(seconds=7)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    busy = b'{"error": {"message": "slow down"}}'
     turns = (
-        refuses(429, "slow down", Retry_After="3"),
-        refuses(503, "overloaded", Retry_After=in_seven),
-        says("Hello."),
+        sending(busy, "application/json", status=429, Retry_After="3"),
+        sending(busy, "application/json", status=503, Retry_After=in_seven),
+        sending(HELLO, "text/event-stream"),
     )
-    with serving(*turns) as script:
-        spoken = speak(store, script)
+    with answering_raw(*turns) as (url, _):
+        spoken = speak(store, url)
         assert spoken.client.reply(ASK).text == "Hello."
     assert spoken.waited == [3.0, 7.0]
     assert (spoken.spent().calls, spoken.spent().failed, spoken.spent().prompt) == (3, 2, 10)
@@ -53,62 +106,87 @@ def test_a_busy_server_is_asked_again_when_it_says(store: Store) -> None:
 
 def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
     """Longer than a minute is not waited for; the error says when to come back."""
-    with serving(refuses(429, "out of credits", Retry_After="7200")) as script:
-        spoken = speak(store, script)
+    with playing(failing(429, "out of credits", retry_after=7200)) as server:
+        spoken = speak(store, server.url)
         with pytest.raises(ModelUnavailable, match=r"not to come back before 2026-11-23 01:00 UTC"):
             spoken.client.reply(ASK)
-    assert (spoken.waited, len(script.seen)) == ([], 1)
+    assert (spoken.waited, len(server.requests)) == ([], 1)
 
 
 @pytest.mark.parametrize(
     ("turn", "said", "charged"),
     [
-        (refuses(500, "internal error"), "answered 500: internal error", False),
-        (pieces("Hel", finish=""), "broke off", True),
-        (raw(b"<html>busy</html>", Content_Type="text/html"), "broke off", True),
-        (raw(b'data: {"choices"\n\n', Content_Type="text/event-stream"), "no JSON", True),
-        (raw(b'data: {"choices": 7}\n\n', Content_Type="text/event-stream"), "no chat completion", True),
-        (raw(b'data: {"error": {"message": "died"}}\n\n', Content_Type="text/event-stream"), "broke off: died", True),
-        (raw(b"data: {}", Content_Type="text/event-stream", Content_Length="9999"), "", True),
+        (failing(500, "internal error"), "answered 500: internal error", False),
+        (Turn(raw='data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'), "broke off", True),
+        (Turn(say="Hello.", cut=2), "", True),
+        (Turn(raw='data: {"choices"\n\n'), "no JSON", True),
+        (Turn(raw='data: {"choices": 7}\n\n'), "no chat completion", True),
+        (Turn(raw='data: {"error": {"message": "died"}}\n\n'), "broke off: died", True),
     ],
 )
 def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str, charged: bool) -> None:
     """Then the model is unavailable; a try that may have been charged is accounted at its reservation."""
-    with serving(turn) as script:
-        spoken = speak(store, script)
-        with pytest.raises(ModelUnavailable) as given_up:
-            spoken.client.reply(ASK)
+    with playing(turn) as server:
+        check_three_tries(speak(store, server.url), said, charged=charged)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("turn", "said"),
+    [
+        (sending(b"<html>busy</html>", "text/html"), "broke off"),
+        (sending(b"data: {}", "text/event-stream", Content_Length="9999"), ""),
+    ],
+)
+def test_a_page_or_half_a_body_may_pass_as_well(store: Store, turn: RawTurn, said: str) -> None:
+    """What stands between us and the model may answer for it, or hang up; both may have been charged."""
+    with answering_raw(turn) as (url, asked):
+        check_three_tries(speak(store, url), said, charged=True)
+    assert len(asked) == 3
+
+
+def check_three_tries(spoken: Speaking, said: str, *, charged: bool) -> None:
+    with pytest.raises(ModelUnavailable) as given_up:
+        spoken.client.reply(ASK)
     assert said in str(given_up.value)
     assert "\n" not in str(given_up.value)
-    assert (len(script.seen), len(spoken.waited)) == (3, 2)
+    assert len(spoken.waited) == 2
     spent = spoken.spent()
     assert (spent.calls, spent.open, spent.failed, spent.estimated) == (3, 0, *((0, 3) if charged else (3, 0)))
     assert (spent.prompt > 3 * ASK.max_tokens) is charged
 
 
-@pytest.mark.parametrize(
-    "turn", [raw(b"not json"), raw(b"[1, 2]"), raw(b'{"choices": []}'), raw(b"hm", Content_Type="text/plain")]
-)
-def test_a_body_that_is_no_completion_is_a_failure(store: Store, turn: Turn) -> None:
+@pytest.mark.parametrize("body", ["not json", "[1, 2]", '{"choices": []}'])
+def test_a_body_that_is_no_completion_is_a_failure(store: Store, body: str) -> None:
     """Nothing but a chat completion is taken for one."""
-    with serving(turn) as script, pytest.raises(ModelUnavailable, match="no chat completion"):
-        speak(store, script, stream=False).client.reply(ASK)
-    assert len(script.seen) == 3
+    with playing(Turn(raw=body)) as server, pytest.raises(ModelUnavailable, match="no chat completion"):
+        speak(store, server.url, stream=False).client.reply(ASK)
+    assert len(server.requests) == 3
+
+
+def test_a_body_that_is_not_even_json_by_its_type_is_a_failure(store: Store) -> None:
+    """Plain text is no chat completion either."""
+    with (
+        answering_raw(sending(b"hm", "text/plain")) as (url, asked),
+        pytest.raises(ModelUnavailable, match="no chat completion"),
+    ):
+        speak(store, url, stream=False).client.reply(ASK)
+    assert len(asked) == 3
 
 
 def test_a_server_that_sends_no_stream_is_asked_for_none(store: Store) -> None:
     """A body where a stream was asked for costs one try, and the next answer comes whole."""
-    whole = says("Hello.")
-    with serving(lambda handler, _: whole(handler, {})) as script:
-        assert speak(store, script).client.reply(ASK).text == "Hello."
-    assert ["stream" in body for body in script.seen] == [True, False]
+    whole = b'{"choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}'
+    with answering_raw(sending(whole, "application/json")) as (url, asked):
+        assert speak(store, url).client.reply(ASK).text == "Hello."
+    assert ["stream" in body for body in asked] == [True, False]
 
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_silence_is_given_up(store: Store, stream: bool) -> None:
     """A call without an answer ends in time, is accounted at its reservation, and is made again."""
-    with serving(hangs, says("Hello.")) as script:
-        spoken = speak(store, script, stream=stream, timeout=0.3)
+    with playing(Turn(say="too late", delay=5.0, times=1), Turn(say="Hello.")) as server:
+        spoken = speak(store, server.url, stream=stream, timeout=0.3)
         assert spoken.client.reply(ASK).text == "Hello."
     assert (spoken.spent().calls, spoken.spent().estimated) == (2, 1)
 
@@ -117,7 +195,7 @@ def test_silence_is_given_up(store: Store, stream: bool) -> None:
 def test_a_trickle_is_given_up(store: Store, sign: bytes) -> None:
     """A stream whose pieces, or signs of life, come in time, but not its end, is no way around the time-out."""
 
-    def trickles(handler: BaseHTTPRequestHandler, _: dict[str, object]) -> None:
+    def trickles(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
@@ -126,16 +204,16 @@ def test_a_trickle_is_given_up(store: Store, sign: bytes) -> None:
                 handler.wfile.write(sign)
                 time.sleep(0.05)
 
-    with serving(trickles, says("Hello.")) as script:
-        assert speak(store, script, timeout=0.3).client.reply(ASK).text == "Hello."
-    assert len(script.seen) == 2
+    with answering_raw(trickles, sending(HELLO, "text/event-stream")) as (url, asked):
+        assert speak(store, url, timeout=0.3).client.reply(ASK).text == "Hello."
+    assert len(asked) == 2
 
 
 def test_nobody_there_costs_nothing(store: Store) -> None:
     """A refused connection is tried again, said so, and surely not charged."""
-    with serving(says("")) as script:
+    with playing(Turn(say="")) as server:
         pass
-    spoken = speak(store, script)
+    spoken = speak(store, server.url)
     with pytest.raises(ModelUnavailable, match="cannot be reached"):
         spoken.client.reply(ASK)
     assert (spoken.spent().failed, spoken.spent().prompt) == (3, 0)
@@ -155,11 +233,11 @@ def test_nobody_there_costs_nothing(store: Store) -> None:
 )
 def test_a_request_that_is_too_long_is_told_apart(store: Store, status: int, code: str | None, message: str) -> None:
     """As OpenAI, vLLM, llama.cpp and Ollama say it, whole or within a stream; it is not tried again."""
-    with serving(refuses(status, message, code=code)) as script:
-        spoken = speak(store, script)
+    with playing(failing(status, message, code=code)) as server:
+        spoken = speak(store, server.url)
         with pytest.raises(ContextOverflow):
             spoken.client.reply(ASK)
-    assert len(script.seen) == 1
+    assert len(server.requests) == 1
     assert spoken.spent().failed == 1
 
 
@@ -174,8 +252,8 @@ def test_a_request_that_is_too_long_is_told_apart(store: Store, status: int, cod
 )
 def test_the_key_is_in_no_error(store: Store, status: int, check: str) -> None:
     """A server that repeats our key does not get it shown; the line says what to check."""
-    with serving(refuses(status, f"Incorrect API key provided: {KEY}.\nSee our site.")) as script:
-        spoken = speak(store, script)
+    with playing(failing(status, f"Incorrect API key provided: {KEY}.\nSee our site.")) as server:
+        spoken = speak(store, server.url)
         with pytest.raises(ModelUnavailable) as refused:
             spoken.client.reply(ASK)
     assert check in str(refused.value)
@@ -185,12 +263,14 @@ def test_the_key_is_in_no_error(store: Store, status: int, check: str) -> None:
     assert error.__cause__ is None
     assert error.__suppress_context__
     assert KEY not in f"{error} {error!r} {spoken.endpoint!r} {spoken.client!r}"
-    assert len(script.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_no_key_is_taken_from_elsewhere(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that another program left in the environment is not sent to our server."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody-elses")
-    with serving(says("Hello.")) as script:
-        Endpoint(base_url=script.url, api_key=SecretStr(""), model="toy").answer(ASK)
-    assert "sk-somebody-elses" not in script.keys[0]
+    with playing(Turn(say="Hello."), key="sk-somebody-elses") as server:
+        endpoint = Endpoint(base_url=server.url, api_key=SecretStr(""), model="toy")
+        with pytest.raises(ModelUnavailable, match="APPRENTICE_MODEL_API_KEY"):
+            endpoint.answer(ASK)
+    assert not server.requests

@@ -6,7 +6,8 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,12 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
+@cache
+def imports() -> Mapping[str, frozenset[str]]:
+    """What each module imports, read once for all the tests that ask."""
+    return {name: frozenset(imported(ast.parse(path.read_text()))) for name, path in modules()}
+
+
 def run(*command: str) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
@@ -58,6 +65,7 @@ def test_lint() -> None:
     run("ruff", "format", "--check", ".")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_types() -> None:
     """mypy, strict, finds nothing."""
@@ -81,10 +89,11 @@ def test_every_module_has_a_place() -> None:
     assert named <= existing, f"docs/architecture.md names what does not exist: {sorted(named - existing)}"
 
 
+@pytest.mark.xdist_group("doors")
 @pytest.mark.parametrize("library", DOORS)
 def test_one_door_each(library: str) -> None:
     """What is imported through one door is imported nowhere else."""
-    users = [name for name, path in modules() if library in imported(ast.parse(path.read_text()))]
+    users = [name for name, found in imports().items() if library in found]
     doors = DOORS[library]
     strangers = [n for n in users if not any(n == door or n.startswith(f"{door}.") for door in doors)]
     assert users, f"nothing imports {library}: drop its rule"
