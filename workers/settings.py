@@ -25,6 +25,7 @@ OWN_DETECTORS = frozenset(
 
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
 
+_FIELD = re.compile(r'field "(\w+)"')
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIAL)S?$", re.IGNORECASE)
 SECRET_LENGTH = 8
@@ -201,7 +202,9 @@ class WorkerSettings(Settings):
     @classmethod
     def _known(cls, strategies: tuple[str, ...]) -> tuple[str, ...]:
         unknown = next((name for name in strategies if name not in MODEL_STRATEGIES), None)
-        if unknown is not None or not strategies:
+        if not strategies:
+            raise ValueError(f"name at least one of {', '.join(MODEL_STRATEGIES)}")
+        if unknown is not None:
             raise ValueError(f"{unknown!r} is no strategy; there are {', '.join(MODEL_STRATEGIES)}")
         return strategies
 
@@ -284,7 +287,8 @@ def load(kind: type[S], **given: object) -> S:
     try:
         return kind(**given)  # type: ignore[arg-type]  # pydantic is there to check them
     except SettingsError as error:
-        raise BadInput(f"{PREFIX}REVIEW_TOOLS: not JSON; see docs/settings.md") from error
+        named = _FIELD.search(str(error))
+        raise BadInput(f"{PREFIX}{named[1].upper() if named else ''}: not JSON; see docs/settings.md") from error
     except ValidationError as error:
         first = error.errors()[0]
         setting, *inside = (str(part) for part in first["loc"])

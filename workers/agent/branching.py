@@ -10,7 +10,7 @@ import heapq
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, takewhile
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -67,6 +67,7 @@ class Tree:
     evaluator: Evaluator
     deadline: float
     most_files: int
+    clock: Callable[[], float] = time.monotonic
     liking: Liking = lambda diffs: [0.0] * len(diffs)
     tried: set[str] = field(default_factory=set)
     best: Node | None = None
@@ -77,7 +78,7 @@ class Tree:
         frontier: list[tuple[float, int, Node]] = []
         order = count()
         parent: Node | None = None
-        while self.asked < EXPANSIONS and time.monotonic() < self.deadline:
+        while self.asked < EXPANSIONS and self._in_time():
             for node in self._expanded(parent):
                 if node.evaluated.proof is not None:
                     return node
@@ -92,7 +93,8 @@ class Tree:
         self.asked += 1
         ask = Ask(messages=(*self.opening, *_feedback(parent)), purpose="propose")
         proposals = ask_for(self.model, ask, Proposals).repairs
-        screened = [node for proposal in proposals if (node := self._screened(proposal)) is not None]
+        timely = takewhile(self._in_time, proposals)
+        screened = [node for proposal in timely if (node := self._screened(proposal)) is not None]
         strengths = dict(zip((n.diff for n in screened), self.liking([n.diff for n in screened]), strict=True))
         nodes: list[Node] = []
         for node in sorted(screened, key=lambda each: (-each.evaluated.passed, -strengths[each.diff])):
@@ -100,6 +102,10 @@ class Tree:
             if nodes[-1].evaluated.proof is not None:
                 break
         return nodes
+
+    def _in_time(self, _proposal: Proposal | None = None) -> bool:
+        """Whether something more may be begun."""
+        return self.clock() < self.deadline
 
     def _screened(self, proposal: Proposal) -> Node | None:
         """A repair with what the failing tests say of it; None for one that cannot be made or was tried."""

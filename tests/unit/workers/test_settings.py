@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,18 @@ def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
     of_trees = readers_of_trees(Bubblewrap(), tmp_path, ())
     of_changes = readers_of_changes(Bubblewrap(), tmp_path, head, None, lambda: ImportGraph({}), ())
     assert {each.name for each in of_trees} | {each.name for each in of_changes} | {MODEL} == OWN_DETECTORS
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("minimal", "APPRENTICE_MODEL_STRATEGIES: not JSON"),
+        ('["minimal"]', "'minimal' is no strategy; there are embedded, model:minimal"),
+        ("[]", "APPRENTICE_MODEL_STRATEGIES: value error, name at least one of embedded, model:minimal"),
+    ],
+)
+def test_strategies_that_are_none(monkeypatch: pytest.MonkeyPatch, written: str, said: str) -> None:
+    """What cannot be chosen is refused under the setting's own name, with what can be."""
+    monkeypatch.setenv("APPRENTICE_MODEL_STRATEGIES", written)
+    with pytest.raises(BadInput, match=re.escape(said)):
+        load(WorkerSettings)
