@@ -22,10 +22,8 @@ PREFIX = "APPRENTICE_"
 OWN_DETECTORS = frozenset(
     {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned", "model"}
 )
-
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
 
-_FIELD = re.compile(r'field "(\w+)"')
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIAL)S?$", re.IGNORECASE)
 SECRET_LENGTH = 8
@@ -201,11 +199,10 @@ class WorkerSettings(Settings):
     @field_validator("model_strategies")
     @classmethod
     def _known(cls, strategies: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = next((name for name in strategies if name not in MODEL_STRATEGIES), None)
         if not strategies:
             raise ValueError(f"name at least one of {', '.join(MODEL_STRATEGIES)}")
-        if unknown is not None:
-            raise ValueError(f"{unknown!r} is no strategy; there are {', '.join(MODEL_STRATEGIES)}")
+        if wrong := [name for name in strategies if name not in MODEL_STRATEGIES]:
+            raise ValueError(f"{wrong[0]!r} is no strategy; there are {', '.join(MODEL_STRATEGIES)}")
         return strategies
 
     @field_validator("model_principles")
@@ -287,7 +284,7 @@ def load(kind: type[S], **given: object) -> S:
     try:
         return kind(**given)  # type: ignore[arg-type]  # pydantic is there to check them
     except SettingsError as error:
-        named = _FIELD.search(str(error))
+        named = re.search(r'field "(\w+)"', str(error))
         raise BadInput(f"{PREFIX}{named[1].upper() if named else ''}: not JSON; see docs/settings.md") from error
     except ValidationError as error:
         first = error.errors()[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from memory.model import AttemptOutcome, Failure, NearMiss
 from memory.rewrites import rewrites
@@ -51,15 +51,11 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of an attempt: as the embedded engine tells it, the run, and what the next attempt is to know.
-
-    `tests` are the added tests that show something.
-    """
+    """What came of an attempt: as the embedded engine tells it, the run, and what the next attempt is to know."""
 
     result: AttemptResult
     run: Run
     nearest: NearMiss | None
-    tests: Mapping[str, str] = field(default_factory=dict)
 
 
 def attempt(
@@ -144,7 +140,7 @@ def _proven(bench: Bench, run: Run, evaluated: Evaluated, tests: Mapping[str, st
         proof=evaluated.proof,
         rewrites=taught,
     )
-    return Tried(result=result, run=run, nearest=None, tests=tests)
+    return Tried(result=result, run=run, nearest=None)
 
 
 def _failed(bench: Bench, run: Run, evaluated: Evaluated, before: int) -> Tried:

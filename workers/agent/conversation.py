@@ -14,7 +14,6 @@ ROOM = 120_000
 """Characters of a conversation that are sent at most, before any endpoint complains."""
 
 LEAST_ROOM = 6_000
-CALL_ID = "call"
 MOST_DIGEST = 60
 """Lines that tell of the steps that gave way."""
 

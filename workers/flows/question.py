@@ -19,6 +19,7 @@ from workers.flows.asking import actor_of, answer_there, may_command, refuse
 from workers.git import Mirror
 from workers.jobs import Job, Question
 from workers.llm.messages import Model
+from workers.llm.untrusted import seen
 from workers.ports import GitHub
 
 SECONDS = 180.0
@@ -73,7 +74,7 @@ def _about(job: Question, change: str, context: Context) -> tuple[tuple[str, str
     """What stands where the question was asked: our finding, the change, the words of the issue."""
     found = [("finding", text) for text in _findings(job, context)]
     found += [("change", clipped(change, LONGEST_DIFF))] if change else []
-    found += [("issue", f"{job.title}\n\n{clipped(job.body)}")] if job.title and not job.on_pull else []
+    found += [("issue", seen(f"{job.title}\n\n{clipped(job.body)}"))] if job.title and not job.on_pull else []
     return tuple(found)
 
 

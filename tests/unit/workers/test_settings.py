@@ -93,6 +93,7 @@ def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
     [
         ("minimal", "APPRENTICE_MODEL_STRATEGIES: not JSON"),
         ('["minimal"]', "'minimal' is no strategy; there are embedded, model:minimal"),
+        ('[""]', "'' is no strategy"),
         ("[]", "APPRENTICE_MODEL_STRATEGIES: value error, name at least one of embedded, model:minimal"),
     ],
 )
