@@ -227,6 +227,7 @@ def test_rewards_are_in_the_context(tmp_path: Path) -> None:
         theirs = next(request for request in reversed(server.requests) if request.tools).prompt
         assert "Similar failures" in theirs
         assert "crate.py" not in theirs
+        assert "| AssertionError |" not in theirs
 
 
 def test_skills_are_in_the_context(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[
 
 
 def _attempts(remembered: Remembered, repository: str) -> str:
-    """The in-context table, good and bad: what is of another repository comes without its code."""
+    """The in-context table, good and bad: what is of another repository comes without its code and its names."""
     rewards = remembered.rewards
     rows = [
         _row(e, rewards.get(e.id, 0.0), repository)
@@ -114,8 +114,10 @@ def _attempts(remembered: Remembered, repository: str) -> str:
 
 
 def _row(experience: Experience, reward: float, repository: str) -> str:
-    head = f"reward {reward:.2f} | {experience.error_type} | {experience.strategy} | {experience.outcome}"
-    if experience.repository != repository:
+    ours = experience.repository == repository
+    kind = experience.error_type if ours else experience.family
+    head = f"reward {reward:.2f} | {kind} | {experience.strategy} | {experience.outcome}"
+    if not ours:
         return head
     edit = "".join(f"\n    {line}" for line in clipped(experience.patch, LONGEST_EDIT).splitlines())
     return f"{head} | {experience.path} | {experience.reflection}{edit}"
