@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.report import show
 from memory import policy
-from memory.forgetting import forget, taught_in
+from memory.forget import forget, taught_in
 from memory.learner import Learner, opaque_id
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
 from memory.store import Store, open_store

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from memory import forgetting, policy, rewards, trust
+from memory import forget, policy, rewards, trust
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.store import QUORUM, Store
 from memory.versions import CONTROL, PRESENT, VERSIONS
@@ -250,7 +250,7 @@ class Learner:
         )
         if given is None:
             return None
-        taken = forgetting.retraction(given, self._new_id(), self._clock(), actor)
+        taken = forget.retraction(given, self._new_id(), self._clock(), actor)
         return self._append(self._decision(decision_id), taken)
 
     def _decision(self, decision_id: str) -> Decision:
@@ -265,8 +265,8 @@ class Learner:
 
     def forget_teacher(self, actor_id: int, repository: str = "") -> int:
         """Undo everything that an account taught, in one repository or in all of them; returns how many signals stood."""
-        lessons = forgetting.taught_by(self._store, actor_id, repository)
-        return forgetting.forget(self._store, lessons, now=self._clock(), new_id=self._new_id)
+        lessons = forget.taught_by(self._store, actor_id, repository)
+        return forget.forget(self._store, lessons, now=self._clock(), new_id=self._new_id)
 
     def rebuild(self) -> int:
         """Derive the whole table anew from the ledger with the weights in force; how many entries were read.

@@ -40,6 +40,22 @@ class Trained:
         """Whether the model may rank in this repository."""
         return self.teachers > 1 or repository in self.repositories
 
+    def to_json(self, *, active: bool) -> dict[str, object]:
+        """The model for scripts, without the embedding's weights."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "active": active,
+            "created_at": self.created_at.isoformat(),
+            "trained_on": self.trained_on,
+            "teachers": self.teachers,
+            "repositories": list(self.repositories),
+            "hyperparameters": asdict(self.model.hyperparameters),
+            "embedder": self.model.embedder,
+            "weights": dict(self.model.weights),
+            "evaluation": asdict(self.evaluation),
+        }
+
 
 def train(
     judged: Iterable[Judged], vectors: Mapping[str, Floats], *, embedder: str, kind: TaskKind, now: datetime

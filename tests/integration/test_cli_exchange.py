@@ -44,7 +44,7 @@ def test_exports_are_written_and_told(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("sft", "out.jsonl"), "nothing leaves unless it is named"),
+        (("sft", "out.jsonl"), "pass --repository OWNER/NAME for each repository"),
         (("sft", "nowhere/out.jsonl", "--repository", REPOSITORY), "there is no directory"),
     ],
 )

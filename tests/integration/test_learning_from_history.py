@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.main import app
 from memory.model import Fate
 from memory.store import Store, open_store
 from tests.unit.workers.history.conftest import Branch

@@ -175,7 +175,7 @@ class Guard:
 
 sys.meta_path.insert(0, Guard())
 from datetime import UTC, datetime
-import bot.cli
+import bot.cli.main
 from bot.app import create_app
 from memory.store import open_store
 from workers.queue import make_celery

@@ -12,8 +12,9 @@ import pytest
 import typer
 from pydantic_core import PydanticUndefined
 
-from bot import documents, events
-from bot.cli import app
+from bot import events
+from bot.cli import json_output
+from bot.cli.main import app
 from bot.commands import Verb
 from bot.metrics import Metrics
 from memory.store import JobState
@@ -108,7 +109,7 @@ def test_comment_commands_are_documented() -> None:
 def test_json_is_documented() -> None:
     """Every key at the top of what `fix --json` prints is in docs/commands.md."""
     text = section("docs/commands.md", "JSON")
-    assert set(documents.cannot_run("why")) <= set(re.findall(r"`(\w+)`", text))
+    assert set(json_output.cannot_run("why")) <= set(re.findall(r"`(\w+)`", text))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -10,7 +10,7 @@ from memory import posting
 from memory.embed import HashedWords
 from memory.experiences import Experiences
 from memory.explain import Explanation, explain
-from memory.forgetting import forget, taught_about
+from memory.forget import forget, taught_about
 from memory.learner import Learner
 from memory.model import (
     Action,

@@ -10,7 +10,7 @@ from memory.store import Store
 WORKER = """
 import random, sys
 from datetime import UTC, datetime
-from memory.forgetting import retraction
+from memory.forget import retraction
 from memory.model import *
 from memory.rewards import contributions_of_outcome, contributions_of_signal
 from memory.store import open_store

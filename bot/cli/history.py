@@ -1,4 +1,4 @@
-"""The commands about a repository's own history: learn from it, and see what that would have been worth."""
+"""`apprentice learn` and `backtest`: learn from a repository's history, and replay it."""
 
 from __future__ import annotations
 
@@ -9,73 +9,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bot.console import BAD_INPUT, AsJson, complain, notes, out, print_json, refusing
-from workers.settings import WorkerSettings, load
+from bot.cli.console import AsJson, notes, open_context, out, print_json, print_result, refuse, refusing
 
 if TYPE_CHECKING:
+    from memory.history.backtest import Backtest
     from workers.context import Context
-    from workers.history.learning import Progress as Told
+    from workers.history.learning import Progress as ReportProgress
     from workers.history.learning import Read
-
-commands = typer.Typer()
 
 Repository = Annotated[Path, typer.Argument(help="A git repository.", show_default=False)]
 Most = Annotated[int, typer.Option(min=1, help="Changes to read at most, the latest ones.")]
-Branch = Annotated[str, typer.Option(help="The branch or commit whose past it is.")]
+Branch = Annotated[str, typer.Option(help="The branch or commit whose history to read.")]
 
 MOST = 3000
 
 
-@commands.command()
 def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json: AsJson = False) -> None:
-    """Read a repository's past: what became of the findings that nobody had said. Begun again, it goes on."""
-    from workers.context import build
-
+    """Learn from a repository's history which findings developers fixed on their own. Resumes where it stopped."""
     with refusing():
-        name, read = _learned(path, branch, most, build(load(WorkerSettings)))
+        name, read = _learned(path, branch, most, open_context())
     if as_json:
         print_json({"repository": name, **asdict(read)})
     else:
-        out.print(
-            f"{name}: read {read.changes} changes, and what became of {read.findings} findings in them", markup=False
-        )
+        out.print(f"{name}: read {read.changes} changes, and the outcomes of {read.findings} findings", markup=False)
 
 
-@commands.command()
 def backtest(
     path: Repository,
     branch: Branch = "HEAD",
     most: Most = MOST,
-    share: Annotated[float, typer.Option(min=0.1, max=0.9, help="The later part of the changes to be replayed.")] = 0.5,
+    share: Annotated[float, typer.Option(min=0.1, max=0.9, help="The later part of the changes to replay.")] = 0.5,
     rule: Annotated[str | None, typer.Option(help="Only findings of this rule, or of a family such as `UP`.")] = None,
     png: Annotated[Path | None, typer.Option(help="Draw the learning curve into this file.", dir_okay=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay the later part of a repository's past as if the reviews had been ours, against other ways to choose."""
-    from bot import backtested
-    from bot.sheets import show
+    """Replay the later part of a repository's history, and compare our choices of comments with other rankings."""
+    from bot.cli import tables
     from memory.history.backtest import TooLittle
     from memory.history.backtest import backtest as replayed
-    from workers.context import build
     from workers.history.learning import settled
 
     with refusing():
-        context = build(load(WorkerSettings))
+        context = open_context()
         name, _ = _learned(path, branch, most, context)
         findings = [each for each in settled(context.store, name) if rule is None or each.rule.startswith(rule)]
     try:
         result = replayed(findings, share=share)
     except TooLittle as little:
-        complain(f"{name}: {little}; read more with --most, or wait")
-        raise typer.Exit(BAD_INPUT) from little
+        refuse(f"{name}: {little}; read more with --most, or wait", little)
     if png is not None:
-        backtested.draw(result, name, png)
-    if as_json:
-        print_json({"repository": name, **asdict(result)})
-    else:
-        show(backtested.sheets(result, name), out)
+        _draw(result, name, png)
+    print_result({"repository": name, **asdict(result)}, lambda: tables.backtest(result, name), as_json=as_json)
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, Read]:
@@ -104,7 +89,9 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
 
 
 @contextmanager
-def _bar(doing: str) -> Iterator[Told]:
+def _bar(doing: str) -> Iterator[ReportProgress]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -115,3 +102,23 @@ def _bar(doing: str) -> Iterator[Told]:
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task(doing, total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _draw(found: Backtest, name: str, file: Path) -> None:
+    """The learning curve as a picture."""
+    from matplotlib.figure import Figure
+
+    from memory.history.backtest import BUDGET
+
+    figure = Figure(figsize=(6.0, 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([changes for changes, _ in found.curve], [lift for _, lift in found.curve], marker="o")
+    axes.axhline(1.0, color="grey", linestyle="--", label="every finding posted")
+    axes.set(
+        xlabel="changes replayed",
+        ylabel="times the share addressed",
+        title=f"{name}, {BUDGET} comments a change",
+        ylim=(0.0, None),
+    )
+    axes.legend(frameon=False)
+    figure.savefig(file, dpi=150)

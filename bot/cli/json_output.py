@@ -1,4 +1,4 @@
-"""The JSON that commands print: a contract that scripts rely on. Pure."""
+"""The JSON that `fix` and `review` print: a contract that scripts rely on. Pure."""
 
 from __future__ import annotations
 

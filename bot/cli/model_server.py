@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.console import out, refusing
+from bot.cli.console import out, refusing
 from workers.errors import BadInput
 
 if TYPE_CHECKING:
     from bot.model_server.server import Endpoint
-
-commands = typer.Typer()
 
 ScriptFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Answer by this script, YAML or JSON.")]
 RecordUrl = Annotated[str | None, typer.Option(metavar="URL", help="Forward to this endpoint, and record it.")]
@@ -23,7 +21,6 @@ KeyName = Annotated[str | None, typer.Option(metavar="NAME", help="The variable 
 ReplayFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Answer from this recording.")]
 
 
-@commands.command("model-server")
 def model_server(
     script: ScriptFile = None,
     record: RecordUrl = None,

@@ -1,4 +1,4 @@
-"""The commands that judge what was learned: what policies are worth, and where learning may fool itself."""
+"""`apprentice evaluate`, `audit` and `preferences`: what learned policies and reward models are worth."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from typing import Annotated
 
 import typer
 
-from bot.console import BAD_INPUT, AsJson, complain, out, print_json, refusing
-from workers.settings import WorkerSettings, load
-
-commands = typer.Typer()
+from bot.cli.console import AsJson, open_context, print_result, refuse, refusing
 
 
-@commands.command()
 def evaluate(
     policy: Annotated[str, typer.Option(help="One policy by its name, or `all`.")] = "all",
     since: Annotated[datetime | None, typer.Option(help="Only decisions from this day on (UTC).")] = None,
@@ -25,8 +21,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Estimate from the ledger what policies would have been worth, and whether the one in use stays."""
-    from bot import told
-    from bot.sheets import show
+    from bot.cli import tables
     from memory import rollback
     from memory.classical import AGENTS
     from memory.evaluation import evaluate as estimate
@@ -34,10 +29,9 @@ def evaluate(
     from memory.learner import opaque_id
     from memory.model import TaskKind
     from memory.versions import CONTROL, VERSIONS
-    from workers.context import build
 
     with refusing():
-        context = build(load(WorkerSettings))
+        context = open_context()
         store = context.store
         makers = targets(rollback.current(store).version, agents=AGENTS)
         _known(policy, ("all", *makers))
@@ -50,33 +44,53 @@ def evaluate(
         wanted = [name for name in makers if name != judged.version] if policy == "all" else [policy]
         chosen = {name: makers[name]() for name in wanted}
         found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
-    if as_json:
-        print_json({"policies": [each.to_json() for each in found], "in_use": asdict(judged)})
-    else:
-        show(told.evaluations(found, judged, f"{since:%Y-%m-%d}" if since else ""), out)
+    document = {"policies": [each.to_json() for each in found], "in_use": asdict(judged)}
+    day = f"{since:%Y-%m-%d}" if since else ""
+    print_result(document, lambda: tables.evaluations(found, judged, day), as_json=as_json)
 
 
-@commands.command()
 def audit(as_json: AsJson = False) -> None:
-    """List where learning may fool itself, or be fooled: rewards that disagree, tests that shrink, odd teachers."""
-    from bot import told
-    from bot.sheets import show
+    """List where learning may be wrong or misled: rewards that disagree, tests that shrink, unusual teachers."""
+    from bot.cli import tables
     from memory.audit import audit as look
     from memory.model import TaskKind
-    from workers.context import build
 
     with refusing():
-        context = build(load(WorkerSettings))
+        context = open_context()
         record = context.store.record
         items = look(record.logged(TaskKind.REPAIR), record.logged(TaskKind.REVIEW), record.attempts(), context.clock())
-    if as_json:
-        print_json({"items": [asdict(item) for item in items]})
-    else:
-        show(told.audit(items), out)
+    print_result({"items": [asdict(item) for item in items]}, lambda: tables.audit(items), as_json=as_json)
+
+
+def preferences(
+    train: Annotated[bool, typer.Option("--train", help="Train on all feedback so far, and evaluate.")] = False,
+    activate: Annotated[
+        str | None, typer.Option(metavar="ID", help="Let a model rank that is shown to be better than the prior.")
+    ] = None,
+    deactivate: Annotated[bool, typer.Option("--deactivate", help="Let no model rank.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the reward models trained on feedback: what each predicts, and which one ranks."""
+    from bot.cli import tables
+    from memory.model import TaskKind
+    from memory.preferences import collecting
+    from memory.preferences.training import Trained
+
+    with refusing():
+        context = open_context()
+        for kind in TaskKind:
+            if train:
+                collecting.learn_preferences(context.store, context.embedder, kind, context.clock())
+            if deactivate:
+                context.store.models.deactivate(kind)
+        if activate is not None:
+            collecting.activate(context.store, activate)
+        models = context.store.models.all(Trained)
+    document = {"models": [trained.to_json(active=active) for trained, active in models]}
+    print_result(document, lambda: tables.reward_models(models), as_json=as_json)
 
 
 def _known(name: str, names: Collection[str]) -> None:
     """Refuse a name that is not among `names`."""
     if name not in names:
-        complain(f"there is no policy {name!r}; there are {', '.join(names)}")
-        raise typer.Exit(BAD_INPUT)
+        refuse(f"there is no policy {name!r}; there are {', '.join(names)}")

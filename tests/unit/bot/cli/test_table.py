@@ -7,9 +7,9 @@ import io
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from bot.sheets import Sheet, show
+from bot.cli.table import TextTable, print_tables
 
-ODDS = Sheet(
+ODDS = TextTable(
     title="Options",
     columns=("option", "odds"),
     rows=(("guard", "0.75"), ("[red]swap[/]", "0.25")),
@@ -17,15 +17,15 @@ ODDS = Sheet(
 )
 
 
-def shown(*sheets: Sheet, terminal: bool) -> str:
+def shown(*sheets: TextTable, terminal: bool) -> str:
     printed = io.StringIO()
-    show(sheets, Console(file=printed, force_terminal=terminal, color_system=None, width=60, soft_wrap=True))
+    print_tables(sheets, Console(file=printed, force_terminal=terminal, color_system=None, width=60, soft_wrap=True))
     return printed.getvalue()
 
 
 def test_lines_for_a_file() -> None:
     """Columns are aligned, markup in a cell is text, and sheets are a line apart."""
-    assert shown(ODDS, Sheet(title="Nothing"), terminal=False) == snapshot("""\
+    assert shown(ODDS, TextTable(title="Nothing"), terminal=False) == snapshot("""\
 Options
   option        odds
   guard         0.75
@@ -44,5 +44,5 @@ def test_a_table_for_people() -> None:
 
 def test_a_long_cell_is_folded_not_cut() -> None:
     """Nothing is lost where a table is wider than the terminal."""
-    long = Sheet(title="x", columns=("a", "b"), rows=(("1", "word " * 40),))
+    long = TextTable(title="x", columns=("a", "b"), rows=(("1", "word " * 40),))
     assert shown(long, terminal=True).count("word") == 40

@@ -1,7 +1,8 @@
-"""Undo what was learned, exactly: nothing is removed from the ledger; what takes it back is appended."""
+"""Undo what was learned, exactly: the ledger keeps every entry, and retractions are appended."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,34 +16,45 @@ OPERATOR = Actor(id=0, login="operator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lessons:
-    """What stands of what was taught, each with the decision that it is about."""
+class Forgettable:
+    """What may be undone, each with the decision that it is about."""
 
     signals: tuple[tuple[Decision, Signal], ...] = ()
     outcomes: tuple[tuple[Decision, Outcome], ...] = ()
 
+    def counted(self) -> list[tuple[tuple[str, str, str, float], int]]:
+        """Repository, author, kind and weight of what is alike, and how many of it there are."""
+        rows: Counter[tuple[str, str, str, float]] = Counter()
+        for decision, signal in self.signals:
+            rows[decision.state.repository, signal.actor.login, str(signal.kind), signal.weight] += 1
+        for decision, _ in self.outcomes:
+            rows[decision.state.repository, "its tests", "outcome", 1.0] += 1
+        return sorted(rows.items())
 
-def taught_by(store: Store, teacher: int, repository: str = "") -> Lessons:
+
+def taught_by(store: Store, teacher: int, repository: str = "") -> Forgettable:
     """What an account taught, in one repository or in all of them."""
-    return Lessons(signals=store.ledger.standing(teacher=teacher, repository=repository))
+    return Forgettable(signals=store.ledger.standing(teacher=teacher, repository=repository))
 
 
-def taught_in(store: Store, repository: str) -> Lessons:
+def taught_in(store: Store, repository: str) -> Forgettable:
     """What a repository's tests and people taught."""
-    return Lessons(
+    return Forgettable(
         signals=store.ledger.standing(repository=repository), outcomes=store.ledger.judged(repository=repository)
     )
 
 
-def taught_about(store: Store, decision_id: str) -> Lessons:
+def taught_about(store: Store, decision_id: str) -> Forgettable:
     """What was learned from one decision."""
-    return Lessons(
+    return Forgettable(
         signals=store.ledger.standing(decision_id=decision_id), outcomes=store.ledger.judged(decision_id=decision_id)
     )
 
 
-def forget(store: Store, lessons: Lessons, *, now: datetime, new_id: Callable[[], str], by: Actor = OPERATOR) -> int:
-    """Undo these: the table is again, bit for bit, what it would be without them. Returns how many still stood.
+def forget(
+    store: Store, lessons: Forgettable, *, now: datetime, new_id: Callable[[], str], by: Actor = OPERATOR
+) -> int:
+    """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 
     Either all signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
     """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli.main import app
 from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
 from memory.store import Store, open_store
@@ -71,10 +71,10 @@ def test_without_consent_nothing_is_undone(tmp_path: Path, store: Store, taught:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "say what to forget"),
-        (("--teacher", "nobody"), "nobody taught as 'nobody'"),
+        ((), "name what to forget"),
+        (("--teacher", "nobody"), "no feedback from 'nobody'"),
         (("--decision", "x"), "no decision 'x'"),
-        (("--decision", "x", "--teacher", "1"), "--decision stands alone"),
+        (("--decision", "x", "--teacher", "1"), "give --decision alone"),
         (("--experience", "x"), "no experience 'x'"),
     ],
 )

@@ -7,9 +7,8 @@ import io
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from bot import told
-from bot.sheets import Sheet, show
-from bot.took import costs_told
+from bot.cli import tables
+from bot.cli.table import TextTable, print_tables
 from memory.addressed import Addressed
 from memory.audit import Alarm, Check, Item
 from memory.costs import Costs, PerAccepted
@@ -26,9 +25,9 @@ from memory.uplift import Uplift
 BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
 
 
-def lines(sheets: list[Sheet]) -> str:
+def lines(sheets: list[TextTable]) -> str:
     printed = io.StringIO()
-    show(sheets, Console(file=printed, color_system=None, width=60, soft_wrap=True))
+    print_tables(sheets, Console(file=printed, color_system=None, width=60, soft_wrap=True))
     return printed.getvalue()
 
 
@@ -103,7 +102,7 @@ def _heard(*, taken_back: bool) -> Heard:
 
 def test_why() -> None:
     """The choice, the odds with the chosen one marked, its own row of the table, the neighbours, and what came of it."""
-    assert lines(told.why(explanation())) == snapshot("""\
+    assert lines(tables.why(explanation())) == snapshot("""\
 guard, with probability 0.75
   repair in o/r: KeyError (lookup), after swap
   learned arm, policy v1 (in use now: v2), decision d1
@@ -123,7 +122,7 @@ Similar cases here
   error     strategy  outcome
   KeyError  guard     nothing plausible
 
-What came of it
+Results
   tests: suite_green 1.00; target 0.75
   ada (write): fix merged, weight 1.0
   ada (write): fix merged, weight 1.0, taken back
@@ -150,10 +149,10 @@ def test_costs_are_told_where_a_model_was_asked() -> None:
         what="finding", tasks=4, accepted=2, tokens=9000, micros=41_500, tokens_each=4500.0, micros_each=20_750.0
     )
     unpriced = PerAccepted(what="fix", tasks=1, accepted=0, tokens=700, micros=0, tokens_each=None, micros_each=None)
-    sheets = costs_told(Costs(calls=(spent,), per_accepted=(priced, unpriced)))
-    assert costs_told(None) == []
+    sheets = tables.costs(Costs(calls=(spent,), per_accepted=(priced, unpriced)))
+    assert tables.costs(None) == []
     assert lines(sheets) == snapshot("""\
-What the model took
+Model costs
   repository  purpose  model   calls  failed  read  from cache  written  US dollars
   o/r         repair   strong  3      1       9000  6000        700      0.0415
   an accepted finding: 4500 tokens, 0.0208 US dollars (2 accepted, 4 tasks)
@@ -259,7 +258,7 @@ def test_stats() -> None:
         actions={},
         signals={},
     )
-    assert lines(told.stats(found)) == snapshot("""\
+    assert lines(tables.stats(found)) == snapshot("""\
 Repairs by arm, policy v1
   arm      repairs  fixed    95 % interval  candidates to a fix
   learned  2        1 (50%)  10% to 90%     12.5
@@ -267,20 +266,20 @@ Repairs by arm, policy v1
   not the newest: rolled back from v2: fixed: -0.2 against control
   fix rate: not known yet
   candidates to the first fix: not known yet
-  fixed, looked at as often as you like: not known yet
+  fixed, valid at every look: not known yet
 
-What became of findings
-  action                  findings  grave  addressed  silenced or left  went otherwise  share addressed
-  inline with suggestion  9         2      3          1                 1               75% (30% to 95%)
-  hold                    4         0      0          0                 0               not known yet
+Outcomes of findings
+  action                  findings  grave  addressed  silenced or left  removed otherwise  share addressed
+  inline with suggestion  9         2      3          1                 1                  75% (30% to 95%)
+  hold                    4         0      0          0                 0                  not known yet
 
-Findings kept quiet
-  action   findings  shown all the same  judged  would have been accepted
-  hold     90        3                   0       not known yet
-  summary  9         3                   3       0% (0% to 56%)
+Hidden findings
+  action   findings  shown anyway  judged  would have been accepted
+  hold     90        3             0       not known yet
+  summary  9         3             3       0% (0% to 56%)
 
 Findings missed in an earlier round
-  2 of 99 that were said, 1 of them in files not fully read then
+  2 of 99 posted, 1 of them in files not fully read then
 
 Acceptance by rule
   rule  decisions  verdicts  acceptance  repositories
@@ -289,7 +288,7 @@ Acceptance by rule
 Skills
   skill  state   edit                                                wins of tries  rate  taught in
   5ki11  active  __0_Name__ < __1_Name__ → __0_Name__ <= __1_Name__  1 of 4         0.25  o/one, o/two
-  1 more wait for a fix of theirs to be accepted
+  1 more wait for an accepted fix
 """)
 
 
@@ -329,7 +328,7 @@ def test_evaluations() -> None:
         use="v1",
     )
     found = [Evaluation(policy="greedy", decision=good, episode=bad)]
-    assert lines(told.evaluations(found, judged, "2026-01-01")) == snapshot("""\
+    assert lines(tables.evaluations(found, judged, "2026-01-01")) == snapshot("""\
 By decision: mean proof target of one decision, in the states that were met, decisions from 2026-01-01 on
   policy  n    worth  IPS               SNIPS             doubly robust     accepted if proven  accepted
   greedy  500  210    0.50 (0.40–0.60)  0.50 (0.40–0.60)  0.50 (0.40–0.60)  0.50 (0.40–0.60)    0.50 (0.40–0.60)
@@ -357,10 +356,10 @@ def test_audit() -> None:
         evidence=("d1", "d2", "d3", "d4", "d5"),
         advice="do not merge these",
     )
-    assert lines(told.audit([item])) == snapshot("""\
+    assert lines(tables.audit([item])) == snapshot("""\
 1 to look at
   alarm     about  what                                   where                  what to do
   critical  guard  5 of its proofs collected fewer tests  d1, d2, d3 and 2 more  do not merge these
   all ids: --json
 """)
-    assert lines(told.audit([])) == "Nothing to look at\n"
+    assert lines(tables.audit([])) == "Nothing to look at\n"

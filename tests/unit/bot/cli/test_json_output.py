@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bot.documents import cannot_run, repaired
+from bot.cli.json_output import cannot_run, repaired
 from memory.model import Attempt, AttemptOutcome, Confidence, Failure, Family, Proof, SuiteCount, Telling
 from workers.repair.repaired import Repaired, RepairStatus
 

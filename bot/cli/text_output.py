@@ -1,4 +1,4 @@
-"""What commands print for people."""
+"""What `fix` and `review` print for people."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from workers.repair.repaired import Repaired, RepairStatus
 
 
 class Progress:
-    """Says what is being done, a line each.
+    """Prints what is being done, a line each.
 
-    Where nobody watches, the first line waits for the second, so that a project which cannot be run gets one line: why.
+    Off a terminal the first line waits for the second, so that a project that cannot be run gets one line: why.
     """
 
     def __init__(self, notes: Console) -> None:
@@ -75,9 +75,9 @@ def _proof(proof: Proof) -> str:
 
 
 def _confidence(proof: Proof, out: Console) -> None:
-    """What other changes say of this one; a disputed one ends with the question, and with the other change."""
-    if said := repairs.confidence(proof):
-        out.print(f"confidence: {escape(said)}")
+    """How sure the proof is; a disputed one ends with the question and the rival patch."""
+    if confidence := repairs.confidence(proof):
+        out.print(f"confidence: {escape(confidence)}")
     if proof.telling is not None:
         out.print(escape(repairs.asked_result(proof)))
         out.print(Syntax(proof.telling.patch, "diff", background_color="default"))

@@ -1,0 +1,7 @@
+"""`python -m bot.cli`."""
+
+from __future__ import annotations
+
+from bot.cli.main import app
+
+app()

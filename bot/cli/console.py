@@ -1,0 +1,79 @@
+"""What every command shares: where it prints, how it refuses, how it opens the memory, and JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from bot.cli.table import TextTable, print_tables
+from memory.errors import StoreError
+from workers.errors import ApprenticeError
+
+if TYPE_CHECKING:
+    from workers.context import Context
+    from workers.settings import WorkerSettings
+
+out = Console(highlight=False, soft_wrap=True)
+notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+
+BAD_INPUT = 2
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Print an error of ours as one line on standard error, and exit with code 2."""
+    try:
+        yield
+    except (ApprenticeError, StoreError) as error:
+        refuse(str(error), error)
+
+
+def refuse(line: str, cause: BaseException | None = None) -> NoReturn:
+    """Print one line on standard error and exit with code 2."""
+    complain(line)
+    raise typer.Exit(BAD_INPUT) from cause
+
+
+def complain(line: str) -> None:
+    """One line on standard error, for something that went wrong."""
+    notes.print(f"apprentice: {line}", markup=False)
+
+
+def note(line: str) -> None:
+    """One dim line on standard error, for progress."""
+    notes.print(line, style="dim", markup=False)
+
+
+def print_json(document: object) -> None:
+    """A document on standard output."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_result(document: object, tables: Callable[[], Sequence[TextTable]], *, as_json: bool) -> None:
+    """A document for scripts, or else tables for people."""
+    if as_json:
+        print_json(document)
+    else:
+        print_tables(tables(), out)
+
+
+def worker_settings(**given: object) -> WorkerSettings:
+    """The settings of workers and local commands."""
+    from workers.settings import WorkerSettings, load
+
+    return load(WorkerSettings, **given)
+
+
+def open_context() -> Context:
+    """The memory, and everything else that a local command may use."""
+    from workers.context import build
+
+    return build(worker_settings())

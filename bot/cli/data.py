@@ -1,0 +1,122 @@
+"""`apprentice export` and `import`: what leaves this installation, and what comes in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.console import AsJson, open_context, out, print_json, print_result, refuse, refusing
+
+
+class ExportKind(StrEnum):
+    """What can be exported."""
+
+    SFT = "sft"
+    DPO = "dpo"
+    KTO = "kto"
+    AGENT = "agent"
+    LEARNINGS = "learnings"
+
+
+def export(
+    what: ExportKind,
+    file: Annotated[Path, typer.Argument(show_default=False)],
+    repository: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OWNER/NAME", help="A repository whose code and verdicts may leave; repeat for each."),
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only decisions from that day on.")
+    ] = None,
+    own_names: Annotated[
+        bool, typer.Option("--own-names", help="With learnings: include error types that the project defines.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write accepted and rejected work as data for fine-tuning a model, or learnings for other repositories;
+    only from the repositories given."""
+    from memory.exports import Form
+    from memory.exports import export as write
+    from workers.redaction import redact
+
+    if not repository:
+        refuse("pass --repository OWNER/NAME for each repository to export")
+    if not file.absolute().parent.is_dir():
+        refuse(f"there is no directory {file.absolute().parent}; make it, or name another file")
+    if (since is not None) if what is ExportKind.LEARNINGS else own_names:
+        refuse("--since goes with sft, dpo, kto and agent, --own-names with learnings")
+    if what is ExportKind.LEARNINGS:
+        _export_learnings(file, repository, own_names=own_names, as_json=as_json)
+        return
+    with refusing():
+        store = open_context().store
+        day = since.replace(tzinfo=UTC) if since else None
+        exported = write(store, Form(what), file.absolute(), repositories=repository, clean=redact, since=day)
+    if as_json:
+        print_json(asdict(exported))
+    else:
+        out.print(exported.text(), markup=False)
+
+
+def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
+    from memory.exports import write_atomically
+    from memory.sharing.document import parse, render
+    from memory.sharing.harvest import harvest
+    from memory.sharing.lessons import merged
+    from memory.sharing.strict import BadLearnings
+    from workers.comments.learnings import link_to
+
+    if len(repositories) > 1:
+        refuse("one file holds the learnings of one repository; export the others into files of their own")
+    with refusing():
+        context = open_context()
+        learned = harvest(
+            context.store,
+            repositories[0],
+            link_to(context.settings.github_url),
+            quorum=context.settings.quorum,
+            private_names=own_names,
+        )
+    try:
+        learned = merged(parse(file.read_text(encoding="utf-8")), learned) if file.exists() else learned
+    except (BadLearnings, UnicodeDecodeError) as error:
+        refuse(f"{file} exists and is no learnings file ({error}); move it away, or name another one", error)
+    write_atomically(file.absolute(), render(learned).splitlines())
+    if as_json:
+        print_json({"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)})
+    else:
+        out.print(f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them")
+
+
+def import_(
+    file: Annotated[Path | None, typer.Argument(show_default=False)] = None,
+    remove: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Remove, exactly, what was imported from a source.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import a reviewed learnings file as a prior; without FILE, list the imports."""
+    from bot.cli import tables
+    from memory.sharing.document import parse
+    from memory.sharing.lessons import Learnings
+    from memory.sharing.strict import MOST_BYTES, BadLearnings
+
+    with refusing():
+        context = open_context()
+        if remove is not None and not context.store.imports.remove(remove):
+            refuse(f"nothing was imported from {remove!r}; `apprentice import` lists the sources")
+        if file is not None:
+            try:
+                with file.open("rb") as opened:
+                    learned = parse(opened.read(MOST_BYTES + 1).decode())
+            except (BadLearnings, OSError, UnicodeDecodeError) as error:
+                refuse(f"{file}: {error}", error)
+            context.store.imports.put(learned.source, learned, now=context.clock())
+        known = context.store.imports.all(Learnings)
+    document = {"imports": [{"source": each.source, "lessons": len(each.lessons)} for each in known]}
+    print_result(document, lambda: tables.imports(known), as_json=as_json)

@@ -1,0 +1,121 @@
+"""The `apprentice` command: every subcommand by name, and those that start processes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bot.cli import data, evaluate, history, model_server, repair, review, stats
+from bot.cli.console import BAD_INPUT, AsJson, note, out, print_json, refusing, worker_settings
+
+app = typer.Typer(
+    name="apprentice",
+    help="Reviews pull requests, repairs failing code, proves every suggestion, and learns from its maintainers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(repair.fix)
+app.command()(review.review)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check what this machine has; say what is missing and how to get it."""
+    from bot.doctor import examine
+    from workers.settings import WebSettings, load
+
+    with refusing():
+        checks = examine(worker_settings(), load(WebSettings))
+    if as_json:
+        print_json({"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]})
+    else:
+        for check in checks:
+            out.print(f"{check.state:8} {check.name}: {check.detail}", markup=False)
+    raise typer.Exit(BAD_INPUT if any(check.state == "missing" for check in checks) else 0)
+
+
+@app.command()
+def serve() -> None:
+    """Run the web process: receive webhooks and store the jobs that follow from them."""
+    from bot.app import serve as run
+    from workers.logs import configure
+    from workers.settings import WebSettings, load
+
+    with refusing():
+        settings = load(WebSettings)
+        configure(settings)
+        run(settings)
+
+
+@app.command()
+def worker() -> None:
+    """Run a worker: it does the jobs."""
+    from workers.context import build
+    from workers.flows import FLOWS
+    from workers.flows.telling import tell
+    from workers.logs import configure
+    from workers.queue import run_worker
+
+    with refusing():
+        settings = worker_settings()
+        configure(settings)
+        code = run_worker(settings, lambda: build(settings, progress=note, flows=FLOWS, teller=tell))
+    raise typer.Exit(code)
+
+
+@app.command()
+def sweep() -> None:
+    """Run the sweeper: it finds lost jobs and polls reactions."""
+    from workers.logs import configure
+    from workers.sweeper import run_sweeper
+
+    with refusing():
+        settings = worker_settings()
+        configure(settings)
+        run_sweeper(settings)
+
+
+@app.command()
+def up() -> None:
+    """Run web process, worker and sweeper on this machine, supervised."""
+    from bot.supervisor import up as run
+    from workers.logs import configure
+    from workers.settings import WebSettings, load
+
+    with refusing():
+        web = load(WebSettings)
+        configure(web)
+        code = run(web, worker_settings(), note)
+    raise typer.Exit(code)
+
+
+@app.command()
+def demo(
+    stay: Annotated[bool, typer.Option("--stay", help="Leave everything running and print the addresses.")] = False,
+) -> None:
+    """Show the whole loop on this machine, against a stand-in for GitHub."""
+    from bot.playground.demo import run
+
+    with refusing():
+        raise typer.Exit(run(out, stay=stay))
+
+
+app.command()(stats.why)
+app.command()(stats.stats)
+app.command()(stats.rebuild)
+app.command()(stats.forget)
+app.command()(evaluate.evaluate)
+app.command()(evaluate.audit)
+app.command()(evaluate.preferences)
+app.command()(history.learn)
+app.command()(history.backtest)
+app.command()(data.export)
+app.command("import")(data.import_)
+app.command("model-server")(model_server.model_server)
+
+
+def main() -> None:
+    """Entry point."""
+    app()

@@ -1,0 +1,43 @@
+"""`apprentice fix`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.console import BAD_INPUT, AsJson, complain, notes, out, print_json, worker_settings
+from memory.errors import StoreError
+from workers.errors import ApprenticeError
+
+NOT_FIXED = 1
+
+
+def fix(
+    path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
+    test_command: Annotated[str | None, typer.Option(help="How to run the tests. Default: python -m pytest")] = None,
+    budget: Annotated[float | None, typer.Option(min=1.0, help="Seconds to spend at most.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every random choice.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the proven patch into PATH.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Repair what fails in a project, with proof. PATH is not changed unless --apply is given."""
+    from bot import local
+    from bot.cli import json_output, text_output
+    from workers.context import build
+
+    given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
+    try:
+        context = build(worker_settings(**given), progress=text_output.Progress(notes))
+        result = local.fix(path, context, test_command=test_command, apply=apply)
+    except (ApprenticeError, StoreError) as error:
+        if as_json:
+            print_json(json_output.cannot_run(str(error)))
+        complain(str(error))
+        raise typer.Exit(BAD_INPUT) from error
+    if as_json:
+        print_json(json_output.repaired(result))
+    else:
+        text_output.repaired(result, out, applied=apply)
+    raise typer.Exit(NOT_FIXED if result.failure is not None and result.proven is None else 0)

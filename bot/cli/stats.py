@@ -1,0 +1,122 @@
+"""`apprentice why`, `stats`, `rebuild` and `forget`: what was learned, and how to undo it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.console import AsJson, open_context, out, print_json, print_result, refuse, refusing
+from bot.cli.table import print_tables
+
+if TYPE_CHECKING:
+    from memory.forget import Forgettable
+    from memory.store import Store
+
+
+def why(
+    reference: Annotated[str, typer.Argument(metavar="DECISION_ID|FINGERPRINT", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Explain a decision: the table's row, the evidence, the odds, the feedback."""
+    from bot.cli import tables
+    from memory.explain import explain
+
+    with refusing():
+        context = open_context()
+        explanation = explain(context.store, context.learner, reference)
+    if explanation is None:
+        refuse(f"no decision or finding {reference!r}; `apprentice fix` and `review` print ids")
+    print_result(explanation.to_json(), lambda: tables.why(explanation), as_json=as_json)
+
+
+def stats(as_json: AsJson = False) -> None:
+    """Show what was done, with which results, and what learning was worth against the control arm."""
+    from bot.cli import tables
+    from memory.explain import stats as statistics
+
+    with refusing():
+        found = statistics(open_context().store)
+    print_result(found.to_json(), lambda: tables.stats(found), as_json=as_json)
+
+
+def rebuild(as_json: AsJson = False) -> None:
+    """Derive everything learned anew from the ledger, and print the table's digest."""
+    with refusing():
+        context = open_context()
+        entries, digest = context.learner.rebuild(), context.store.ledger.cells_digest()
+    if as_json:
+        print_json({"entries": entries, "digest": digest})
+    else:
+        out.print(digest)
+
+
+def forget(
+    teacher: Annotated[str, typer.Option(metavar="LOGIN_OR_ID", help="Undo what this account's feedback taught.")] = "",
+    repository: Annotated[str, typer.Option(metavar="OWNER/NAME", help="Undo what was taught in this one.")] = "",
+    decision: Annotated[str, typer.Option(metavar="ID", help="Undo what was learned from this decision.")] = "",
+    experience: Annotated[str, typer.Option(metavar="ID", help="Delete this experience.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Undo, exactly, what a teacher, a repository or a decision taught; or delete an experience."""
+    from bot.cli import tables
+    from memory.forget import forget as undo
+    from memory.learner import opaque_id
+    from workers.errors import BadInput
+
+    with refusing():
+        context = open_context()
+        lessons = _selected(context.store, teacher=teacher, repository=repository, decision=decision)
+        if experience and context.store.experiences.get(experience) is None:
+            raise BadInput(f"no experience {experience!r}; `apprentice why` prints their ids")
+        if not (teacher or repository or decision or experience):
+            raise BadInput("name what to forget: --teacher, --repository, --decision or --experience")
+        past = repository if repository and not teacher else ""
+        if not as_json:
+            print_tables(tables.lessons(lessons, experience, past=context.store.past.count(past)), out)
+        agreed = yes or (not as_json and sys.stdin.isatty() and typer.confirm("Forget this?"))
+        if agreed:
+            undo(context.store, lessons, now=context.clock(), new_id=opaque_id)
+            context.store.experiences.delete(experience)
+            context.store.past.forget(past)
+        digest = context.store.ledger.cells_digest()
+    if as_json:
+        names = ("repository", "by", "what", "weight", "count")
+        rows = [dict(zip(names, (*row, count), strict=True)) for row, count in lessons.counted()]
+        print_json({"forgotten": agreed, "lessons": rows, "experience": experience, "digest": digest})
+    elif agreed:
+        out.print(f"forgotten; the table's digest is {digest}")
+    else:
+        refuse("nothing was forgotten; run again with --yes")
+
+
+def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> Forgettable:
+    """What is to be undone; raises BadInput for what is unknown or ambiguous."""
+    from memory.forget import Forgettable, taught_about, taught_by, taught_in
+    from workers.errors import BadInput
+
+    if decision:
+        if teacher or repository:
+            raise BadInput("give --decision alone: a decision belongs to one repository already")
+        if store.ledger.decision(decision) is None:
+            raise BadInput(f"no decision {decision!r}; `apprentice fix` and `review` print ids")
+        return taught_about(store, decision)
+    if teacher:
+        return taught_by(store, _account(store, teacher), repository)
+    return taught_in(store, repository) if repository else Forgettable()
+
+
+def _account(store: Store, teacher: str) -> int:
+    from workers.errors import BadInput
+
+    if teacher.isdecimal():
+        return int(teacher)
+    found = store.ledger.accounts(teacher)
+    if len(found) != 1:
+        several = (
+            f"{len(found)} accounts gave feedback as {teacher!r}: {', '.join(map(str, found))}; give one by its id"
+        )
+        raise BadInput(several if found else f"no feedback from {teacher!r}")
+    return found[0]

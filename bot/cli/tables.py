@@ -1,0 +1,432 @@
+"""What the commands about learning print for people: values of the memory as tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.cli.table import TextTable
+from memory.addressed import Addressed
+from memory.audit import Item
+from memory.costs import Costs, PerAccepted
+from memory.evaluation import Estimates, Evaluation, Figure
+from memory.explanation import Explanation, Option, Row, said
+from memory.forget import Forgettable
+from memory.history.backtest import BUDGET, RECALL, ArmFigures, Backtest
+from memory.history.cold import CHANGES
+from memory.history.measures import Interval
+from memory.model import Skill, SkillState
+from memory.preferences.training import Trained
+from memory.rollback import Comparison, Judgement
+from memory.sharing.lessons import Learnings
+from memory.stats import ArmStats, MissedEarlier, Pattern, Stats
+from memory.store import Spent
+from memory.suppression import Suppression
+from memory.usefulness import PartUse
+
+BAR = 12
+MICROS = 1_000_000
+MOST_SHOWN = 3
+CURVE = "▁▂▃▄▅▆▇█"
+
+UNITS = {
+    "decision": "mean proof target of one decision, in the states that were met",
+    "episode": "chance that an episode ends with a proof, with the attempts that it had",
+}
+
+
+def why(explanation: Explanation) -> list[TextTable]:
+    """`apprentice why`: the choice, the odds, the row of the chosen option, the nearest cases, and the results."""
+    return [
+        _choice(explanation),
+        _odds(explanation),
+        *_evidence(explanation),
+        *_neighbours(explanation),
+        _after(explanation),
+    ]
+
+
+def _choice(this: Explanation) -> TextTable:
+    subject = f" about finding {this.subject[:12]}" if this.subject else ""
+    tried = f", after {', '.join(this.tried)}" if this.tried else ""
+    now = "" if this.policy_now == this.policy_version else f" (in use now: {this.policy_now})"
+    return TextTable(
+        title=f"{this.chosen}, with probability {this.probability:.2f}",
+        notes=(
+            f"{this.kind} in {this.repository}: {this.label} ({this.family}){tried}{subject}",
+            f"{this.arm} arm, policy {this.policy_version}{now}, decision {this.decision_id}",
+            this.reason,
+        ),
+    )
+
+
+def _odds(this: Explanation) -> TextTable:
+    options = sorted(this.options, key=lambda option: -option.probability)
+    proof = any(option.proof is not None for option in options)
+    head = ("option", "odds then", "") + (("proof now",) if proof else ()) + ("acceptance now",)
+    rows = tuple(_option(each, chosen=each.name == this.chosen, proof=proof) for each in options)
+    return TextTable(title="Options", columns=head, rows=rows)
+
+
+def _option(option: Option, *, chosen: bool, proof: bool) -> tuple[str, ...]:
+    bar = "█" * round(option.probability * BAR)
+    proven = (
+        () if not proof else ("" if option.proof is None else f"{option.proof:.2f} ± {option.proof_deviation:.2f}",)
+    )
+    accepted = f"{option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
+    return (f"{'›' if chosen else ' '} {option.name}", f"{option.probability:.2f}", bar, *proven, accepted)
+
+
+def _evidence(this: Explanation) -> list[TextTable]:
+    """The table's rows of the chosen option; review has one row for all actions."""
+    rows = [row for row in this.table if row.strategy in (this.chosen, "finding")]
+    if not rows:
+        return [TextTable(title="Evidence", notes=("none yet: the priors decide",))]
+    by_level: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        by_level.setdefault((row.scope, row.key), {})[row.factor] = row
+    shown = tuple(
+        (scope, key.partition("|")[2] or "all", _cell(found.get("proof")), _cell(found.get("acceptance")))
+        for (scope, key), found in by_level.items()
+    )
+    return [TextTable(title=f"Evidence for {this.chosen}", columns=("level", "of", "proof", "acceptance"), rows=shown)]
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    witnesses = f", {row.witnesses} repositories" if row.witnesses > 1 else ""
+    return f"{row.mean:.2f} over {row.count:.1f}{witnesses}"
+
+
+def _neighbours(this: Explanation) -> list[TextTable]:
+    rows = tuple((near.error_type, near.strategy, near.outcome.replace("_", " ")) for near in this.neighbours)
+    return [TextTable(title="Similar cases here", columns=("error", "strategy", "outcome"), rows=rows)] if rows else []
+
+
+def _after(this: Explanation) -> TextTable:
+    notes = []
+    if this.target is not None:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in this.components.items())
+        notes.append(f"tests: {parts}; target {this.target:.2f}{', taken back' if this.withdrawn else ''}")
+    notes += map(said, this.signals)
+    if this.advantage is not None:
+        notes.append(f"{abs(this.advantage):.2f} {'better' if this.advantage >= 0.0 else 'worse'} than expected")
+    return TextTable(title="Results", notes=tuple(notes) or ("no feedback yet: silence teaches nothing",))
+
+
+def stats(found: Stats) -> list[TextTable]:
+    """`apprentice stats`."""
+    gone_back = (f"not the newest: {found.since}",) if found.since else ()
+    return [
+        TextTable(
+            title=f"Repairs by arm, policy {found.version}",
+            columns=("arm", "repairs", "fixed", "95 % interval", "candidates to a fix"),
+            rows=tuple(map(_arm, found.arms)),
+            notes=(
+                *gone_back,
+                f"fix rate: {found.fix_rate.verdict}",
+                f"candidates to the first fix: {found.candidates.verdict}",
+                *(f"{each.measure}, valid at every look: {each.verdict}" for each in found.uplift),
+            ),
+        ),
+        TextTable(
+            title="Outcomes of findings",
+            columns=(
+                "action",
+                "findings",
+                "grave",
+                "addressed",
+                "silenced or left",
+                "removed otherwise",
+                "share addressed",
+            ),
+            rows=tuple(map(_addressed, found.addressed)),
+        ),
+        TextTable(
+            title="Hidden findings",
+            columns=("action", "findings", "shown anyway", "judged", "would have been accepted"),
+            rows=tuple(map(_suppressed, found.suppression)),
+        ),
+        TextTable(title="Findings missed in an earlier round", notes=(_missed(found.missed),)),
+        TextTable(
+            title="Acceptance by rule",
+            columns=("rule", "decisions", "verdicts", "acceptance", "repositories"),
+            rows=tuple(map(_pattern, found.patterns)),
+            notes=() if found.patterns else ("no verdicts yet",),
+        ),
+        *_skills(found.skills),
+        *costs(found.costs),
+        *_parts(found.parts),
+    ]
+
+
+def _missed(missed: MissedEarlier) -> str:
+    unread = f", {missed.unread} of them in files not fully read then" if missed.unread else ""
+    return f"{missed.findings} of {missed.of} posted{unread}"
+
+
+def _pattern(pattern: Pattern) -> tuple[str, ...]:
+    verdicts, acceptance = f"{pattern.verdicts:.1f}", f"{pattern.acceptance:.2f}"
+    return (pattern.rule, str(pattern.decisions), verdicts, acceptance, str(pattern.repositories))
+
+
+def _skills(skills: Sequence[Skill]) -> list[TextTable]:
+    """Skills learned from accepted fixes; candidates without an accepted fix are only counted."""
+    shown = tuple(map(_skill, (each for each in skills if each.state is not SkillState.CANDIDATE)))
+    waiting = len(skills) - len(shown)
+    notes = (f"{waiting} more wait for an accepted fix",) if waiting else ()
+    head = ("skill", "state", "edit", "wins of tries", "rate", "taught in")
+    return [TextTable(title="Skills", columns=head, rows=shown, notes=notes)] if skills else []
+
+
+def _skill(skill: Skill) -> tuple[str, ...]:
+    edit = " → ".join(" ".join(side.split()) or "nothing" for side in (skill.before, skill.after))
+    tries = f"{skill.wins} of {skill.tries}"
+    return (skill.id, skill.state, edit, tries, f"{skill.rate:.2f}", ", ".join(skill.repositories))
+
+
+def _arm(arm: ArmStats) -> tuple[str, ...]:
+    if arm.rate is None:
+        return (arm.arm, "0", "", "", "")
+    speed = "" if arm.mean_candidates is None else f"{arm.mean_candidates:.1f}"
+    return (
+        arm.arm,
+        str(arm.tasks),
+        f"{arm.fixed} ({arm.rate:.0%})",
+        f"{arm.rate_low:.0%} to {arm.rate_high:.0%}",
+        speed,
+    )
+
+
+def _addressed(found: Addressed) -> tuple[str, ...]:
+    share = "not known yet" if found.share is None else f"{found.share:.0%} ({found.low:.0%} to {found.high:.0%})"
+    counts = (found.findings, found.grave, found.addressed, found.stood, found.otherwise)
+    return (found.action.replace("_", " with "), *map(str, counts), share)
+
+
+def _suppressed(found: Suppression) -> tuple[str, ...]:
+    rate = "not known yet" if found.rate is None else f"{found.rate:.0%} ({found.low:.0%} to {found.high:.0%})"
+    return (found.action, str(found.findings), str(found.shown), str(found.judged), rate)
+
+
+def _parts(parts: Sequence[PartUse]) -> list[TextTable]:
+    """Parts of the prompt: runs with and without each."""
+    if not parts:
+        return []
+    head = ("repository", "part", "runs with it", "proven", "without", "proven", "chance that it helps", "")
+    rows = tuple(
+        (
+            each.repository,
+            each.part,
+            str(each.use.given),
+            str(each.use.proven_given),
+            str(each.use.left_out),
+            str(each.use.proven_left_out),
+            f"{each.raises:.2f}",
+            "dropped" if each.dropped else "",
+        )
+        for each in parts
+    )
+    return [TextTable(title="Parts of the prompt, and tools, left out now and then", columns=head, rows=rows)]
+
+
+def costs(costs: Costs | None) -> list[TextTable]:
+    """What calls to a model cost; nothing where no model was called."""
+    if costs is None:
+        return []
+    head = ("repository", "purpose", "model", "calls", "failed", "read", "from cache", "written", "US dollars")
+    notes = tuple(map(_per_accepted, costs.per_accepted))
+    return [TextTable(title="Model costs", columns=head, rows=tuple(map(_spent, costs.calls)), notes=notes)]
+
+
+def _spent(spent: Spent) -> tuple[str, ...]:
+    counts = (spent.calls, spent.failed, spent.prompt, spent.cached, spent.completion)
+    return (spent.repository, spent.purpose, spent.tier, *map(str, counts), _dollars(spent.micros))
+
+
+def _per_accepted(each: PerAccepted) -> str:
+    if each.tokens_each is None or each.micros_each is None:
+        return f"an accepted {each.what}: not known yet, none of {each.tasks} tasks led to one"
+    took = f"{each.tokens_each:.0f} tokens, {_dollars(each.micros_each)} US dollars"
+    return f"an accepted {each.what}: {took} ({each.accepted} accepted, {each.tasks} tasks)"
+
+
+def _dollars(micros: float) -> str:
+    return f"{micros / MICROS:.4f}"
+
+
+def evaluations(found: Sequence[Evaluation], judged: Judgement, since: str) -> list[TextTable]:
+    """`apprentice evaluate`: every policy by decision and by episode, and what the roll-back rule says."""
+    when = f", decisions from {since} on" if since else ""
+    tables = []
+    for unit, meaning in UNITS.items():
+        each = [(one.policy, one.decision if unit == "decision" else one.episode) for one in found]
+        notes = tuple(f"{name}: refused: {figures.refused}" for name, figures in each if figures.refused)
+        cut = tuple(f"{name}: {figures.clipped:.1%} of weights were cut" for name, figures in each if figures.clipped)
+        tables.append(
+            TextTable(
+                title=f"By {unit}: {meaning}{when}",
+                columns=("policy", "n", "worth", "IPS", "SNIPS", "doubly robust", "accepted if proven", "accepted"),
+                rows=tuple(_estimates(name, figures) for name, figures in each),
+                notes=(*notes, *cut),
+            )
+        )
+    return [*tables, _judgement(judged)]
+
+
+def _estimates(name: str, found: Estimates) -> tuple[str, ...]:
+    figures = (found.ips, found.snips, found.dr, found.acceptance, found.value)
+    return (name, str(found.n), f"{found.effective:.0f}", *map(_figure, figures))
+
+
+def _figure(figure: Figure | None) -> str:
+    return "" if figure is None else f"{figure.value:.2f} ({figure.low:.2f}–{figure.high:.2f})"
+
+
+def _judgement(judged: Judgement) -> TextTable:
+    stay = judged.use == judged.version
+    verdict = "stays in use" if stay else f"the next daily check goes back to {judged.use}"
+    return TextTable(
+        title=f"Policy in use: {judged.version}; {judged.reason}; {verdict}",
+        columns=("against", "measure", "difference", "always-valid interval"),
+        rows=tuple(map(_comparison, judged.comparisons)),
+        notes=() if judged.comparisons else ("control is the reference and is not judged",),
+    )
+
+
+def _comparison(each: Comparison) -> tuple[str, ...]:
+    if each.band is None:
+        return (each.against, each.measure, "not known yet", each.unknown)
+    return (each.against, each.measure, f"{each.band.mean:+.3f}", f"{each.band.low:+.3f} to {each.band.high:+.3f}")
+
+
+def audit(items: Sequence[Item]) -> list[TextTable]:
+    """`apprentice audit`: what to look at, what matters most first."""
+    if not items:
+        return [TextTable(title="Nothing to look at")]
+    return [
+        TextTable(
+            title=f"{len(items)} to look at",
+            columns=("alarm", "about", "what", "where", "what to do"),
+            rows=tuple((i.alarm, i.about, i.what, _where(i.evidence), i.advice) for i in items),
+            notes=("all ids: --json",),
+        )
+    ]
+
+
+def _where(evidence: Sequence[str]) -> str:
+    more = len(evidence) - MOST_SHOWN
+    return ", ".join(evidence[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def backtest(found: Backtest, name: str) -> list[TextTable]:
+    """`apprentice backtest`."""
+    return [
+        TextTable(
+            title=f"{name}: {found.findings} findings of {found.changes} changes, {found.base:.1%} fixed by developers on their own",
+            columns=(
+                "ranking",
+                f"at {RECALL:.0%} kept",
+                f"{BUDGET} a change",
+                "addressed",
+                "by itself",
+                "kept",
+                "ours at its volume",
+            ),
+            rows=tuple(map(_way, found.arms)),
+            notes=(
+                "times the share addressed when every finding is posted, with 95 % intervals over changes",
+                f"at {RECALL:.0%} kept: {found.comments_a_change:.1f} comments a change; {found.suppressed:.1%} of the findings not posted were addressed",
+                _cold(found),
+            ),
+        ),
+        TextTable(title=f"Learning curve, {BUDGET} comments a change", notes=(_curve(found),)),
+    ]
+
+
+def _way(arm: ArmFigures) -> tuple[str, ...]:
+    return (
+        arm.name,
+        _interval(arm.keeping),
+        _interval(arm.budget),
+        f"{arm.budget_share:.0%}",
+        f"{arm.said.lift:.2f}",
+        f"{arm.said.kept:.0%}",
+        f"{arm.ours_at_volume.estimate:.2f} ({arm.ahead.low:+.2f} to {arm.ahead.high:+.2f})",
+    )
+
+
+def _interval(value: Interval) -> str:
+    return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})"
+
+
+def _cold(found: Backtest) -> str:
+    if found.cold is None:
+        return f"no finding posted in the first {CHANGES} changes after an installation was addressed"
+    gap = f"{100 * found.cold.estimate:+.1f} points ({100 * found.cold.low:+.1f} to {100 * found.cold.high:+.1f})"
+    many = f"in the first {CHANGES} changes after each of {len(found.starts)} installations"
+    return f"with history instead of without, the share addressed of what was posted {many}: {gap}"
+
+
+def _curve(found: Backtest) -> str:
+    lifts = [lift for _, lift in found.curve]
+    top = max(*lifts, 1.0)
+    bars = "".join(CURVE[min(int(lift / top * len(CURVE)), len(CURVE) - 1)] for lift in lifts)
+    return f"{bars}  {lifts[0]:.1f} after {found.curve[0][0]} changes, {lifts[-1]:.1f} after {found.curve[-1][0]}"
+
+
+def lessons(found: Forgettable, experience: str, *, past: int) -> list[TextTable]:
+    """`apprentice forget`: what is to be undone."""
+    rows = tuple(
+        (repository, by, what.replace("_", " "), f"{weight:.1f}", str(count))
+        for (repository, by, what, weight), count in found.counted()
+    )
+    notes = (
+        *((f"{past} findings in its history",) if past else ()),
+        *((f"experience {experience}",) if experience else ()),
+    )
+    title = "To forget" if rows or notes else "The table holds nothing of it"
+    return [
+        TextTable(title=title, columns=("repository", "by", "what", "weight each", "count"), rows=rows, notes=notes)
+    ]
+
+
+def imports(known: Sequence[Learnings]) -> list[TextTable]:
+    """`apprentice import`: the sources, and what their lessons are about."""
+    rows = tuple(
+        (each.source, str(len(each.lessons)), ", ".join(sorted({lesson.label for lesson in each.lessons})[:8]))
+        for each in known
+    )
+    title = "Imported learnings" if rows else "nothing was imported"
+    return [TextTable(title=title, columns=("source", "lessons", "about"), rows=rows)]
+
+
+def reward_models(models: Sequence[tuple[Trained, bool]]) -> list[TextTable]:
+    """`apprentice preferences`: what each model predicts of held-out pairs, and whether it may rank."""
+    if not models:
+        return [TextTable(title="no reward model yet; `apprentice preferences --train` trains one on feedback")]
+    head = ("model", "held out", "right", "gain over the prior", "off by")
+    return [
+        TextTable(
+            title="Reward models",
+            columns=head,
+            rows=tuple(_reward_model(trained, active=active) for trained, active in models),
+            notes=tuple(_permission(trained, active=active) for trained, active in models),
+        )
+    ]
+
+
+def _reward_model(trained: Trained, *, active: bool) -> tuple[str, ...]:
+    found = trained.evaluation
+    return (
+        f"{trained.kind} {trained.id}" + (" *" if active else ""),
+        f"{found.pairs} pairs",
+        f"{found.accuracy:.0%}, {found.prior_accuracy:.0%} by the prior",
+        f"{found.gain:+.3f} nats ({found.low:+.3f} to {found.high:+.3f})",
+        f"{found.calibration_error:.0%}",
+    )
+
+
+def _permission(trained: Trained, *, active: bool) -> str:
+    where = "everywhere" if trained.teachers > 1 else ", ".join(trained.repositories)
+    return f"{trained.id}: {trained.evaluation.refusal or (f'ranks {where}' if active else f'may rank {where}')}"
