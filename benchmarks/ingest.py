@@ -24,8 +24,8 @@ import numpy as np
 import uvicorn
 
 from benchmarks.report import ROOT, show, spread
-from bot.app import create_app
-from bot.signature import HEADER, sign
+from bot.web.app import create_app
+from bot.web.signature import HEADER, sign
 from memory.store import Delivery, Store, open_store
 from memory.store.inbox import Inbox
 from workers.settings import WebSettings, environment_with, load

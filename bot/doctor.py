@@ -17,7 +17,7 @@ from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import CannotRun
 from workers.git import program
-from workers.sandbox.choice import problems
+from workers.sandbox.detect import problems
 from workers.sandbox.mounts import ROOT_DIRECTORIES, SYSTEM_PATH
 from workers.settings import ReviewTool, WebSettings, WorkerSettings
 

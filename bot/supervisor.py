@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import structlog
 from pydantic import SecretStr
 
-from bot.app import required_secret
+from bot.web.app import required_secret
 from workers.errors import CannotRun
 from workers.settings import PREFIX, ReviewTool, Settings, WebSettings, WorkerSettings, child_environment
 

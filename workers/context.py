@@ -18,7 +18,6 @@ from memory.rollback import current
 from memory.store import Store, open_store
 from workers.agent.repair import Mind
 from workers.agent.tools.reading import History
-from workers.effects import Effects
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
@@ -29,9 +28,10 @@ from workers.jobs import Job, RepositoryRef
 from workers.llm.client import Models, models_of
 from workers.llm.messages import Model
 from workers.ports import AppHook, GitHub, Image, Sandbox
+from workers.queue.idempotency import Effects
+from workers.queue.runner import Flow
 from workers.repair.episode import Toolbox
-from workers.runner import Flow
-from workers.sandbox.choice import open_sandbox
+from workers.sandbox.detect import open_sandbox
 from workers.settings import WorkerSettings
 
 Clock = Callable[[], datetime]

@@ -24,9 +24,9 @@ from bot.playground.server import Playground
 from memory.store import JobState, Store, open_store
 from tests.stories.pantry import LEAN
 from tests.stories.town import BOT, REPOSITORY, founded
-from workers.queue import make_celery, send
+from workers.queue.celery_app import make_celery, send
+from workers.queue.sweeper import sweep
 from workers.settings import Settings, environment_with
-from workers.sweeper import sweep
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

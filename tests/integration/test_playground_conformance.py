@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from graphql import GraphQLSchema, parse, validate
 
-from bot import events
 from bot.playground import graphql as served
 from bot.playground.rest.dispatch import Response
 from bot.playground.server import Playground, served_routes
+from bot.web import events
 from tests import official
 from tests.integration.playground_tour import Scene, set_scene, tour
 from workers.github import threads

@@ -20,11 +20,11 @@ import redis
 
 from memory.store import JobState, Store, open_store
 from workers.errors import BadInput, Retryable
-from workers.handover import hand_over, rows
 from workers.jobs import Account, Fix, Job, RepositoryRef, Review
-from workers.queue import depth, make_celery, send
+from workers.queue.celery_app import depth, make_celery, send
+from workers.queue.enqueue import hand_over, rows
+from workers.queue.sweeper import sweep
 from workers.settings import Settings
-from workers.sweeper import sweep
 
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
 PATIENCE = 90.0

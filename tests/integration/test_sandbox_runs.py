@@ -20,11 +20,11 @@ from memory.model import Frame
 from workers.errors import CannotRun, SandboxEnded
 from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.choice import open_sandbox, problems
-from workers.sandbox.plain import PlainProcess
+from workers.sandbox.detect import open_sandbox, problems
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests
+from workers.sandbox.unsandboxed import PlainProcess
 from workers.settings import WorkerSettings
 
 pytestmark = pytest.mark.sandbox

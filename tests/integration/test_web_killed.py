@@ -21,14 +21,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.signature import HEADER, sign
+from bot.web.signature import HEADER, sign
 from memory.store import JobState, Store, open_store
-from workers.queue import make_celery, send
+from workers.queue.celery_app import make_celery, send
+from workers.queue.sweeper import sweep
 from workers.settings import Settings
-from workers.sweeper import sweep
 
 SECRET = b"correct horse"
-SERVE = "from bot.app import serve; from workers.settings import WebSettings; serve(WebSettings())"
+SERVE = "from bot.web.app import serve; from workers.settings import WebSettings; serve(WebSettings())"
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
 PATIENCE = 120.0
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.app import create_app
-from bot.signature import HEADER, sign
+from bot.web.app import create_app
+from bot.web.signature import HEADER, sign
 from memory.store import JobState, NewJob, Store, open_store
 from workers.errors import BadInput, Retryable
 from workers.settings import WebSettings

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memory.store import Store, open_store
-from workers.effects import Effects
 from workers.errors import ApprenticeError
 from workers.jobs import Answer, Fix, Job, Review
-from workers.queue import run_worker
-from workers.runner import Flow
+from workers.queue.celery_app import run_worker
+from workers.queue.idempotency import Effects
+from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
 
 

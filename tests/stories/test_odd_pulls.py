@@ -12,7 +12,7 @@ from bot.playground.git import BareRepository
 from bot.playground.rest.dispatch import Request, Response
 from tests.stories.test_reviews import EMPTY, JARS
 from tests.stories.town import REPOSITORY, Town, readable
-from workers.runner import LONGEST_DELAY, MOST_ATTEMPTS
+from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS
 
 pytestmark = pytest.mark.sandbox
 

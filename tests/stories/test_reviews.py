@@ -12,7 +12,7 @@ from memory.model import Action
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
 from tests.stories.town import REPOSITORY, Town, readable
-from workers.runner import LONGEST_DELAY, MOST_ATTEMPTS
+from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS
 
 pytestmark = pytest.mark.sandbox
 

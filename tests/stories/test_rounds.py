@@ -17,7 +17,7 @@ from bot.playground.interference import fail
 from bot.playground.nouns import Thread
 from tests.stories.pantry import FILES
 from tests.stories.town import REPOSITORY, Town, readable
-from workers.runner import LONGEST_DELAY
+from workers.queue.runner import LONGEST_DELAY
 
 pytestmark = pytest.mark.sandbox
 

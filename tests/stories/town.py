@@ -20,13 +20,13 @@ from socket import create_server
 
 import uvicorn
 
-from bot.app import create_app
 from bot.playground.accounts import App
 from bot.playground.interference import fail
 from bot.playground.maintainer import Maintainer
 from bot.playground.person import Checked, Opened, Said
 from bot.playground.rest.dispatch import Request, Response
 from bot.playground.server import Playground
+from bot.web.app import create_app
 from memory.embed import HashedWords
 from memory.model import Sighting
 from memory.store import JobState, StoredJob, open_store
@@ -34,10 +34,10 @@ from tests.stories.pantry import FILES
 from workers.context import Context, build
 from workers.errors import Retryable
 from workers.flows import FLOWS
-from workers.flows.telling import tell
-from workers.handover import Send, rows
+from workers.flows.failure_notice import tell
 from workers.jobs import Poll, RepositoryRef
-from workers.runner import run_leased
+from workers.queue.enqueue import Send, rows
+from workers.queue.runner import run_leased
 from workers.settings import WebSettings, WorkerSettings
 
 REPOSITORY = "kitchen/pantry"

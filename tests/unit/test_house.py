@@ -17,13 +17,13 @@ from workers.settings import PREFIX, known_variables
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bot", "workers", "memory")
 DOORS = {
-    "celery": ("workers.queue", "workers.tasks"),
+    "celery": ("workers.queue.celery_app", "workers.queue.tasks"),
     "sqlalchemy": ("memory.store", "memory.migrations"),
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),
     "sentence_transformers": ("memory.embed",),
     "subprocess": ("workers.git", "workers.history.log", "workers.sandbox", "bot.supervisor", "bot.playground"),
-    "fastapi": ("bot.app", "bot.playground"),
+    "fastapi": ("bot.web.app", "bot.playground"),
     "libcst": ("workers.repair",),
     "openai": ("workers.llm.endpoint",),
 }
@@ -102,7 +102,12 @@ def test_one_door_each(library: str) -> None:
 
 def test_the_environment_has_one_door() -> None:
     """os.environ is read in workers.settings alone; code that runs inside the sandbox reads its own."""
-    inside = {"workers.sandbox.launcher", "workers.sandbox.probe", "workers.sandbox.tracing", "workers.repair.forked"}
+    inside = {
+        "workers.sandbox.launcher",
+        "workers.sandbox.pytest_plugin",
+        "workers.sandbox.tracing",
+        "workers.repair.forked",
+    }
     readers = [n for n, p in modules() if re.search(r"os\.environ\b|os\.getenv\b", p.read_text())]
     strangers = [n for n in readers if n != "workers.settings" and not any(n.startswith(i) for i in inside)]
     assert not strangers

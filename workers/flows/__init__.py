@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import answer, feedback, fix, history, judge, question, reconcile, review, share, track
+from workers.flows import (
+    answer,
+    feedback,
+    fix,
+    history,
+    policy_check,
+    poll_feedback,
+    question,
+    redeliver_webhooks,
+    review,
+    share_learnings,
+)
 from workers.jobs import Answer, Feedback, Fix, Judge, Learn, Poll, Question, Reconcile, Review, Share, Track
-from workers.runner import Flow
+from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
     Fix: fix.run,
     Review: review.run,
     Feedback: feedback.run,
-    Track: track.run,
-    Poll: track.poll,
+    Track: poll_feedback.run,
+    Poll: poll_feedback.poll,
     Answer: answer.run,
     Question: question.run,
-    Share: share.run,
+    Share: share_learnings.run,
     Learn: history.run,
-    Reconcile: reconcile.run,
-    Judge: judge.run,
+    Reconcile: redeliver_webhooks.run,
+    Judge: policy_check.run,
 }
 """The flow of every type of job."""

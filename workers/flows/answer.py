@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memory.explain import explain
 from workers.comments import conversation
 from workers.context import Context
-from workers.flows.asking import actor_of, answer_there, may_command, refuse
+from workers.flows.permissions import actor_of, answer_there, may_command, refuse
 from workers.jobs import Answer, Job
 
 

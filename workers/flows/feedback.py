@@ -8,7 +8,7 @@ from memory.model import Decision, Post, PostKind, Signal, SignalKind
 from workers.comments import conversation
 from workers.comments.marker import marker
 from workers.context import Context
-from workers.flows.asking import actor_of, say
+from workers.flows.permissions import actor_of, say
 from workers.flows.reflecting import reflect
 from workers.jobs import Feedback, Job
 from workers.ports import GitHub

@@ -14,7 +14,7 @@ from workers.agent.repair import repair
 from workers.comments import repairs
 from workers.context import Context
 from workers.errors import BadInput, CannotRun
-from workers.flows.asking import actor_of, may_command, refuse, say
+from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.ports import BranchHead, GitHub

@@ -9,7 +9,7 @@ from workers.agent.reviewing.critique import principles
 from workers.agent.reviewing.opinions import opinions
 from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer, Unasked
 from workers.context import Context
-from workers.flows.asking import may_command
+from workers.flows.permissions import may_command
 from workers.flows.rounds import Round
 from workers.jobs import Review
 from workers.llm.messages import Model

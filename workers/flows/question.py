@@ -15,7 +15,7 @@ from workers.agent.checkout import Checkout
 from workers.agent.clipping import clipped
 from workers.comments import conversation
 from workers.context import Context
-from workers.flows.asking import actor_of, answer_there, may_command, refuse
+from workers.flows.permissions import actor_of, answer_there, may_command, refuse
 from workers.git import Mirror
 from workers.jobs import Job, Question
 from workers.llm.messages import Model

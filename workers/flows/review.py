@@ -16,10 +16,10 @@ from memory.sharing.strict import BadLearnings
 from workers.comments import reviews
 from workers.context import Context
 from workers.errors import BadInput, Gone
-from workers.flows.asking import actor_of, may_command, refuse, say
 from workers.flows.endings import hear_endings
 from workers.flows.missed import missed
 from workers.flows.modelled import may_ask, readers
+from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.flows.posting import post
 from workers.flows.recognition import recognised
 from workers.flows.rounds import REVIEWED, Round, before, ended

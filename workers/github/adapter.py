@@ -13,7 +13,7 @@ from github.Repository import Repository
 
 from memory.model import Actor, Permission
 from workers.github.client import SECONDS_BETWEEN_WRITES, client, translated
-from workers.github.pictures import pictures
+from workers.github.images import pictures
 from workers.github.threads import Threads
 from workers.jobs import RepositoryRef
 from workers.ports import (

@@ -18,8 +18,8 @@ from pathlib import Path
 from workers.errors import CannotRun
 from workers.ports import Completed, SandboxSession, Workload
 from workers.sandbox import mounts, seccomp
+from workers.sandbox.launch_spec import Order
 from workers.sandbox.launching import Descriptors, await_ready, launcher_command
-from workers.sandbox.orders import Order
 from workers.sandbox.refusals import MISSING, explained
 from workers.sandbox.session import conversation
 from workers.sandbox.supervise import Collected, Tree, supervise

@@ -14,7 +14,7 @@ from workers.ports import Completed, Limits, Sandbox, Workload
 from workers.sandbox.decode import Heard, cut_short, decode
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
-from workers.sandbox.trouble import cut_error, trouble_of
+from workers.sandbox.run_errors import cut_error, trouble_of
 
 WORKSPACE = "/workspace"
 PLUGIN = "apprentice_probe"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.events import KNOWN, Ignored, PingEvent, PullEvent, parse
+from bot.web.events import KNOWN, Ignored, PingEvent, PullEvent, parse
 from workers.errors import BadInput
 
 Payload = Callable[..., bytes]

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from bot.events import Ignored, parse
-from bot.routing import jobs_for
+from bot.web.events import Ignored, parse
+from bot.web.routes import jobs_for
 from memory.model import SignalKind
 from workers.jobs import Account, Answer, Feedback, Fix, Job, Learn, RepositoryRef, Review, Share, Track
 

@@ -12,7 +12,7 @@ from memory.rewards import contributions_of_outcome
 from memory.versions import CONTROL, FORMER, PRESENT
 from tests.unit.memory.ledgers import logged
 from workers.context import Context, build
-from workers.flows import FLOWS, judge
+from workers.flows import FLOWS, policy_check
 from workers.jobs import Judge
 from workers.settings import WorkerSettings, load
 
@@ -37,8 +37,8 @@ def worse_than_control(context: Context) -> None:
 
 def test_an_empty_ledger_changes_nothing(context: Context) -> None:
     """There is nothing to go back for."""
-    assert FLOWS[Judge] is judge.run
-    assert judge.run(Judge(), context) == ()
+    assert FLOWS[Judge] is policy_check.run
+    assert policy_check.run(Judge(), context) == ()
     assert context.store.policy_events.all() == []
 
 
@@ -46,8 +46,8 @@ def test_workers_use_the_former_from_the_next_task_on(context: Context) -> None:
     """A worse version is left once, and the next task's learner decides with the former."""
     worse_than_control(context)
     assert context.for_task("a").learner.policy_version == PRESENT.version
-    judge.run(Judge(), context)
-    judge.run(Judge(), context)
+    policy_check.run(Judge(), context)
+    policy_check.run(Judge(), context)
     assert [event.id for event in context.store.policy_events.all()] == ["job-1"]
     assert context.for_task("b").learner.policy_version == FORMER.version
     assert CONTROL not in (FORMER.version, PRESENT.version)

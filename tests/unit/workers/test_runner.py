@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from memory.store import JobState, NewJob, Store, StoredJob, open_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
-from workers.handover import rows
 from workers.jobs import Account, Answer, Job, Poll, RepositoryRef, encode, job_id
-from workers.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, run_leased
+from workers.queue.enqueue import rows
+from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

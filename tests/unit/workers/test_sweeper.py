@@ -11,7 +11,7 @@ import pytest
 from memory.model import Post, PostKind
 from memory.store import NewJob, Store, open_store
 from workers.errors import Retryable
-from workers.sweeper import enqueue_judgement, enqueue_polls, sweep
+from workers.queue.sweeper import enqueue_judgement, enqueue_polls, sweep
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

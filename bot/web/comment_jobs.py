@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.commands import Command, CommandError, Verb, parse
-from bot.events import Pull
+from bot.web.commands import Command, CommandError, Verb, parse
+from bot.web.events import Pull
 from memory.model import SignalKind
 from workers.jobs import Account, Answer, Feedback, Fix, Job, Question, RepositoryRef, Review, Share
 

@@ -12,9 +12,9 @@ import structlog
 
 from memory.store import Store, StoreError, open_store
 from workers.errors import Retryable
-from workers.handover import Send, hand_over, rows
 from workers.jobs import Judge, Poll, Reconcile, RepositoryRef
-from workers.queue import depth, make_celery, send
+from workers.queue.celery_app import depth, make_celery, send
+from workers.queue.enqueue import Send, hand_over, rows
 from workers.settings import WorkerSettings
 
 MOST_AT_ONCE = 500

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from bot.events import KNOWN
+from bot.web.events import KNOWN
 from memory.store import JobState
 
 OTHER_EVENT = "other"

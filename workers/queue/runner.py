@@ -14,8 +14,8 @@ import structlog
 
 from memory.store import JobState, LeasedJob, Store, StoreError, StoreUnavailable
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
-from workers.handover import Send, hand_over, rows
 from workers.jobs import Job, OwnJob, decode
+from workers.queue.enqueue import Send, hand_over, rows
 from workers.settings import WorkerSettings
 
 Flow = Callable[..., Sequence[Job]]

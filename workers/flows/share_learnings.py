@@ -11,7 +11,7 @@ from memory.sharing.strict import BadLearnings
 from workers.comments import learnings as words
 from workers.context import Context
 from workers.errors import BadInput
-from workers.flows.asking import actor_of, may_command, refuse, say
+from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Job, Share
 from workers.ports import BranchHead, GitHub

@@ -27,9 +27,9 @@ from kombu.exceptions import ChannelError, KombuError
 from kombu.transport import filesystem
 
 from workers.errors import BadInput, Retryable
-from workers.runner import RunContext, run_leased
+from workers.queue.runner import RunContext, run_leased
+from workers.queue.tasks import RUN_JOB, register
 from workers.settings import Settings, WorkerSettings
-from workers.tasks import RUN_JOB, register
 
 QUEUE = "apprentice"
 POLL_SECONDS = 0.05

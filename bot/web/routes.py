@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.asking import Origin, Spoken, jobs_asked, review_of
-from bot.events import (
+from bot.web.comment_jobs import Origin, Spoken, jobs_asked, review_of
+from bot.web.events import (
     CheckRunEvent,
     Event,
     Installation,

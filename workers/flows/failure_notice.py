@@ -5,7 +5,7 @@ from __future__ import annotations
 from workers.comments import conversation, reviews
 from workers.context import Context
 from workers.errors import ApprenticeError
-from workers.flows.asking import say
+from workers.flows.permissions import say
 from workers.jobs import Answer, Fix, Job, Question, Review, Share
 from workers.ports import GitHub
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from workers.errors import ApprenticeError, CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.plain import PlainProcess
+from workers.sandbox.unsandboxed import PlainProcess
 from workers.settings import WorkerSettings
 
 TRIAL = Limits(wall_seconds=20.0, memory_mb=256, disk_mb=16)

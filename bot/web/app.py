@@ -19,16 +19,16 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
 
-from bot.events import Ignored, parse
-from bot.intake import Intake
-from bot.metrics import Metrics
-from bot.routing import jobs_for
-from bot.signature import HEADER, is_genuine
+from bot.web.delivery_writer import Intake
+from bot.web.events import Ignored, parse
+from bot.web.metrics import Metrics
+from bot.web.routes import jobs_for
+from bot.web.signature import HEADER, is_genuine
 from memory.store import Delivery, Store, StoreError, open_store
 from workers.errors import BadInput
-from workers.handover import Send, rows
 from workers.jobs import Job
-from workers.queue import make_celery, send
+from workers.queue.celery_app import make_celery, send
+from workers.queue.enqueue import Send, rows
 from workers.settings import WebSettings
 
 _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")

@@ -11,9 +11,9 @@ from datetime import datetime
 
 from anyio import to_thread
 
-from bot.metrics import Metrics
+from bot.web.metrics import Metrics
 from memory.store import Delivery, Store, StoreError
-from workers.handover import Send, hand_over
+from workers.queue.enqueue import Send, hand_over
 
 MOST_TOGETHER = 200
 

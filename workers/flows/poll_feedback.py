@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from memory.model import Post, PostKind, Sighting, SignalKind
 from workers.context import Context
 from workers.errors import Gone
-from workers.flows.asking import actor_of
 from workers.flows.endings import hear_left
+from workers.flows.permissions import actor_of
 from workers.flows.rounds import key_of_push
 from workers.git import Mirror
 from workers.jobs import Job, Poll, Track
