@@ -21,9 +21,7 @@ from workers.agent.tools.reading import History
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
-from workers.github.client import SECONDS_BETWEEN_WRITES, app_of
-from workers.github.hook import GitHubHook
-from workers.github.tokens import Tokens
+from workers.github.auth import SECONDS_BETWEEN_WRITES, GitHubHook, Tokens, app_of
 from workers.jobs import Job, RepositoryRef
 from workers.llm.client import Models, models_of
 from workers.llm.messages import Model

@@ -37,10 +37,10 @@ from workers.agent.conversation import Conversation
 from workers.agent.loop import Agent
 from workers.agent.tools.tool import Tool, Toolset, tool
 from workers.context import utc_now
+from workers.llm.capabilities import Features
 from workers.llm.client import models_of
-from workers.llm.features import Features
+from workers.llm.endpoint import body_of
 from workers.llm.messages import Ask, Message, Model, Reply, Role
-from workers.llm.wire import body_of
 from workers.settings import WorkerSettings
 
 SEEN = "def shown(value):\n    return value\n" * 60

@@ -39,7 +39,7 @@ def doctor(as_json: AsJson = False) -> None:
 @app.command()
 def serve() -> None:
     """Run the web process: receive webhooks and store the jobs that follow from them."""
-    from bot.app import serve as run
+    from bot.web.app import serve as run
     from workers.logs import configure
     from workers.settings import WebSettings, load
 
@@ -54,9 +54,9 @@ def worker() -> None:
     """Run a worker: it does the jobs."""
     from workers.context import build
     from workers.flows import FLOWS
-    from workers.flows.telling import tell
+    from workers.flows.failure_notice import tell
     from workers.logs import configure
-    from workers.queue import run_worker
+    from workers.queue.celery_app import run_worker
 
     with refusing():
         settings = worker_settings()
@@ -69,7 +69,7 @@ def worker() -> None:
 def sweep() -> None:
     """Run the sweeper: it finds lost jobs and polls reactions."""
     from workers.logs import configure
-    from workers.sweeper import run_sweeper
+    from workers.queue.sweeper import run_sweeper
 
     with refusing():
         settings = worker_settings()

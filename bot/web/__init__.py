@@ -1,1 +1,1 @@
-"""FIXME: say what stands here."""
+"""The web process: signed deliveries in, jobs out."""

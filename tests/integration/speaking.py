@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pydantic import SecretStr
 
 from memory.store import Spent, Store
+from workers.llm.budgets import Price
 from workers.llm.client import Client, Tiered
-from workers.llm.costs import Price
 from workers.llm.endpoint import Endpoint
 from workers.llm.messages import Ask, Message, Role, Tier, ToolSpec
 

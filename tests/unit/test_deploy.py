@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.events import KNOWN
-from bot.metrics import Metrics
+from bot.web.events import KNOWN
+from bot.web.metrics import Metrics
 from memory.store import JobState, NewJob, Store, open_store
-from workers.github.tokens import PERMISSIONS
+from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -176,11 +176,11 @@ class Guard:
 sys.meta_path.insert(0, Guard())
 from datetime import UTC, datetime
 import bot.cli.main
-from bot.app import create_app
+from bot.web.app import create_app
 from memory.store import open_store
-from workers.queue import make_celery
+from workers.queue.celery_app import make_celery
 from workers.settings import WebSettings
-import bot.app, workers.sweeper, uvicorn, psycopg, redis
+import bot.web.app, workers.queue.sweeper, uvicorn, psycopg, redis
 
 settings = WebSettings(home=Path(sys.argv[2]), webhook_secret="s")
 make_celery(settings)

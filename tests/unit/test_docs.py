@@ -12,13 +12,13 @@ import pytest
 import typer
 from pydantic_core import PydanticUndefined
 
-from bot import events
+from bot.web import events
 from bot.cli import json_output
 from bot.cli.main import app
-from bot.commands import Verb
-from bot.metrics import Metrics
+from bot.web.commands import Verb
+from bot.web.metrics import Metrics
 from memory.store import JobState
-from workers.github.tokens import PERMISSIONS
+from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
 
 ROOT = Path(__file__).parents[2]

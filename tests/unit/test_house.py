@@ -17,7 +17,7 @@ from workers.settings import PREFIX, known_variables
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bot", "workers", "memory")
 DOORS = {
-    "celery": ("workers.queue.celery_app", "workers.queue.tasks"),
+    "celery": ("workers.queue.celery_app", "workers.queue.celery_app"),
     "sqlalchemy": ("memory.store", "memory.migrations"),
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),

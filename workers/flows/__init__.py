@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workers.flows import (
-    answer,
+    ask,
     feedback,
     fix,
     history,
     policy_check,
     poll_feedback,
-    question,
     redeliver_webhooks,
     review,
     share_learnings,
@@ -25,8 +24,8 @@ FLOWS: Mapping[type, Flow] = {
     Feedback: feedback.run,
     Track: poll_feedback.run,
     Poll: poll_feedback.poll,
-    Answer: answer.run,
-    Question: question.run,
+    Answer: ask.answer_command,
+    Question: ask.answer_question,
     Share: share_learnings.run,
     Learn: history.run,
     Reconcile: redeliver_webhooks.run,

@@ -12,7 +12,7 @@ from github.PullRequest import PullRequest as GitHubPull
 from github.Repository import Repository
 
 from memory.model import Actor, Permission
-from workers.github.client import SECONDS_BETWEEN_WRITES, client, translated
+from workers.github.auth import SECONDS_BETWEEN_WRITES, client, translated
 from workers.github.images import pictures
 from workers.github.threads import Threads
 from workers.jobs import RepositoryRef

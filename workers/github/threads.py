@@ -7,7 +7,7 @@ from typing import Any
 from github.Requester import Requester
 
 from workers.errors import CannotRun
-from workers.github.client import translated
+from workers.github.auth import translated
 from workers.ports import ReviewThread
 
 THREADS = """

@@ -6,7 +6,9 @@ pictures left out. A refused request is not charged, so that the calls by which 
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import socket
 import threading
 import time
@@ -18,13 +20,134 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import SecretStr
 
-from workers.llm.errors import CallFailed, ContextOverflow, Failure, ModelError
-from workers.llm.failures import Refusal, clear_line, error_of, too_long
-from workers.llm.features import Features, without
-from workers.llm.messages import Ask, Ended, Reply
-from workers.llm.plain import call_in
+from workers.llm.capabilities import Features, without
+from workers.llm.errors import CallFailed, ContextOverflow, Failure, ModelError, ModelUnavailable
+from workers.llm.messages import Ask, Ended, Message, Reply, Role, ToolCall, ToolSpec
 from workers.llm.replies import Said, malformed, reply_of
-from workers.llm.wire import body_of
+from workers.llm.structured import call_in, schema_in_words, tools_in_words
+from workers.ports import Image
+from workers.redaction import REDACTED, redact
+from workers.settings import PREFIX
+
+_UNSEEN = "[a picture stood here; this model sees none]"
+
+
+def body_of(ask: Ask, model: str, features: Features, *, stream: bool) -> dict[str, object]:
+    """What is sent to an endpoint with these features."""
+    shown = ask if features.tools else tools_in_words(ask)
+    shown = shown if features.json_schema else schema_in_words(shown)
+    limit = "max_tokens" if features.max_tokens else "max_completion_tokens"
+    body: dict[str, object] = {
+        "model": model,
+        "messages": [_message(message, features) for message in shown.messages],
+        limit: ask.max_tokens,
+    }
+    if features.temperature:
+        body["temperature"] = ask.temperature
+    if shown.tools:
+        body["tools"] = [{"type": "function", "function": _described(tool)} for tool in shown.tools]
+    if shown.schema is not None:
+        body["response_format"] = _format(shown.schema)
+    if stream and features.stream:
+        body["stream"] = True
+        body |= {"stream_options": {"include_usage": True}} if features.stream_options else {}
+    return body
+
+
+def _described(tool: ToolSpec) -> dict[str, object]:
+    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+
+
+def _format(schema: ToolSpec) -> dict[str, object]:
+    described = {"name": schema.name, "description": schema.description, "schema": dict(schema.parameters)}
+    return {"type": "json_schema", "json_schema": {**described, "strict": True}}
+
+
+def _message(message: Message, features: Features) -> dict[str, object]:
+    said: dict[str, object] = {"role": message.role.value, "content": _content(message, features)}
+    if message.role is Role.TOOL:
+        said["tool_call_id"] = message.call_id
+    if message.calls:
+        said["tool_calls"] = [_call(call) for call in message.calls]
+    return said
+
+
+def _content(message: Message, features: Features) -> str | list[dict[str, object]]:
+    """Words alone, or words and pictures. Only a user's message may hold pictures; elsewhere a line stands for each."""
+    text = _clean(message.text)
+    if not message.images:
+        return text
+    if not features.images or message.role is not Role.USER:
+        return "\n".join([text, *(_UNSEEN for _ in message.images)])
+    return [{"type": "text", "text": text}, *map(_picture, message.images)]
+
+
+def _picture(image: Image) -> dict[str, object]:
+    data = base64.b64encode(image.content).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
+
+
+def _call(call: ToolCall) -> dict[str, object]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _clean(call.arguments)}}
+
+
+def _clean(text: str) -> str:
+    """Lone surrogates, which test output does hold and UTF-8 cannot, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_LONGEST = 300
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|maximum context length|max(?:imum)? model (?:context )?len|"
+    r"exceeds? (?:the )?(?:available |maximum |model'?s )*context|context (?:size|length|window) (?:has been )?exceeded|"
+    r"exceeded max context|prompt is too long|input is too long|too many tokens|max_new_tokens` must be",
+    re.IGNORECASE,
+)
+"""As OpenAI, vLLM, llama.cpp, Ollama and text-generation-inference say it."""
+_TOO_LONG_WITH = frozenset({400, 413, 422, 500})
+_PASSING = frozenset({408, 409, 425, 429})
+_NO_MONEY = re.compile(r"insufficient_quota|billing_hard_limit", re.IGNORECASE)
+_WHERE = {
+    401: f"it wants another key; check {PREFIX}MODEL_API_KEY",
+    403: f"the key may not do that; check {PREFIX}MODEL_API_KEY and {PREFIX}MODEL",
+    404: f"there is no such model or address; check {PREFIX}MODEL, {PREFIX}MODEL_WEAK and {PREFIX}MODEL_BASE_URL",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """An answer with a status that is no success. `detail` is all that its body says, `said` the line for people."""
+
+    status: int
+    said: str
+    detail: str
+    retry_after: str = ""
+
+
+def error_of(refusal: Refusal) -> ModelError:
+    """The error that a refusal is."""
+    line = f"the model's API answered {refusal.status}: {refusal.said or 'nothing'}"
+    if too_long(refusal.detail) and refusal.status in _TOO_LONG_WITH:
+        return ContextOverflow(f"the request is longer than the model can read: {refusal.said}")
+    if refusal.status in _WHERE:
+        return ModelUnavailable(f"{line}; {_WHERE[refusal.status]}")
+    if _NO_MONEY.search(refusal.detail):
+        return ModelUnavailable(f"{line}; see to the account behind {PREFIX}MODEL_API_KEY")
+    if refusal.status in _PASSING or refusal.status >= 500:
+        return CallFailed(Failure(said=line, charged=False, retry_after=refusal.retry_after))
+    return ModelUnavailable(line)
+
+
+def too_long(detail: str) -> bool:
+    """Whether an endpoint complains that a request is longer than its model can read."""
+    return _TOO_LONG.search(detail) is not None
+
+
+def clear_line(text: str, key: str) -> str:
+    """What an endpoint said as one line that may be shown: no credential in it, least of all our key."""
+    hidden = text.replace(key, REDACTED) if key else text
+    return " ".join(redact(hidden).split())[:_LONGEST]
+
 
 if TYPE_CHECKING:
     import openai

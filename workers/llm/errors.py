@@ -41,7 +41,7 @@ class Failure:
 
 
 class CallFailed(ModelError):
-    """One call failed in a way that may pass: ask `workers.llm.retrying` whether to make it again."""
+    """One call failed in a way that may pass: ask `workers.llm.client` whether to make it again."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.said)

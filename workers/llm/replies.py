@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from workers.llm.costs import most_of, tokens_of
+from workers.llm.budgets import most_of, tokens_of
 from workers.llm.errors import CallFailed, Failure
 from workers.llm.messages import Ask, Ended, Reply, ToolCall, Usage
 

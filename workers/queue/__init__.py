@@ -1,1 +1,1 @@
-"""FIXME: say what stands here."""
+"""Jobs: Celery carries their ids, the database holds them."""

@@ -28,8 +28,19 @@ from kombu.transport import filesystem
 
 from workers.errors import BadInput, Retryable
 from workers.queue.runner import RunContext, run_leased
-from workers.queue.tasks import RUN_JOB, register
 from workers.settings import Settings, WorkerSettings
+
+RUN_JOB = "apprentice.run_job"
+
+
+def register(celery: Celery, run: Callable[[str], None]) -> None:
+    """Have `run` called with the id in every message."""
+
+    def run_job(job_id: str) -> None:
+        run(job_id)
+
+    celery.task(run_job, name=RUN_JOB, ignore_result=True)
+
 
 QUEUE = "apprentice"
 POLL_SECONDS = 0.05

@@ -18,11 +18,43 @@ from pathlib import Path
 from workers.errors import CannotRun
 from workers.ports import Completed, SandboxSession, Workload
 from workers.sandbox import mounts, seccomp
-from workers.sandbox.launch_spec import Order
-from workers.sandbox.launching import Descriptors, await_ready, launcher_command
-from workers.sandbox.refusals import MISSING, explained
+from workers.sandbox.launching import Descriptors, Order, await_ready, launcher_command
 from workers.sandbox.session import conversation
 from workers.sandbox.supervise import Collected, Tree, supervise
+
+MISSING = "bubblewrap is not installed: install it (`apt install bubblewrap`, `dnf install bubblewrap`)"
+TOO_OLD = "bubblewrap is too old: install version 0.6 or later"
+APPARMOR_SWITCH = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+APPARMOR = (
+    "AppArmor keeps bubblewrap from making user namespaces (Ubuntu 24.04 and later): install an AppArmor profile for "
+    "/usr/bin/bwrap that allows `userns`, or set the sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+)
+NAMESPACES = (
+    "the kernel or the container refuses user namespaces: set the sysctls user.max_user_namespaces above 0 and, where "
+    "it exists, kernel.unprivileged_userns_clone=1; in Docker use a seccomp profile that allows them"
+)
+PROC = (
+    "the container does not let a new /proc be mounted: start it with an unmasked /proc "
+    "(`--security-opt systempaths=unconfined` in Docker)"
+)
+
+
+def explained(said: str, apparmor_switch: Path = APPARMOR_SWITCH) -> str:
+    """The line for what bubblewrap wrote when it ended."""
+    words = said.strip().removeprefix("bwrap: ") or "it did not say why"
+    lower = words.lower()
+    if "unknown option" in lower:
+        return TOO_OLD
+    if "proc" in lower and "mount" in lower:
+        return f"{PROC} ({words})"
+    if "namespace" in lower or "uid map" in lower or "not permitted" in lower or "permission denied" in lower:
+        return f"{APPARMOR if _is_on(apparmor_switch) else NAMESPACES} ({words})"
+    return f"bubblewrap cannot make a sandbox here: {words}"
+
+
+def _is_on(switch: Path) -> bool:
+    return switch.is_file() and switch.read_text(encoding="ascii").strip() == "1"
+
 
 FIRST_USER, USERS = 1_500_000_000, 500_000_000
 """As root every run gets a user id of its own, far from those of accounts: no run counts, or reaches, another's processes."""

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from workers.ports import Completed, SandboxSession, Workload
 from workers.sandbox import mounts
-from workers.sandbox.launch_spec import Order
-from workers.sandbox.launching import LAUNCHER_SOURCE, Descriptors, await_ready, launcher_command
+from workers.sandbox.launching import LAUNCHER_SOURCE, Descriptors, Order, await_ready, launcher_command
 from workers.sandbox.session import conversation
 from workers.sandbox.supervise import Collected, Tree, supervise
 

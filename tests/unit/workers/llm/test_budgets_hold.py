@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from memory.store import Limit, Scope, Store, Unit, open_store
+from workers.llm.budgets import Price, most_of
 from workers.llm.client import Client, Tiered
-from workers.llm.costs import Price, most_of
 from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelError
 from workers.llm.messages import Ask, Ended, Message, Reply, Role, Tier, Usage
 

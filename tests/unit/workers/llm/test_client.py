@@ -13,8 +13,8 @@ import pytest
 from memory.embed import HashedWords
 from memory.store import Store, open_store
 from workers.context import build
+from workers.llm.budgets import Price
 from workers.llm.client import Tiered, models_of, tiers_of
-from workers.llm.costs import Price
 from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelUnavailable
 from workers.llm.messages import Ask, Ended, Message, Reply, Role, Tier, Usage
 from workers.settings import WorkerSettings, load

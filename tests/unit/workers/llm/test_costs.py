@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from workers.llm.costs import FREE, Price, most_of, price_of, tokens_of
+from workers.llm.budgets import FREE, Price, most_of, price_of, tokens_of
 from workers.llm.messages import Ask, Message, Role, ToolCall, ToolSpec, Usage
 from workers.ports import Image
 

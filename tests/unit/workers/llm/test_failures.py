@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from workers.llm.endpoint import Refusal, clear_line, error_of
 from workers.llm.errors import CallFailed, ModelUnavailable
-from workers.llm.failures import Refusal, clear_line, error_of
 
 
 @pytest.mark.parametrize(

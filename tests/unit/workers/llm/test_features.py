@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from workers.llm.features import Features, without
+from workers.llm.capabilities import Features, without
+from workers.llm.endpoint import body_of
 from workers.llm.messages import Ask, Message, Role, ToolSpec
-from workers.llm.wire import body_of
 from workers.ports import Image
 
 SPEC = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workers.llm.messages import Ask, Message, Role, ToolCall, ToolSpec
-from workers.llm.plain import call_in, schema_in_words, tools_in_words
+from workers.llm.structured import call_in, schema_in_words, tools_in_words
 
 TOOL = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})
 SYSTEM, USER = Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text="Find it.")

@@ -9,8 +9,8 @@ import pytest
 
 from workers.errors import BadInput
 from workers.ports import Workload
-from workers.sandbox.launch_spec import Order
 from workers.sandbox.launcher import copy_tree, lay_over
+from workers.sandbox.launching import Order
 
 
 @pytest.fixture

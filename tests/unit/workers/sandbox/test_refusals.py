@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.sandbox.refusals import explained
+from workers.sandbox.bubblewrap import explained
 
 
 @pytest.mark.parametrize(

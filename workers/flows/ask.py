@@ -1,4 +1,4 @@
-"""Answer a question about the code, or explain one of our findings, where a model is set."""
+"""Answer a comment: `why`, `help`, a command that is not understood, or a question for the model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from memory.explain import explain
 from memory.model import PostKind
 from workers.agent.answering import Answered, answer
 from workers.agent.answering import Question as Asked
@@ -17,10 +18,46 @@ from workers.comments import conversation
 from workers.context import Context
 from workers.flows.permissions import actor_of, answer_there, may_command, refuse
 from workers.git import Mirror
-from workers.jobs import Job, Question
+from workers.jobs import Answer, Job, Question
 from workers.llm.messages import Model
 from workers.llm.untrusted import seen
 from workers.ports import GitHub
+
+
+def answer_command(job: Answer, context: Context) -> Sequence[Job]:
+    """Reply once, where the command was given."""
+    github = context.connect(job.repository)
+    if not may_command(github, actor_of(job.actor)):
+        refuse(job, context, github)
+        return ()
+    key = f"{context.job_id}:answer"
+    answer_there(job, _answer_text(job, context, key), key, context, github)
+    return ()
+
+
+def _answer_text(job: Answer, context: Context, key: str) -> str:
+    bot_name = context.settings.bot_name
+    if job.problem:
+        return conversation.misunderstood(job.problem, job.suggestion, bot_name, key=key)
+    if job.command == "why":
+        return _why(job, context, key)
+    return conversation.help_text(bot_name, key=key)
+
+
+def _why(job: Answer, context: Context, key: str) -> str:
+    reference = job.argument or _latest(job, context)
+    explanation = explain(context.store, context.learner, reference) if reference else None
+    # A decision of another repository is none of this one's business.
+    if explanation is None or explanation.repository != job.repository.full_name:
+        return conversation.unknown_decision(reference, key=key)
+    return conversation.why(explanation.text(), key=key)
+
+
+def _latest(job: Answer, context: Context) -> str:
+    """The decision that a bare `why` asks about: the last one of this conversation."""
+    posts = context.store.posts.on(job.repository.full_name, job.number)
+    return posts[-1].decision_ids[-1] if posts else ""
+
 
 SECONDS = 180.0
 LONGEST_DIFF = 20_000
@@ -28,7 +65,7 @@ LONGEST_DIFF = 20_000
 EXPLAIN = "Explain this to somebody who does not know this part of the code: what is wrong, when it shows, what to do."
 
 
-def run(job: Question, context: Context) -> Sequence[Job]:
+def answer_question(job: Question, context: Context) -> Sequence[Job]:
     """Check who asked, look it up at the pinned commit, answer once where it was asked."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
@@ -36,11 +73,11 @@ def run(job: Question, context: Context) -> Sequence[Job]:
         return ()
     key = f"{context.job_id}:answer"
     model = context.model(context.job_id, job.repository.full_name)
-    answer_there(job, _text(job, model, github, context, key), key, context, github)
+    answer_there(job, _question_text(job, model, github, context, key), key, context, github)
     return ()
 
 
-def _text(job: Question, model: Model | None, github: GitHub, context: Context, key: str) -> str:
+def _question_text(job: Question, model: Model | None, github: GitHub, context: Context, key: str) -> str:
     if model is None:
         return conversation.no_model(key=key)
     if not job.text and not job.explain:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import requests.exceptions
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
 
 from workers.errors import CannotRun, Retryable
+from workers.jobs import RepositoryRef
+from workers.ports import HookDelivery
 from workers.settings import WorkerSettings
 
 API_VERSION = "2022-11-28"
@@ -82,3 +86,88 @@ def _as_ours(error: GithubException, doing: str) -> Retryable | CannotRun:
         return Retryable(f"GitHub answered {error.status} while {doing}")
     message = error.data.get("message", "") if isinstance(error.data, dict) else ""
     return CannotRun(f"GitHub answered {error.status} {message!r} while {doing}; check the App's permissions")
+
+
+PERMISSIONS = {
+    "checks": "write",
+    "contents": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+}
+RENEW_BEFORE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class _Minted:
+    token: str
+    expires_at: datetime
+
+
+class Tokens:
+    """Mints installation tokens and keeps each until ten minutes before it ends."""
+
+    def __init__(self, app: GithubIntegration, clock: Callable[[], datetime]) -> None:
+        self._app = app
+        self._clock = clock
+        self._minted: dict[int, _Minted] = {}
+
+    def token(self, repository: RepositoryRef) -> str:
+        """A token for this repository alone; raises Retryable or CannotRun."""
+        minted = self._minted.get(repository.id)
+        if minted is None or minted.expires_at - RENEW_BEFORE <= self._clock():
+            minted = self._mint(repository)
+            self._minted[repository.id] = minted
+        return minted.token
+
+    def _mint(self, repository: RepositoryRef) -> _Minted:
+        # PyGithub's get_access_token cannot limit a token to one repository.
+        with translated(f"minting a token for {repository.full_name}"):
+            _, answer = self._app.requester.requestJsonAndCheck(
+                "POST",
+                f"/app/installations/{repository.installation_id}/access_tokens",
+                input={"repository_ids": [repository.id], "permissions": PERMISSIONS},
+            )
+        return _Minted(answer["token"], datetime.fromisoformat(answer["expires_at"]))
+
+
+PAGE = 100
+
+
+class GitHubHook:
+    """Implements `workers.ports.AppHook`."""
+
+    def __init__(self, app: GithubIntegration) -> None:
+        self._app = app
+
+    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
+        found: list[HookDelivery] = []
+        cursor = ""
+        while True:
+            where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
+            with translated("reading the webhook's log"):
+                headers, page = self._app.requester.requestJsonAndCheck("GET", "/app/hook/deliveries", parameters=where)
+            read = [_delivery(each) for each in page]
+            found += [each for each in read if each.delivered_at >= since]
+            cursor = _next_cursor(str(headers.get("link", "")))
+            if not cursor or not read or read[-1].delivered_at < since:
+                return tuple(found)
+
+    def redeliver(self, delivery_id: int) -> None:
+        with translated("asking for a redelivery"):
+            self._app.requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
+
+
+def _delivery(item: dict[str, str]) -> HookDelivery:
+    return HookDelivery(
+        id=int(item["id"]),
+        guid=item["guid"],
+        event=item["event"],
+        delivered_at=datetime.fromisoformat(item["delivered_at"]),
+    )
+
+
+def _next_cursor(link: str) -> str:
+    """The cursor in a Link header's `next`, empty on the last page."""
+    following = next((part for part in link.split(",") if 'rel="next"' in part), "")
+    return following.partition("cursor=")[2].partition("&")[0].partition(">")[0]
