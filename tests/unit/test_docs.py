@@ -12,9 +12,9 @@ import pytest
 import typer
 from pydantic_core import PydanticUndefined
 
-from bot.web import events
 from bot.cli import json_output
 from bot.cli.main import app
+from bot.web import events
 from bot.web.commands import Verb
 from bot.web.metrics import Metrics
 from memory.store import JobState
