@@ -136,7 +136,6 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
             may_run_tests=True,
             progress=context.progress,
             tools=context.settings.review_tools,
-            conventions=context.store.past.conventions(name),
             detectors=() if model is None else (reviewer(model, name, Description(), (), context),),
         )
     decided = decide(

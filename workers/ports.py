@@ -146,23 +146,6 @@ class PostedComment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    """A comment of somebody's review: `hunk` ends with the `lines` that it stands on, at the commit `sha`.
-
-    `insider` tells that its author belongs to the repository, as GitHub says it now.
-    """
-
-    id: int
-    author: Actor
-    insider: bool
-    path: str
-    sha: str
-    hunk: str
-    lines: int
-    body: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewThread:
     """A review thread as it stands; its id is GraphQL's. `by_author` tells that who began it resolved it."""
 
@@ -261,10 +244,6 @@ class GitHub(Protocol):
     def find_review(self, number: int, marker: str) -> int | None: ...
 
     def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]: ...
-
-    def remarks(self, *, most: int) -> tuple[Remark, ...]:
-        """What was said on lines of pull requests, the latest first, answers in threads left out."""
-        ...
 
     def create_check(
         self,

@@ -34,7 +34,7 @@ from memory.model.learning import (
     TaskKind,
     Verdict,
 )
-from memory.model.past import Convention, Fate, PastFinding, Replacement
+from memory.model.past import Fate, PastFinding
 from memory.model.reflections import (
     NearMiss,
     Reflection,
@@ -86,7 +86,6 @@ __all__ = [
     "Cell",
     "Confidence",
     "Contribution",
-    "Convention",
     "Decision",
     "Doubt",
     "EditShape",
@@ -112,7 +111,6 @@ __all__ = [
     "Proof",
     "Recollection",
     "Reflection",
-    "Replacement",
     "RetryMode",
     "Rewrite",
     "Severity",

@@ -59,29 +59,3 @@ class PastFinding:
     fate: Fate
     until: int
     by: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replacement:
-    """An expression that the change `sha`, at `position` of the branch, replaced by another one in `places` of a file."""
-
-    sha: str
-    position: int
-    path: str
-    before: str
-    after: str
-    places: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Convention:
-    """An expression that people replaced by another one, always the same, in so many places of so many files.
-
-    `sha` is the last change that did so.
-    """
-
-    before: str
-    after: str
-    places: int
-    files: int
-    sha: str

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import delete, func, select, update
 
-from memory.model import Convention, PastFinding, Replacement
+from memory.model import PastFinding
 from memory.store.bodies import dump, load
 from memory.store.engine import Database, dialect_insert, in_batches
-from memory.store.past_tables import past_findings, pasts, replacements
+from memory.store.past_tables import past_findings, pasts
 
 Lessons = TypeVar("Lessons")
-_REPLACEMENT = tuple(each.name for each in fields(Replacement))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +38,9 @@ class Past:
             row = connection.execute(query).one_or_none()
         return None if row is None else Walked(reading=row.reading, sha=row.sha, position=row.position)
 
-    def add(
-        self, repository: str, found: Sequence[PastFinding], walked: Walked, replaced: Sequence[Replacement] = ()
-    ) -> None:
-        """Keep fates and replacements, and that the past was read so far, together."""
+    def add(self, repository: str, found: Sequence[PastFinding], walked: Walked) -> None:
+        """Keep fates, and that the past was read so far, together."""
         with self.database.writing() as connection:
-            for batch in in_batches(replaced, 500):
-                new_rows = [{"repository": repository, **asdict(each)} for each in batch]
-                connection.execute(dialect_insert(connection, replacements).on_conflict_do_nothing(), new_rows)
             for some in in_batches(found, 500):
                 rows = [
                     {
@@ -67,12 +61,12 @@ class Past:
             values = {name: new.excluded[name] for name in ("reading", "sha", "position")}
             connection.execute(new.on_conflict_do_update(index_elements=[pasts.c.repository], set_=values))
 
-    def conclude(self, repository: str, lessons: object | None, conventions: Sequence[Convention] = ()) -> None:
+    def conclude(self, repository: str, lessons: object | None) -> None:
         """Keep what the past of a repository comes down to, in the place of what it came down to before.
 
         `lessons` are any frozen value, None where it is too short for some.
         """
-        found = {"lessons": dump(lessons) if lessons is not None else "", "conventions": dump(tuple(conventions))}
+        found = {"lessons": dump(lessons) if lessons is not None else ""}
         with self.database.writing() as connection:
             connection.execute(update(pasts).where(pasts.c.repository == repository).values(found))
 
@@ -83,31 +77,15 @@ class Past:
             body = connection.execute(query).scalar_one_or_none()
         return load(as_a, body) if body else None
 
-    def conventions(self, repository: str) -> tuple[Convention, ...]:
-        """The conventions that `conclude` kept."""
-        query = select(pasts.c.conventions).where(pasts.c.repository == repository)
-        with self.database.reading() as connection:
-            body = connection.execute(query).scalar_one_or_none()
-        return load(tuple[Convention, ...], body) if body else ()
-
     def count(self, repository: str) -> int:
         """How many findings of a repository's past are known."""
         there = select(func.count()).select_from(past_findings).where(past_findings.c.repository == repository)
         with self.database.reading() as connection:
             return connection.execute(there).scalar_one()
 
-    def replacements(self, repository: str) -> list[Replacement]:
-        """What people replaced by what in a repository's past, oldest first."""
-        there = select(replacements).where(replacements.c.repository == repository)
-        query = there.order_by(replacements.c.position, *(replacements.c[name] for name in ("path", "before", "after")))
-        with self.database.reading() as connection:
-            rows = connection.execute(query).mappings()
-            return [Replacement(**{name: row[name] for name in _REPLACEMENT}) for row in rows]
-
     def forget(self, repository: str) -> None:
         """Forget a repository's past, and what it came down to."""
         with self.database.writing() as connection:
-            connection.execute(delete(replacements).where(replacements.c.repository == repository))
             connection.execute(delete(past_findings).where(past_findings.c.repository == repository))
             connection.execute(delete(pasts).where(pasts.c.repository == repository))
 

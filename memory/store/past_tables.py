@@ -12,7 +12,6 @@ pasts = Table(
     Column("repository", String, primary_key=True),
     *(Column(name, String, nullable=False) for name in ("reading", "sha", "lessons")),
     Column("position", Integer, nullable=False),
-    Column("conventions", Text, nullable=False, server_default=""),
 )
 
 past_findings = Table(
@@ -22,12 +21,4 @@ past_findings = Table(
     Column("line", Integer, primary_key=True),
     Column("position", Integer, nullable=False),
     Column("body", Text, nullable=False),
-)
-
-replacements = Table(
-    "replacements",
-    metadata,
-    *(Column(name, String, primary_key=True) for name in ("repository", "sha", "path", "before", "after")),
-    Column("position", Integer, nullable=False),
-    Column("places", Integer, nullable=False),
 )

@@ -67,22 +67,6 @@ def test_reading_in_pieces_gives_the_same(
         assert learn(directory, NAME, store=other, sandbox=sandbox, most=100).changes == 0
 
 
-def test_what_was_replaced_everywhere_becomes_a_convention(branch: Branch, store: Store) -> None:
-    """In the same places however often the past is read, and only while it is hardly left anywhere."""
-    names = [f"m{number}.py" for number in range(4)]
-    branch.commit(dict.fromkeys(names, "def f(x):\n    return old(x)\n"))
-    branch.commit(dict.fromkeys(names, "def f(x):\n    return new(x)\n"))
-    for _ in range(2):
-        learn(branch.root / ".git", NAME, store=store, sandbox=Bubblewrap(), most=100)
-        (made,) = store.past.conventions(NAME)
-        assert (made.before, made.after, made.places, made.files) == ("old", "new", 4, 4)
-    branch.commit({"other.py": "a = old(1)\n"})
-    learn(branch.root / ".git", NAME, store=store, sandbox=Bubblewrap(), most=100)
-    assert store.past.conventions(NAME) == ()
-    store.past.forget(NAME)
-    assert store.past.replacements(NAME) == []
-
-
 def test_no_commit_no_past(branch: Branch, store: Store) -> None:
     """A branch that is not there, or a repository without commits, is said; nothing is kept."""
     with pytest.raises(BadInput, match="names no commit"):

@@ -29,25 +29,3 @@ def test_an_operator_can_do_without(tmp_path: Path) -> None:
     with founding.town(tmp_path) as town:
         town.settle()
         assert town.context.store.past.walked(REPOSITORY) is None
-
-
-def test_what_reviewers_suggested_is_known_in_the_next_review(tmp_path: Path) -> None:
-    """Two merged suggestions make a convention; a change that goes against it hears of it, once, in the summary."""
-    with founding.town(tmp_path, learn_changes=10) as town:
-        files = [f"pantry/shelf_{side}.py" for side in ("left", "right")]
-        source = "from pantry.units import shown\n\n\ndef text(grams):\n    return str(shown(grams))\n"
-        number = town.propose("shelves", dict.fromkeys(files, source))
-        said = [
-            town.maya.comment_on_line(REPOSITORY, number, path, 5, "```suggestion\n    return shown(grams)\n```")
-            for path in files
-        ]
-        town.finn.apply_suggestions(REPOSITORY, number, *said)
-        town.maya.merge(REPOSITORY, number)
-        town.settle()
-        town.do_again("learn")
-        (made,) = town.context.store.past.conventions(REPOSITORY)
-        assert (made.before, made.after, made.places) == ("str(shown(grams))", "shown(grams)", 4)
-        again = town.propose("again", {"pantry/shelf_middle.py": source})
-        (review,) = town.reviews(again)
-        assert review.body.count("'str(shown(grams))' was replaced by 'shown(grams)' in 4 places of 2 files here") == 1
-        assert all("LRN" not in remark.body for remark in town.remarks(again))

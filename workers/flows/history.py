@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from workers.context import Context
 from workers.history.learning import learn
-from workers.history.suggested import merged
 from workers.jobs import Job, Learn
-
-REMARKS = 500
-"""Comments of reviews, the latest, that are searched for suggestions."""
 
 STEP = 200
 """Changes between two lines of progress."""
@@ -41,7 +36,6 @@ def run(job: Learn, context: Context) -> Sequence[Job]:
         sandbox=context.sandbox,
         tip=head.sha,
         most=most,
-        suggested=lambda position: list(merged(github.remarks(most=REMARKS), position, partial(mirror.text, head.sha))),
         progress=progress,
     )
     context.progress(f"{name}: read {read.changes} past changes, and what became of {read.findings} findings")

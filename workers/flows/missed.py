@@ -71,7 +71,6 @@ def _seen_then(
             may_run_tests=False,
             progress=context.progress,
             tools=context.settings.review_tools,
-            conventions=context.store.past.conventions(this.job.repository.full_name),
         )
     known = [Known(fingerprint=finding.fingerprint, finding=finding) for finding in then.findings]
     names = identities([LastSeen(known=known, change=change)], doubtful)

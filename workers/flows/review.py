@@ -128,7 +128,6 @@ def _read(this: Round, context: Context) -> Reviewed:
             may_run_tests=this.may_run_tests,
             progress=context.progress,
             tools=context.settings.review_tools,
-            conventions=context.store.past.conventions(this.job.repository.full_name),
             detectors=readers(this, context),
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
 from typing import Any
 
 from github import UnknownObjectException
@@ -24,13 +23,11 @@ from workers.ports import (
     PostedComment,
     PullRequest,
     Reaction,
-    Remark,
     ReviewThread,
 )
 
 CHECK_NAME = "Apprentice"
 ANNOTATIONS_A_REQUEST = 50
-INSIDERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
 
 class GitHubRepository:
@@ -134,17 +131,6 @@ class GitHubRepository:
             _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters={"per_page": 100})
         return tuple(PostedComment(id=c["id"], path=c["path"], line=_line(c), body=c["body"]) for c in answer)
 
-    def remarks(self, *, most: int) -> tuple[Remark, ...]:
-        path, found = f"/repos/{self._ref.full_name}/pulls/comments", list[Remark]()
-        with translated("reading what was said in reviews"):
-            for page in count(1):
-                asked = {"sort": "created", "direction": "desc", "per_page": 100, "page": page}
-                _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters=asked)
-                found += [_remark(each) for each in answer if not each.get("in_reply_to_id") and each.get("user")]
-                if len(answer) < 100 or len(found) >= most:
-                    break
-        return tuple(found[:most])
-
     def create_check(
         self,
         *,
@@ -243,20 +229,6 @@ def _permission(answer: dict[str, Any], actor: Actor) -> Permission:
     known = {p.value for p in Permission}
     # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
     return Permission(role if role in known else answer.get("permission", "none"))
-
-
-def _remark(comment: dict[str, Any]) -> Remark:
-    user, last = comment["user"], comment.get("original_line") or 0
-    return Remark(
-        id=comment["id"],
-        author=Actor(id=user["id"], login=user["login"], is_bot=user["type"] == "Bot"),
-        insider=comment["author_association"] in INSIDERS,
-        path=comment["path"],
-        sha=comment["original_commit_id"],
-        hunk=comment["diff_hunk"],
-        lines=last - (comment.get("original_start_line") or last) + 1,
-        body=comment["body"],
-    )
 
 
 def _inline(comment: InlineComment) -> dict[str, str | int]:

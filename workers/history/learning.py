@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from memory.history.conventions import conventions
 from memory.history.lessons import lessons
-from memory.model import Convention, PastFinding, Replacement
+from memory.model import PastFinding
 from memory.store import Store, Walked
 from workers.history.fates import HORIZON, Fates
-from workers.history.log import Blobs, changes, positions, python_files
+from workers.history.log import Blobs, changes, positions
 from workers.history.reading import read
-from workers.history.replacements import replacements
 from workers.own_git import local_commits
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
-from workers.review.detectors.learned import is_gone, standing
 from workers.review.detectors.ruff import Ruff
 from workers.review.detectors.rules import is_selected
 
@@ -54,14 +51,12 @@ def learn(
     sandbox: Sandbox,
     tip: str = "HEAD",
     most: int,
-    suggested: Callable[[int], Sequence[Replacement]] = lambda _position: (),
     progress: Progress = lambda _done, _of: None,
 ) -> Read:
     """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
 
     A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
-    two horizons earlier, and the first of them only warms up. `suggested` tells what was suggested in reviews and merged, for
-    the position of the tip. Raises BadInput where `tip` names no commit.
+    two horizons earlier, and the first of them only warms up. Raises BadInput where `tip` names no commit.
     """
     (tip,) = local_commits(directory, (tip,))
     places = positions(directory, tip)
@@ -83,21 +78,12 @@ def learn(
             here = group[-1].past
             if here.position <= known:
                 continue
-            replaced = [each for change in group if change.past.position > known for each in replacements(change.past)]
             so_far = Walked(reading=READING, sha=here.sha, position=here.position)
-            store.past.add(repository, told, so_far, replaced)
+            store.past.add(repository, told, so_far)
             findings += len(told)
             progress(here.position - first, last - first)
-    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last), suggested(last))
+    store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
     taught = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
-    store.past.conclude(repository, taught, _still_held(store.past.replacements(repository), directory, tip))
+    store.past.conclude(repository, taught)
     progress(last - first, last - first)
     return Read(changes=last - known, findings=findings, resumed=walked is not None)
-
-
-def _still_held(replaced: Sequence[Replacement], directory: Path, tip: str) -> list[Convention]:
-    """The conventions of a past of which hardly anything to the contrary stands at the tip."""
-    made = conventions(replaced)
-    with Blobs(directory) as blobs:
-        there = standing({each.before for each in made}, python_files(directory, tip, blobs)) if made else {}
-    return [each for each in made if is_gone(each, there)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import IO
 from workers.errors import CannotRun
 from workers.git import environment, program
 from workers.patches import Change, parse_diff
-from workers.review.tree import MAX_BYTES
 
 _MARK, _PART = "\x01", "\x02"
 _FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%s"
@@ -123,15 +122,6 @@ class Blobs:
         """What is there and is no file, as a submodule's commit or a folder, comes with its content all the same."""
         if size.isdigit() and kind.endswith((b" tree", b" commit", b" tag")):
             answered.read(int(size) + 1)
-
-
-def python_files(directory: Path, sha: str, blobs: Blobs) -> Iterator[str]:
-    """The texts of a commit's Python files, those that are UTF-8 and of a size to be read."""
-    for path in _read(directory, "ls-tree", "-r", "-z", "--name-only", sha).split("\0"):
-        content = blobs.read(sha, path) if path.endswith((".py", ".pyi")) else None
-        if content is not None and len(content) <= MAX_BYTES:
-            with suppress(UnicodeDecodeError):
-                yield content.decode()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from memory.model import Convention, Finding, Suggestion
+from memory.model import Finding, Suggestion
 from workers.patches import Change, FileChange, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
 from workers.review.coverage import (
@@ -112,14 +112,13 @@ def review_change(
     limits: Limits | None = None,
     trace: Trace | None = None,
     tools: Sequence[ReviewTool] = (),
-    conventions: Sequence[Convention] = (),
     detectors: Sequence[ChangeDetector] = (),
     extent: Extent = USUAL,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
     `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines;
-    `tools` are the operator's, `conventions` the repository's own; `detectors` read besides those that every review has;
+    `tools` are the operator's; `detectors` read besides those that every review has;
     `extent` is how much is read, in order of priority.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
@@ -129,7 +128,7 @@ def review_change(
     imports = cache(lambda: ImportGraph(python_sources(head_tree)))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
-        (*readers_of_changes(sandbox, base_tree, head, trace, imports, conventions), *detectors),
+        (*readers_of_changes(sandbox, base_tree, head, trace, imports), *detectors),
         _delta(base_tree, change, head),
     )
     progress(f"{len(reading.seen)} findings in the changed files")

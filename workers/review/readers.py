@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
-from memory.model import Convention
 from workers.ports import Sandbox
 from workers.review.covering import ImportGraph
 from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.configured import Configured
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Detector, HeadTree
-from workers.review.detectors.learned import Learned
 from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.ruff import Ruff
 from workers.review.detectors.secrets import Secrets
@@ -22,7 +19,6 @@ from workers.review.detectors.untested import Untested
 from workers.review.detectors.workflows import Workflows
 from workers.review.project_options import is_typed, mypy_options, ruff_options
 from workers.review.suggest import Trace
-from workers.review.tree import python_sources
 from workers.settings import ReviewTool
 
 
@@ -37,9 +33,8 @@ def readers_of_changes(
     head: HeadTree,
     trace: Trace | None,
     imports: Callable[[], ImportGraph],
-    conventions: Sequence[Convention],
 ) -> tuple[ChangeDetector, ...]:
-    """The detectors that compare both sides; `conventions` are the repository's."""
+    """The detectors that compare both sides."""
     ran = lines_that_ran(trace or {})
 
     def may_be_tested(path: str) -> bool:
@@ -51,7 +46,6 @@ def readers_of_changes(
         Workflows(),
         Semantic(ran),
         Untested(may_be_tested),
-        Learned(conventions, cache(lambda: python_sources(base))),
         Mypy(sandbox, typed_files(head.sources, all_of_them=is_typed(base)), mypy_options(base)),
     )
 
