@@ -19,9 +19,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 from workers.errors import BadInput
 
 PREFIX = "APPRENTICE_"
-OWN_DETECTORS = frozenset(
-    {"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "semantic", "untested", "learned", "model"}
-)
+OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "model"})
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
 
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")

@@ -34,10 +34,6 @@ class ImportGraph:
         found = self._reaching(path)
         return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
 
-    def may_be_tested(self, path: str) -> bool:
-        """Whether a test file reaches `path`; also where no test is known at all, so that nothing can be told."""
-        return not self._tests or bool(self._reaching(path))
-
     def _reaching(self, path: str) -> set[str]:
         reached, waiting = {path}, [path]
         while waiting:

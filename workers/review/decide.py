@@ -13,7 +13,6 @@ from memory.model import Action, Arm, Decision, Finding
 from memory.preferences.collecting import Taste, option_of_finding
 from memory.sharing.lessons import Learnings
 from workers.review.findings import harm, order
-from workers.review.measured import may_interrupt
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
 
@@ -48,8 +47,7 @@ def decide(
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
     Of findings as bad as each other, the one that people with this `taste` would rather read chooses first; `learnings`
-    from elsewhere are a prior, and so is what the repository's `past` says of a finding, by fingerprint. A rule that was not
-    measured yet has no slot.
+    from elsewhere are a prior, and so is what the repository's `past` says of a finding, by fingerprint.
     """
     decided: dict[str, Decided] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
@@ -65,7 +63,7 @@ def decide(
             finding,
             arm=arm,
             suggestion_proven=proven,
-            slots_left=slots if may_interrupt(finding.tool, finding.rule) else 0,
+            slots_left=slots,
             learnings=learnings,
             past=word,
         )

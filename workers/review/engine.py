@@ -30,7 +30,7 @@ from workers.review.extent import USUAL, Extent, by_priority
 from workers.review.findings import elsewhere, is_severe, on_changed_lines
 from workers.review.readers import readers_of_changes, readers_of_trees
 from workers.review.reading import Reading, read_change
-from workers.review.suggest import Prover, Trace, drafts, suggested, that_help
+from workers.review.suggest import Prover, drafts, suggested, that_help
 from workers.review.tree import Unread, python_sources, target_version
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
@@ -110,15 +110,13 @@ def review_change(
     may_run_tests: bool,
     progress: Progress,
     limits: Limits | None = None,
-    trace: Trace | None = None,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
     extent: Extent = USUAL,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
-    `limits` are for one run of tests; `trace`, if there is one of the head's suite, tells which tests cover which lines;
-    `tools` are the operator's; `detectors` read besides those that every review has;
+    `limits` are for one run of tests; `tools` are the operator's; `detectors` read besides those that every review has;
     `extent` is how much is read, in order of priority.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
@@ -128,13 +126,11 @@ def review_change(
     imports = cache(lambda: ImportGraph(python_sources(head_tree)))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
-        (*readers_of_changes(sandbox, base_tree, head, trace, imports), *detectors),
+        (*readers_of_changes(sandbox, base_tree, head), *detectors),
         _delta(base_tree, change, head),
     )
     progress(f"{len(reading.seen)} findings in the changed files")
-    prover = (
-        partial(_prover, sandbox, project, limits, trace, imports) if project is not None and may_run_tests else None
-    )
+    prover = partial(_prover, sandbox, project, limits, imports) if project is not None and may_run_tests else None
     return _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
 
 
@@ -203,7 +199,6 @@ def _prover(
     sandbox: Sandbox,
     project: Project,
     limits: Limits | None,
-    trace: Trace | None,
     imports: Callable[[], ImportGraph],
 ) -> Prover:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
@@ -212,7 +207,6 @@ def _prover(
     return Prover(
         run,
         imports(),
-        trace=trace,
         command=project.test_command,
         clock=time.monotonic,
         deadline=time.monotonic() + PROOF_SECONDS,

@@ -22,8 +22,6 @@ _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
 _SECRET = frozenset({"SEC001", "SEC002", "SEC003"})
 _SAID_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("S110", "S112"), frozenset({"E722"})),
-    "SEM003": frozenset({"SIM220", "SIM221", "SIM222", "SIM223"}),
-    "SEM005": frozenset({"E722", "S110", "S112"}),
     "name-defined": frozenset({"F821"}),
     "no-redef": frozenset({"F811"}),
     **dict.fromkeys(("S105", "S106", "S107"), _SECRET),

@@ -34,9 +34,6 @@ LONGEST = 200
 NEAREST = 5
 """Of many that a finding could be, so many on either side of where it was are looked at."""
 
-_ONE_A_FILE = frozenset({"TST001"})
-"""Told once of a whole file, on whichever line comes first."""
-
 _NAMES = re.compile(r"['`\"]([^'`\"]+)['`\"]")
 
 
@@ -223,10 +220,6 @@ def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
 def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
     """The same text in the same function, or elsewhere in the file, or in a new one where the file is gone."""
     old, trace, rule = each.known.finding, each.trace, rule_of(each.known.finding)
-    if rule in _ONE_A_FILE:
-        for found in among.in_file(rule, trace.path, trace.start):
-            yield _Pair(traced=each, found=found, likeness=Likeness.SAME)
-        return
     for mark in {old.fingerprint, each.known.fingerprint}:
         same = among.marked(mark)
         if same is not None and same.path == trace.path and rule_of(same) == rule and _may_be(same, trace):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import threading
-import tokenize
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,18 +32,6 @@ def parsed(text: str) -> ast.Module | None:
             return ast.parse(text.removeprefix("\ufeff"))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-
-
-def commented_lines(text: str) -> frozenset[int]:
-    """The lines that hold a comment, as far as the text can be told into tokens."""
-    found = set()
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text.removeprefix("\ufeff")).readline):
-            if token.type == tokenize.COMMENT:
-                found.add(token.start[0])
-    except (tokenize.TokenError, SyntaxError, RecursionError):
-        pass  # what came before is told all the same
-    return frozenset(found)
 
 
 def scopes(text: str) -> tuple[Scope, ...]:

@@ -5,8 +5,7 @@ Each suggestion is tried by itself, on the head as it stands, because each is ap
 1. as whole changed lines it gives exactly the text that the tool meant, and that text parses;
 2. the detectors, reading the file with it, report its rule less often and no rule more often;
 3. the covering tests are run without it and with it: some test passes, nothing that passed fails, skips or vanishes.
-   Covering are the tests that ran its lines if a trace of the suite is given, else the test files that reach the module
-   through imports, else the whole suite.
+   Covering are the test files that reach the module through imports, else the whole suite.
 
 A fix that its tool calls unsafe needs covering tests: the whole suite does not vouch for it. Runs without a suggestion are shared. The worst
 findings come first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
@@ -36,11 +35,6 @@ MAX_TRIALS = 20
 
 RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
 """Runs test files (all when none is named) in the sandbox, on the head with an overlay of files laid over it."""
-
-Trace = Mapping[str, Mapping[str, frozenset[int]]]
-"""The lines that ran at the head, by test and path; the test "" stands for what ran at import."""
-
-_NONE: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +102,12 @@ class Prover:
         run: RunTests,
         imports: ImportGraph,
         *,
-        trace: Trace | None = None,
         command: tuple[str, ...],
         clock: Callable[[], float],
         deadline: float,
     ) -> None:
         self._run = run
         self._imports = imports
-        self._trace = trace or {}
         self._command = command
         self._clock = clock
         self._deadline = deadline
@@ -124,7 +116,7 @@ class Prover:
 
     def proof(self, draft: Draft) -> Proof | None:
         """What the tests showed, or None when they showed nothing good, or nothing at all."""
-        tests = self._covering(draft)
+        tests = self._imports.tests_of(draft.path)
         if not (tests or draft.safe) or self._trials >= MAX_TRIALS or self._clock() >= self._deadline:
             return None
         if tests not in self._before:
@@ -135,11 +127,6 @@ class Prover:
         self._trials += 1
         after = self._run(tests, {draft.path: draft.text.encode()})
         return proof_of(before, after, shlex.join((*self._command, *tests))) if _speaks(after) else None
-
-    def _covering(self, draft: Draft) -> tuple[str, ...]:
-        lines = range(draft.suggestion.start_line, draft.suggestion.end_line + 1)
-        ran = (test for test, by_path in self._trace.items() if not by_path.get(draft.path, _NONE).isdisjoint(lines))
-        return tuple(sorted(test for test in ran if test)) or self._imports.tests_of(draft.path)
 
 
 def _speaks(report: TestReport) -> bool:

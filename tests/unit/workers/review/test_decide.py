@@ -60,13 +60,3 @@ def test_the_last_inline_comment_goes_to_the_most_liked(arm: Arm, heard: str, tm
         decided = decide(found, learner, task_id="t", repository="o/r", arm=arm, slots=1, taste=liked)
     first = min(decided.values(), key=lambda each: -len(each.decision.available))
     assert first.decision.subject == heard
-
-
-def test_a_rule_on_trial_never_stands_inline_and_takes_no_slot(tmp_path: Path) -> None:
-    """However severe, proven or liked: it was not measured."""
-    on_trial = replace(finding("a.py", Severity.CRITICAL), tool="semantic", rule="SEM001", category="correctness")
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as store:
-        learner = Learner(store, random.Random(5), lambda: NOW, control_share=0.0)
-        decided = decide([on_trial, finding("b.py")], learner, task_id="t", repository="o/r", arm=Arm.LEARNED, slots=1)
-    assert decided["a.py"].decision.available == ("summary",)
-    assert "inline" in decided["b.py"].decision.available

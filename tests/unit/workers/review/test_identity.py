@@ -174,14 +174,6 @@ def test_bandit_and_ruff_speak_of_the_same() -> None:
     assert names[now[0].fingerprint] == was[0].fingerprint
 
 
-def test_one_missing_test_a_file() -> None:
-    """What is said once of a file stays said, whichever function it names now."""
-    was = known(found("BAD = 1\n", rule="TST001", message="missing-test: 'f' is new"))
-    now = found("x = 1\nother = [BAD]\n", rule="TST001", message="missing-test: 'g' is new")
-    names = identities([LastSeen(known=was, change=bare("a.py", "BAD = 1\n", "x = 1\nother = [BAD]\n"))], now)
-    assert names[now[0].fingerprint] == was[0].fingerprint
-
-
 def test_the_last_place_counts() -> None:
     """Of two that could be it, the one that was seen more recently is."""
     (now,) = found("BAD = 1\n")

@@ -108,19 +108,6 @@ def test_an_unsafe_fix_needs_tests_that_reach_its_module() -> None:
     assert suite.runs[0] == ((), False)
 
 
-def test_a_trace_tells_which_tests_cover_the_lines() -> None:
-    """With a trace the tests that ran the suggestion's lines are run, and what ran at import is no test."""
-    trace = {
-        "test_m.py::t": {"m.py": frozenset({1})},
-        "test_m.py::u": {"m.py": frozenset({2})},
-        "": {"m.py": frozenset({1})},
-    }
-    suite = Suite(report(("a",)), report(("a",)))
-    by = Prover(suite, ImportGraph(SOURCES), trace=trace, command=("pytest",), clock=lambda: 0.0, deadline=1.0)
-    assert by.proof(draft(safe=False)) is not None
-    assert suite.runs[0] == (("test_m.py::t",), False)
-
-
 def test_time_and_trials_are_limited() -> None:
     """After the deadline or the stated number of trials nothing more is run."""
     late = Suite(report(("a",)), report(("a",)))
