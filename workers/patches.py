@@ -1,6 +1,7 @@
 """Unified git diffs as values, and edits of whole lines. Pure.
 
-A line ends at a line feed, as git and GitHub count; a carriage return before it belongs to the line.
+The parser is our own: unidiff refuses a whole diff for one path such as `x b/y.py`, which a contributor can choose, and
+reads no quoted paths. A line ends at a line feed, as git and GitHub count; a carriage return before it belongs to the line.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from workers.errors import BadInput
-from workers.quoting import quoted, unquoted
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _MODE = re.compile(r"(?:new mode|new file mode|deleted file mode|index [0-9a-f]+\.\.[0-9a-f]+) (\d{6})$")
+_ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
+_ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+_TO_ESCAPE = {value[0]: "\\" + key.decode() for key, value in _ESCAPED.items()} | {0x22: '\\"', 0x5C: "\\\\"}
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
@@ -213,7 +216,7 @@ def _paths(header: list[str]) -> tuple[str, str]:
 def _named(header: list[str], *markers: str) -> str:
     line = next((line for line in header if line.startswith(markers)), "")
     marker = next((marker for marker in markers if line.startswith(marker)), "")
-    return unquoted(line.removeprefix(marker).partition("\t")[0])
+    return _unquoted(line.removeprefix(marker).partition("\t")[0])
 
 
 def _unprefixed(path: str) -> str:
@@ -223,8 +226,33 @@ def _unprefixed(path: str) -> str:
 def _paths_of_first_line(names: str) -> tuple[str, str]:
     """The paths in `a/x b/x`; only files without hunks come here, and both their names are the same."""
     first = names[: len(names) // 2]
-    path = _unprefixed(unquoted(first))
+    path = _unprefixed(_unquoted(first))
     return path, path
+
+
+def _unquoted(name: str) -> str:
+    """The path that git wrote as `name`; bytes that are not UTF-8 become surrogates, as in os.fsdecode."""
+    if not (len(name) >= 2 and name.startswith('"') and name.endswith('"')):
+        return name
+    raw = name[1:-1].encode("utf-8", "surrogateescape")
+    return _ESCAPE.sub(_unescape, raw).decode("utf-8", "surrogateescape")
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    code = match.group(1)
+    return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else _ESCAPED.get(code, code)
+
+
+def _quoted(name: str) -> str:
+    """`name` as git writes it in a diff: in quotes with escapes when it holds anything beside printable ASCII."""
+    raw = name.encode("utf-8", "surrogateescape")
+    if all(0x20 <= byte < 0x7F and byte not in _TO_ESCAPE for byte in raw):
+        return name
+    return '"' + "".join(_escape(byte) for byte in raw) + '"'
+
+
+def _escape(byte: int) -> str:
+    return _TO_ESCAPE.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
 
 
 def split_lines(text: str) -> list[str]:
@@ -238,7 +266,7 @@ def unified(path: str, before: str | None, after: str | None) -> str:
     """The diff that `git apply` takes from `before` to `after`; None where the file does not exist, empty when equal."""
     if before == after:
         return ""
-    old, new = quoted(f"a/{path}"), quoted(f"b/{path}")
+    old, new = _quoted(f"a/{path}"), _quoted(f"b/{path}")
     header = [f"diff --git {old} {new}\n"]
     header += ["new file mode 100644\n"] if before is None else []
     header += ["deleted file mode 100644\n"] if after is None else []

@@ -1,4 +1,8 @@
-"""Risks in GitHub's workflow and action files that a change adds. Pure; the file is read as data."""
+"""Risks in GitHub's workflow and action files that a change adds. Pure; the file is read as data.
+
+zizmor covers more audits of whole files, but not these: of the eleven holes that the tests plant it finds five, and it
+reports every `actions/checkout@v4`. An operator can run it beside this one as a review tool that writes SARIF.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,9 @@ import yaml
 from memory.model import Severity
 from workers.patches import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
-from workers.review.detectors.yaml_nodes import composed, entries, items, lines_of, nodes, text_of, words
+
+MAX_CHARACTERS = 200_000
+MAX_NODES = 20_000
 
 HEAD_CHECKOUT, INJECTION, WRITE_ALL, UNPINNED, PRINTED, SELF_HOSTED = (f"WFL{number:03}" for number in range(1, 7))
 
@@ -52,15 +58,15 @@ class _File:
     triggers: set[str] = field(default_factory=set)
 
     def jobs(self) -> list[yaml.Node]:
-        return list(entries(entries(self.root).get("jobs")).values())
+        return list(_entries(_entries(self.root).get("jobs")).values())
 
     def steps(self) -> Iterator[dict[str, yaml.Node]]:
         """The steps of every job, and those of a composite action."""
-        for holder in (*self.jobs(), *filter(None, [entries(self.root).get("runs")])):
-            yield from (entries(step) for step in items(entries(holder).get("steps")))
+        for holder in (*self.jobs(), *filter(None, [_entries(self.root).get("runs")])):
+            yield from (_entries(step) for step in _items(_entries(holder).get("steps")))
 
     def added_in(self, node: yaml.Node) -> list[int]:
-        return [line for line in lines_of(node) if line in self.added and line <= len(self.lines)]
+        return [line for line in _lines_of(node) if line in self.added and line <= len(self.lines)]
 
 
 class Workflows:
@@ -76,7 +82,7 @@ class Workflows:
         unread: dict[str, str] = {}
         for path in filter(self.reads, paths):
             try:
-                root = composed(delta.head.sources[path])
+                root = _composed(delta.head.sources[path])
             except DetectorFailed as failure:
                 unread[path] = str(failure)
                 continue
@@ -92,7 +98,7 @@ def _file(path: str, root: yaml.Node, delta: Delta) -> _File:
         lines=split_lines(delta.head.sources[path]),
         base=delta.base.get(path, ""),
         added=delta.added.get(path, frozenset()),
-        triggers=words(entries(root).get("on")),
+        triggers=_words(_entries(root).get("on")),
     )
 
 
@@ -107,14 +113,14 @@ def _risks(file: _File) -> Iterator[RawFinding]:
 
 def _head_checkouts(file: _File) -> Iterator[RawFinding]:
     trigger = next(iter(sorted(file.triggers & _PRIVILEGED)), None)
-    on = entries(file.root).get("on")
+    on = _entries(file.root).get("on")
     if trigger is None or on is None:
         return
     for step in file.steps():
-        reference = entries(step.get("with")).get("ref")
-        if not text_of(step.get("uses")).startswith("actions/checkout@") or reference is None:
+        reference = _entries(step.get("with")).get("ref")
+        if not _text_of(step.get("uses")).startswith("actions/checkout@") or reference is None:
             continue
-        if not _HEAD_REF.search(text_of(reference)):
+        if not _HEAD_REF.search(_text_of(reference)):
             continue
         lines = file.added_in(reference) or file.added_in(on)
         message = f"`{trigger}` runs with this repository's secrets, and this checks out code from outside under it."
@@ -123,11 +129,11 @@ def _head_checkouts(file: _File) -> Iterator[RawFinding]:
 
 def _injections(file: _File) -> Iterator[RawFinding]:
     for step in file.steps():
-        scripts = [step.get("run"), entries(step.get("with")).get("script")]
+        scripts = [step.get("run"), _entries(step.get("with")).get("script")]
         for script in filter(None, scripts):
             for line in file.added_in(script):
                 match = _UNTRUSTED.search(file.lines[line - 1])
-                if match and match[1] in text_of(script):
+                if match and match[1] in _text_of(script):
                     message = (
                         f"Whoever opens it chooses `{match[1]}`, and this pastes it into the script before the script runs; "
                         "pass it through `env:` and quote the variable."
@@ -137,8 +143,8 @@ def _injections(file: _File) -> Iterator[RawFinding]:
 
 def _permissions(file: _File) -> Iterator[RawFinding]:
     for holder in (file.root, *file.jobs()):
-        permissions = entries(holder).get("permissions")
-        if permissions is not None and text_of(permissions) == "write-all":
+        permissions = _entries(holder).get("permissions")
+        if permissions is not None and _text_of(permissions) == "write-all":
             message = "Every step gets a token that may write everything; name the few permissions that are needed."
             yield from (
                 _finding(file, line, WRITE_ALL, Severity.MAJOR, message) for line in file.added_in(permissions)[:1]
@@ -146,10 +152,10 @@ def _permissions(file: _File) -> Iterator[RawFinding]:
 
 
 def _unpinned(file: _File) -> Iterator[RawFinding]:
-    used = [step.get("uses") for step in file.steps()] + [entries(job).get("uses") for job in file.jobs()]
+    used = [step.get("uses") for step in file.steps()] + [_entries(job).get("uses") for job in file.jobs()]
     for node in filter(None, used):
-        name, _, reference = text_of(node).partition("@")
-        if name.startswith("./") or name.partition("/")[0] in _GITHUBS_OWN or _PINNED.search(text_of(node)):
+        name, _, reference = _text_of(node).partition("@")
+        if name.startswith("./") or name.partition("/")[0] in _GITHUBS_OWN or _PINNED.search(_text_of(node)):
             continue
         if re.search(rf"uses:\s*[\"']?{re.escape(name)}@", file.base):
             continue  # a new version of what was trusted before
@@ -164,7 +170,7 @@ def _printed(file: _File) -> Iterator[RawFinding]:
         script = step.get("run")
         if script is None:
             continue
-        names = [name for name, value in entries(step.get("env")).items() if _SECRET.search(text_of(value))]
+        names = [name for name, value in _entries(step.get("env")).items() if _SECRET.search(_text_of(value))]
         holds = [_SECRET, *(re.compile(rf"\$(?:\{{{re.escape(name)}\}}|{re.escape(name)}\b)") for name in names)]
         for line in file.added_in(script):
             source = file.lines[line - 1]
@@ -181,12 +187,12 @@ def _prints(source: str) -> bool:
 
 def _self_hosted(file: _File) -> Iterator[RawFinding]:
     trigger = next(iter(sorted(file.triggers & _PUBLIC)), None)
-    on = entries(file.root).get("on")
+    on = _entries(file.root).get("on")
     if trigger is None or on is None:
         return
     for job in file.jobs():
-        runner = entries(job).get("runs-on")
-        if runner is None or not any(text_of(node) == "self-hosted" for node in nodes(runner)):
+        runner = _entries(job).get("runs-on")
+        if runner is None or not any(_text_of(node) == "self-hosted" for node in _nodes(runner)):
             continue
         message = f"In a public repository anybody can run code on this machine of yours by `{trigger}`."
         lines = file.added_in(runner) or [line for line in file.added_in(on) if trigger in file.lines[line - 1]]
@@ -205,3 +211,57 @@ def _finding(file: _File, line: int, rule: str, severity: Severity, message: str
         severity=severity,
         message=message,
     )
+
+
+def _composed(text: str) -> yaml.Node | None:
+    """The root of the one document in `text`, None when it is empty; raises DetectorFailed when it is not to be read."""
+    if len(text) > MAX_CHARACTERS:
+        raise DetectorFailed(f"too large to be read as YAML: over {MAX_CHARACTERS:,} characters")
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise DetectorFailed(f"not YAML ({' '.join(str(error).split())[:120]})") from error
+    if root is not None and sum(1 for _ in _nodes(root)) > MAX_NODES:
+        raise DetectorFailed(f"too large to be read as YAML: over {MAX_NODES:,} values")
+    return root
+
+
+def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Every node below, each once however often an alias names it."""
+    seen, waiting = set[int](), [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        for child in node.value if isinstance(node, yaml.CollectionNode) else ():
+            waiting += child if isinstance(child, tuple) else (child,)
+
+
+def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    """A mapping's values by key; empty for what is none."""
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+
+
+def _items(node: yaml.Node | None) -> list[yaml.Node]:
+    """A sequence's items; empty for what is none."""
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _text_of(node: yaml.Node | None) -> str:
+    """A scalar's text; empty for what is none."""
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _words(node: yaml.Node | None) -> set[str]:
+    """A scalar, the items of a sequence, or the keys of a mapping: the ways to write a list of names."""
+    return {_text_of(node)} - {""} | {_text_of(item) for item in _items(node)} | set(_entries(node))
+
+
+def _lines_of(node: yaml.Node) -> range:
+    """The lines that a node covers, from 1; a block's end mark stands on the line after it."""
+    first, end = node.start_mark.line + 1, node.end_mark.line + 1
+    return range(first, max(first + 1, end + (node.end_mark.column > 0)))
