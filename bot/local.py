@@ -12,22 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memory.history.lessons import Lessons
 from memory.model import Finding, Sighting, Task, TaskKind
-from memory.sharing.harvest import from_elsewhere
-from memory.sharing.lessons import Learnings
+from memory.posting import Decided
 from workers.agent.repair import repair
 from workers.agent.reviewing.reviewer import Description
 from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.modelled import reviewer
+from workers.flows.review import choose, known_learnings, read_change
 from workers.own_git import local_commits, origin, top_level, uncommitted
 from workers.repair.patched import patched
 from workers.repair.repaired import Repaired
-from workers.review.decide import Decided, decide
-from workers.review.engine import Reviewed, review_change
-from workers.review.past import words
-from workers.sandbox.project import Project, discover
+from workers.review.engine import Reviewed
+from workers.sandbox.project import discover
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"
@@ -104,14 +101,14 @@ def _write(target: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalReview:
-    """A review that nobody was told of yet."""
+    """A review that is not published."""
 
     reviewed: Reviewed
     decided: Mapping[str, Decided]
 
     def shown(self) -> list[Finding]:
-        """What was found on changed lines, with a decision each."""
-        return [finding for finding in self.reviewed.findings if finding.fingerprint in self.decided]
+        """Every finding that a pull request's review would decide on, those on changed lines first."""
+        return [*self.reviewed.findings, *self.reviewed.elsewhere]
 
 
 def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview:
@@ -120,60 +117,42 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
     if root is None:
         raise BadInput(f"{path} is not inside a git repository; give the root of one")
     base_sha, head_sha = local_commits(root, (base, head))
+    commits = base_sha, head_sha
     name = repository_name(root)
     mirror = context.local_mirror(root, mirror_name(root))
-    mirror.fetch(base_sha, head_sha)
+    mirror.fetch(*commits)
     task = _task(TaskKind.REVIEW, name, head_sha, context)
     model = context.model(task.id, name)
-    with TemporaryDirectory(prefix="apprentice-") as scratch:
-        head_tree = mirror.export(head_sha, Path(scratch) / "head")
-        reviewed = review_change(
-            context.sandbox,
-            base_tree=mirror.export(mirror.merge_base(base_sha, head_sha), Path(scratch) / "base"),
-            head_tree=head_tree,
-            diff=mirror.diff(base_sha, head_sha),
-            project=_project(head_tree, root, context),
-            may_run_tests=True,
-            progress=context.progress,
-            tools=context.settings.review_tools,
-            detectors=() if model is None else (reviewer(model, name, Description(), (), context),),
-        )
-    decided = decide(
-        reviewed.findings,
-        context.learner,
-        task_id=task.id,
-        repository=name,
-        arm=context.learner.arm(f"{name}@{head_sha}"),
-        slots=context.settings.max_comments,
-        taste=context.taste(TaskKind.REVIEW, name),
-        learnings=from_elsewhere(context.store, context.store.imports.all(Learnings)),
-        past=words(reviewed, context.store.past.lessons(name, Lessons)),
+    reviewed = read_change(
+        mirror,
+        commits,
+        mirror.diff(*commits),
+        context,
+        may_run_tests=True,
+        detectors=() if model is None else (reviewer(model, name, Description(), (), context),),
+        environment_of=root,
     )
-    _remember(reviewed, decided, task, context)
-    return LocalReview(reviewed=reviewed, decided=decided)
+    reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
+    decided = choose(reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings)
+    result = LocalReview(reviewed=reviewed, decided=decided)
+    _remember(result, task, context)
+    return result
 
 
-def _remember(reviewed: Reviewed, decided: Mapping[str, Decided], task: Task, context: Context) -> None:
-    """Keep what was seen, so that `apprentice why FINGERPRINT` can speak of it."""
+def _remember(result: LocalReview, task: Task, context: Context) -> None:
+    """Keep the findings, so that `apprentice why FINGERPRINT` can explain them."""
     context.store.posts.add_sightings(
         Sighting(
             repository=task.repository,
             number=0,
             sha=task.sha,
-            decision_id=decided[finding.fingerprint].decision.id,
+            decision_id=result.decided[finding.fingerprint].decision.id,
             finding=finding,
-            action=decided[finding.fingerprint].action,
+            action=result.decided[finding.fingerprint].action,
             created_at=task.created_at,
         )
-        for finding in reviewed.findings
+        for finding in result.shown()
     )
-
-
-def _project(tree: Path, root: Path, context: Context) -> Project | None:
-    try:
-        return discover(tree, python=context.settings.python, test_command=None, environment_of=root)
-    except BadInput:
-        return None
 
 
 def _task(kind: TaskKind, repository: str, sha: str, context: Context) -> Task:

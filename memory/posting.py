@@ -62,6 +62,19 @@ class Appraisal:
     past: Word | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A recorded decision about a finding, with its reason in one line for users."""
+
+    decision: Decision
+    why: str
+
+    @property
+    def action(self) -> Action:
+        """The decision in the words of review."""
+        return Action(self.decision.chosen)
+
+
 def state_of(repository: str, finding: Finding) -> State:
     """What the policy sees of a finding: its rule, its category as the family, and what its file is for."""
     return State(
@@ -146,20 +159,23 @@ def decide_posting(
     slots_left: int,
     learnings: Sequence[Learnings] = (),
     past: Word | None = None,
-) -> Decision:
+    made: Decision | None = None,
+) -> Decided:
     """Decide, and record, what to do with a finding. The chosen word is an `Action`.
 
-    The control arm is not uniform over the actions, which would annoy people: it decides as on the first day,
-    from the prior alone, with the same floor.
+    A decision that an earlier worker already `made` is kept. The control arm is not uniform over the actions, which would
+    annoy users: it decides as on the first day, from the prior alone, with the same floor.
     """
     appraisal = appraise(
         learner, repository, finding, arm=arm, suggestion_proven=suggestion_proven, learnings=learnings, past=past
     )
-    actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
-    chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
-    features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
-    state = state_of(repository, finding)
-    return learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)
+    if made is None:
+        actions = permitted(finding, suggestion_proven=suggestion_proven, slots_left=slots_left)
+        chances = action_chances(appraisal.belief, finding.severity, actions, learner.rng)
+        features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
+        state = state_of(repository, finding)
+        made = learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)
+    return Decided(decision=made, why=reason(made, appraisal))
 
 
 def reason(decision: Decision, appraisal: Appraisal) -> str:
@@ -172,7 +188,7 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
     seen = appraisal.here.weight
     if seen <= 0.0 and appraisal.past and appraisal.past.of >= 1.0:
         word = appraisal.past
-        return f"in the past {word.addressed:.0f} of {word.of:.0f} {decision.state.label} were fixed untold; {expected}"
+        return f"developers fixed {word.addressed:.0f} of {word.of:.0f} past {decision.state.label} on their own; {expected}"
     if seen <= 0.0:
         return f"no verdict on {decision.state.label} here yet; {expected}"
     rejected = seen * (1.0 - appraisal.here.mean)

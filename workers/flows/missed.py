@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from memory.model import Finding
 from workers.context import Context
-from workers.flows.rounds import Before, Round
+from workers.flows.rounds import Before, Round, exported
 from workers.patches import Change, FileStatus
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
@@ -61,7 +61,7 @@ def _seen_then(
         return frozenset()
     if last.sha == this.task.sha:
         return frozenset(finding.fingerprint for finding in doubtful)
-    with this.trees(last.sha) as (base_tree, head_tree):
+    with exported(this.mirror, this.pull.base_sha, last.sha) as (base_tree, head_tree):
         then = review_change(
             context.sandbox,
             base_tree=base_tree,

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
+from memory.posting import Decided
 from workers.comments import reviews
 from workers.comments.marker import marked, marker
 from workers.context import Context
 from workers.flows.recognition import seen_again, times_back
 from workers.flows.rounds import Round
 from workers.ports import Annotation, InlineComment, ReviewThread
-from workers.review.decide import Decided
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan
 

@@ -1,14 +1,21 @@
-"""Review a pull request: read the change, decide what is worth saying, say it once."""
+"""Review a pull request: read the change, match its findings with earlier ones, decide what to post, post it once.
+
+`read_change`, `known_learnings` and `choose` serve a review on the command line too; only this flow publishes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from memory.history.lessons import Lessons
-from memory.model import Finding, Task, TaskKind
+from memory.learner import Learner
+from memory.model import Decision, Finding, Task, TaskKind
+from memory.posting import Decided
 from memory.sharing.document import PATH
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
@@ -22,15 +29,15 @@ from workers.flows.modelled import may_ask, readers
 from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.flows.posting import post
 from workers.flows.recognition import recognised
-from workers.flows.rounds import REVIEWED, Round, before, ended
+from workers.flows.rounds import REVIEWED, Round, before, ended, exported
+from workers.flows.share import learnings_at
 from workers.git import Mirror
 from workers.jobs import Job, Review
 from workers.ports import GitHub, PullRequest
 from workers.review.coverage import CoverageStatus, FileCoverage
-from workers.review.decide import Decided, decide
+from workers.review.decide import decide, words
+from workers.review.detectors.detector import ChangeDetector
 from workers.review.engine import Reviewed, review_change
-from workers.review.learnings import learnings_at
-from workers.review.past import words
 from workers.review.plan import ReviewPlan, plan_review
 from workers.sandbox.project import Project, discover
 
@@ -54,8 +61,17 @@ def run(job: Review, context: Context) -> Sequence[Job]:
     this, reviewed = recognised(this, read, context)
     hear_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
-    reviewed, learnings = _learned_elsewhere(this, reviewed, context)
-    decided = _decide(this, reviewed, learnings, context)
+    reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, context)
+    decided = choose(
+        reviewed,
+        this.task,
+        context.for_task(f"review:{this.pull.number}").learner,
+        context,
+        arm_key=f"{this.task.repository}#{this.pull.number}",
+        learnings=learnings,
+        known={sighting.finding.fingerprint for sighting in this.earlier},
+        made=this.made,
+    )
     plan = _plan(this, reviewed, decided, context)
     post(this, reviewed, decided, plan, context)
     context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed))
@@ -117,31 +133,54 @@ def _fetched(mirror: Mirror, pull: PullRequest) -> PullRequest:
 
 
 def _read(this: Round, context: Context) -> Reviewed:
-    """Run the detectors, and the tests of what they suggest, on trees without a `.git`."""
-    with this.trees(this.task.sha) as (base_tree, head_tree):
+    return read_change(
+        this.mirror,
+        (this.pull.base_sha, this.task.sha),
+        this.diff,
+        context,
+        may_run_tests=this.may_run_tests,
+        detectors=readers(this, context),
+    )
+
+
+def read_change(
+    mirror: Mirror,
+    commits: tuple[str, str],
+    diff: str,
+    context: Context,
+    *,
+    may_run_tests: bool,
+    detectors: Sequence[ChangeDetector],
+    environment_of: Path | None = None,
+) -> Reviewed:
+    """Run the detectors on the change between two commits, and the tests of what they suggest, on trees without a `.git`.
+
+    The tests run in the virtual environment of the directory `environment_of`, where one is given.
+    """
+    with exported(mirror, *commits) as (base_tree, head_tree):
         return review_change(
             context.sandbox,
             base_tree=base_tree,
             head_tree=head_tree,
-            diff=this.diff,
-            project=_project(head_tree, context),
-            may_run_tests=this.may_run_tests,
+            diff=diff,
+            project=_project(head_tree, environment_of, context),
+            may_run_tests=may_run_tests,
             progress=context.progress,
             tools=context.settings.review_tools,
-            detectors=readers(this, context),
+            detectors=detectors,
         )
 
 
-def _project(tree: Path, context: Context) -> Project | None:
+def _project(tree: Path, environment_of: Path | None, context: Context) -> Project | None:
     """How to run the tests; None for a project that has none."""
     try:
-        return discover(tree, python=context.settings.python, test_command=None)
+        return discover(tree, python=context.settings.python, test_command=None, environment_of=environment_of)
     except BadInput:
         return None
 
 
 def _reopened(this: Round, reviewed: Reviewed) -> Round:
-    """Somebody who asks again hears of what can be shown now and could not before: suggestions that are now proven."""
+    """A user who asks again gets what could not be shown before: suggestions that are now proven."""
     if not this.job.commanded:
         return this
     proven = {finding.fingerprint for finding in reviewed.findings if _is_proven(finding)}
@@ -155,41 +194,55 @@ def _is_proven(finding: Finding) -> bool:
     return finding.suggestion is not None and finding.suggestion.proof is not None
 
 
-def _learned_elsewhere(this: Round, reviewed: Reviewed, context: Context) -> tuple[Reviewed, tuple[Learnings, ...]]:
-    """What was imported, and what the repository's own file says on the base branch; one of no use is told as not read."""
+def known_learnings(
+    mirror: Mirror, base: str, reviewed: Reviewed, context: Context
+) -> tuple[Reviewed, tuple[Learnings, ...]]:
+    """The imported learnings, and those of the repository's own file at the commit `base`; an invalid file counts as not read."""
     imported = context.store.imports.all(Learnings)
     try:
-        own = learnings_at(this.mirror, this.pull.base_sha) if context.settings.share_learnings else None
+        own = learnings_at(mirror, base) if context.settings.share_learnings else None
     except BadLearnings as error:
-        untold = FileCoverage(path=PATH, status=CoverageStatus.FAILED, reason=f"on the base branch, {error}")
+        unread = FileCoverage(path=PATH, status=CoverageStatus.FAILED, reason=f"on the base branch, {error}")
         others = (each for each in reviewed.coverage if each.path != PATH)
-        return replace(reviewed, coverage=(*others, untold)), from_elsewhere(context.store, imported)
+        return replace(reviewed, coverage=(*others, unread)), from_elsewhere(context.store, imported)
     return reviewed, from_elsewhere(context.store, (*imported, own) if own else imported)
 
 
-def _decide(this: Round, reviewed: Reviewed, learnings: Sequence[Learnings], context: Context) -> Mapping[str, Decided]:
-    """Choose for what is new. What was decided in an earlier round stays decided: a push is no second draw."""
-    known = {sighting.finding.fingerprint for sighting in this.earlier}
-    learner = context.for_task(f"review:{this.pull.number}").learner
-    repository = this.job.repository.full_name
-    choose = partial(
+def choose(
+    reviewed: Reviewed,
+    task: Task,
+    learner: Learner,
+    context: Context,
+    *,
+    arm_key: str,
+    learnings: Sequence[Learnings],
+    known: AbstractSet[str] = frozenset(),
+    made: Mapping[str, Decision] = MappingProxyType({}),
+) -> Mapping[str, Decided]:
+    """A decision for every finding but the `known`, which an earlier round decided: a push is no second draw.
+
+    `made` are the decisions, by fingerprint, of an earlier worker on the same task.
+    """
+    decided = partial(
         decide,
         learner=learner,
-        task_id=this.task.id,
-        repository=repository,
-        arm=learner.arm(f"{repository}#{this.pull.number}"),
-        made=this.made,
-        taste=context.taste(TaskKind.REVIEW, repository),
+        task_id=task.id,
+        repository=task.repository,
+        arm=learner.arm(arm_key),
+        made=made,
+        taste=context.taste(TaskKind.REVIEW, task.repository),
         learnings=learnings,
-        past=words(reviewed, context.store.past.lessons(repository, Lessons)),
+        past=words(reviewed, context.store.past.lessons(task.repository, Lessons)),
     )
-    here = [finding for finding in reviewed.findings if finding.fingerprint not in known]
-    elsewhere = [finding for finding in reviewed.elsewhere if finding.fingerprint not in known]
-    return {**choose(elsewhere, slots=0), **choose(here, slots=context.settings.max_comments)}
+    here, elsewhere = (
+        [finding for finding in findings if finding.fingerprint not in known]
+        for findings in (reviewed.findings, reviewed.elsewhere)
+    )
+    return {**decided(elsewhere, slots=0), **decided(here, slots=context.settings.max_comments)}
 
 
 def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: Context) -> ReviewPlan:
-    """Place every finding; what an earlier round told to be gone is no news, unless it is back."""
+    """Place every finding; what an earlier round reported as gone is no news, unless it is back."""
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
     plan = plan_review(

@@ -122,12 +122,13 @@ class Round:
             return frozenset()
         return frozenset(path for file in change.files for path in (file.path, file.old_path))
 
-    @contextmanager
-    def trees(self, sha: str) -> Iterator[tuple[Path, Path]]:
-        """What a head began from, and the head, checked out without a `.git`."""
-        with TemporaryDirectory(prefix="apprentice-") as scratch:
-            base = self.mirror.merge_base(self.pull.base_sha, sha)
-            yield self.mirror.export(base, Path(scratch) / "base"), self.mirror.export(sha, Path(scratch) / "head")
+
+@contextmanager
+def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]]:
+    """The commit that `head` branched off from `base`, and `head`, checked out without a `.git`."""
+    with TemporaryDirectory(prefix="apprentice-") as scratch:
+        start = mirror.merge_base(base, head)
+        yield mirror.export(start, Path(scratch) / "base"), mirror.export(head, Path(scratch) / "head")
 
 
 def ended(reviewed: Reviewed) -> str:

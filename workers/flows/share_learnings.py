@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.sharing.document import PATH, render
+from memory.sharing.document import PATH, parse, render
 from memory.sharing.harvest import harvest
 from memory.sharing.lessons import Learnings, merged
 from memory.sharing.strict import BadLearnings
@@ -15,7 +15,6 @@ from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Job, Share
 from workers.ports import BranchHead, GitHub
-from workers.review.learnings import learnings_at
 
 BRANCH = "apprentice/learnings"
 
@@ -78,3 +77,17 @@ def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: Conte
 def _open_one(github: GitHub) -> int | None:
     number = github.find_pull(head=BRANCH)
     return number if number is not None and github.pull(number).state == "open" else None
+
+
+def learnings_at(mirror: Mirror, base: str) -> Learnings | None:
+    """The learnings in the repository's own file at a commit of the base branch, None without a file.
+
+    Give no commit of a pull request: its author could teach by it. Raises BadLearnings for a file that cannot be read.
+    """
+    content = mirror.read(base, PATH)
+    if content is None:
+        return None
+    try:
+        return parse(content.decode())
+    except UnicodeDecodeError as error:
+        raise BadLearnings("the file is not UTF-8; export it again") from error

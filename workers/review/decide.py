@@ -1,33 +1,23 @@
-"""What to do with each finding, chosen by what people here made of the like before."""
+"""What to do with each finding, chosen by how maintainers answered similar findings before."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from memory import posting
-from memory.history.lessons import Word
+from memory.history.lessons import Lessons, Word
 from memory.learner import Learner
-from memory.model import Action, Arm, Decision, Finding
+from memory.model import Action, Arm, Decision, Finding, Severity
+from memory.posting import Decided
 from memory.preferences.collecting import Taste, option_of_finding
 from memory.sharing.lessons import Learnings
+from workers.review.engine import Reviewed
 from workers.review.findings import harm, order
 
 INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
-    """A recorded decision about a finding, with its reason in one line for people."""
-
-    decision: Decision
-    why: str
-
-    @property
-    def action(self) -> Action:
-        """The decision in the words of review."""
-        return Action(self.decision.chosen)
 
 
 def decide(
@@ -51,23 +41,18 @@ def decide(
     """
     decided: dict[str, Decided] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
-        proven = finding.suggestion is not None and finding.suggestion.proof is not None
-        word = past.get(finding.fingerprint)
-        appraisal = posting.appraise(
-            learner, repository, finding, arm=arm, suggestion_proven=proven, learnings=learnings, past=word
-        )
-        decision = made.get(finding.fingerprint) or posting.decide_posting(
+        decided[finding.fingerprint] = posting.decide_posting(
             learner,
             task_id,
             repository,
             finding,
             arm=arm,
-            suggestion_proven=proven,
+            suggestion_proven=finding.suggestion is not None and finding.suggestion.proof is not None,
             slots_left=slots,
             learnings=learnings,
-            past=word,
+            past=past.get(finding.fingerprint),
+            made=made.get(finding.fingerprint),
         )
-        decided[finding.fingerprint] = Decided(decision=decision, why=posting.reason(decision, appraisal))
         slots -= decided[finding.fingerprint].action in INLINE
     return decided
 
@@ -77,3 +62,37 @@ def queue(findings: Sequence[Finding], taste: Taste | None) -> list[Finding]:
     liking = taste.strengths([option_of_finding(each) for each in findings]) if taste else [0.0] * len(findings)
     pairs = sorted(zip(liking, findings, strict=True), key=lambda pair: (-harm(pair[1]), -pair[0], order(pair[1])))
     return [finding for _, finding in pairs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """A finding with what is seen beside it, as the past was read."""
+
+    rule: str
+    path: str
+    tool: str
+    severity: Severity
+    fixable: bool
+    standing: int
+    burst: int
+
+
+def words(reviewed: Reviewed, lessons: Lessons | None) -> Mapping[str, Word]:
+    """By fingerprint, what the lessons say of the findings on changed lines; nothing without lessons."""
+    if lessons is None:
+        return {}
+    burst = Counter(finding.rule for finding in reviewed.findings)
+    return {
+        finding.fingerprint: lessons.word(
+            Sight(
+                rule=finding.rule,
+                path=finding.path,
+                tool=finding.tool,
+                severity=finding.severity,
+                fixable=finding.suggestion is not None,
+                standing=reviewed.standing.get((finding.path, finding.rule), 0),
+                burst=burst[finding.rule],
+            )
+        )
+        for finding in reviewed.findings
+    }

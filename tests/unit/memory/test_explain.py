@@ -168,7 +168,9 @@ def test_an_explanation_is_json(store: Store, learner: Learner) -> None:
 
 
 def _posted(learner: Learner) -> Decision:
-    return posting.decide_posting(learner, "t1", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=5)
+    return posting.decide_posting(
+        learner, "t1", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=5
+    ).decision
 
 
 def _sighting(decision: Decision) -> Sighting:

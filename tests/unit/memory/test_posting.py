@@ -28,7 +28,9 @@ def finding(
 def post(
     learner: Learner, what: Finding, *, proven: bool = False, slots: int = 9, arm: Arm = Arm.LEARNED, repo: str = "o/r"
 ) -> Decision:
-    return posting.decide_posting(learner, "t1", repo, what, arm=arm, suggestion_proven=proven, slots_left=slots)
+    return posting.decide_posting(
+        learner, "t1", repo, what, arm=arm, suggestion_proven=proven, slots_left=slots
+    ).decision
 
 
 def chance(decision: Decision, *actions: Action) -> float:

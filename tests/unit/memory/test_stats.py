@@ -80,7 +80,7 @@ def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> Non
     for i, kind in enumerate(verdicts):
         decision = posting.decide_posting(
             learner, "t", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=True, slots_left=9
-        )
+        ).decision
         learner.hear(decision.id, kind, Actor(id=1, login="ada"), Permission.WRITE, f"comment:{i}")
     learner.take_back(decision.id, SignalKind.REACTION_DOWN, "comment:3")
     counted = stats(store)
@@ -124,7 +124,7 @@ def test_what_was_missed_is_counted(store: Store, learner: Learner) -> None:
     for number, (missed_in, why) in enumerate(late):
         decision = posting.decide_posting(
             learner, f"t{number}", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1
-        )
+        ).decision
         store.posts.add_sightings(
             [
                 Sighting(

@@ -102,7 +102,7 @@ def test_a_past_that_left_everything_never_silences_security(learner: Learner) -
     for number in range(200):
         decision = posting.decide_posting(
             learner, f"t{number}", "o/r", hole, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
-        )
+        ).decision
         assert decision.chosen != Action.HOLD
 
 
@@ -111,6 +111,8 @@ def test_the_reason_tells_of_the_past(learner: Learner) -> None:
     word = Word(lift=1.0, addressed=12.4, of=14.6)
     decision = posting.decide_posting(
         learner, "t", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
-    )
+    ).decision
     appraisal = posting.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, past=word)
-    assert posting.reason(decision, appraisal).startswith("in the past 12 of 15 F401 were fixed untold; acceptance ")
+    assert posting.reason(decision, appraisal).startswith(
+        "developers fixed 12 of 15 past F401 on their own; acceptance "
+    )

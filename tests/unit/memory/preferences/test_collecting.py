@@ -39,7 +39,7 @@ def finding(name: str, *, path: str = "src/a.py", severity: Severity = Severity.
 
 def seen(store: Store, learner: Learner, what: Finding, *, task: str = "t1", arm: Arm = Arm.LEARNED) -> Decision:
     """Decide on a finding and remember having seen it."""
-    decision = decide_posting(learner, task, "o/r", what, arm=arm, suggestion_proven=False, slots_left=9)
+    decision = decide_posting(learner, task, "o/r", what, arm=arm, suggestion_proven=False, slots_left=9).decision
     sighting = Sighting(
         repository="o/r", number=1, sha="0" * 40, decision_id=decision.id, finding=what,
         action=Action(decision.chosen), created_at=decision.created_at,

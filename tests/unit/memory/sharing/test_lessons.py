@@ -72,7 +72,7 @@ def teach(store: Store, learner: Learner) -> Callable[..., None]:
             store.tasks.add(task)
             decision = decide_posting(
                 learner, task.id, repo, finding(rule), arm=Arm.LEARNED, suggestion_proven=False, slots_left=9
-            )
+            ).decision
             learner.hear(decision.id, kind, Actor(id=ord(who), login=who), Permission(role), f"comment:{number}")
 
     return judge
@@ -115,7 +115,7 @@ def test_people_here_soon_weigh_more(learner: Learner) -> None:
     for _ in range(3):
         decision = decide_posting(
             learner, "t", "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True, slots_left=9, learnings=known
-        )
+        ).decision
         learner.hear(decision.id, SignalKind.REJECTED, Actor(id=1, login="ada"), Permission.WRITE, f"c:{decision.id}")
     assert believed() < 0.35
 
@@ -132,7 +132,7 @@ def test_the_reason_names_whose_learnings_it_was(learner: Learner) -> None:
     what, known = finding(), [learned(lesson(0.9, 30.0))]
     decision = decide_posting(
         learner, "t", "o/r", what, arm=Arm.LEARNED, suggestion_proven=False, slots_left=9, learnings=known
-    )
+    ).decision
     appraisal = appraise(learner, "o/r", what, arm=Arm.LEARNED, suggestion_proven=False, learnings=known)
     assert reason(decision, appraisal).endswith(", with what acme/shop learned")
     assert decision.chosen in set(Action)
