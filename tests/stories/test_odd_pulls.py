@@ -90,7 +90,7 @@ def test_base_gone(town: Town) -> None:
     assert (check.conclusion, check.title, check.summary) == snapshot(
         (
             "neutral",
-            "2 findings",
+            "1 finding",
             """\
 1 file read.
 The commit that this was opened against is gone; compared with where it left `main` as that is now.\

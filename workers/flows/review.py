@@ -30,7 +30,7 @@ from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.flows.posting import post
 from workers.flows.recognition import recognised
 from workers.flows.rounds import REVIEWED, Round, before, ended, exported
-from workers.flows.share import learnings_at
+from workers.flows.share_learnings import learnings_at
 from workers.git import Mirror
 from workers.jobs import Job, Review
 from workers.ports import GitHub, PullRequest
