@@ -1,7 +1,7 @@
 """Candidates per second and core: the fork screen against what else there is, on a real package.
 
 The screen and `python -m pytest -x -q`, a process for each candidate, judge the same candidates by the same tests in the
-same sandbox, one after the other; mutmut and cosmic-ray judge mutants of the same module, outside of any sandbox.
+same sandbox, one after the other.
 """
 
 from __future__ import annotations
@@ -10,23 +10,31 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
-from benchmarks.mutation import TOOLZ, Unavailable, cosmic_ray, mutmut
 from benchmarks.repair.importers.sdists import PACKAGES, unpacked
 from benchmarks.report import show, spread
-from benchmarks.subjects import BUGS, Subject, planted, prepared
+from workers.repair.baseline import Selection
 from workers.repair.candidates import Candidate, Verdict
+from workers.repair.classify import failure_of
 from workers.repair.judges import verdict_from
+from workers.repair.localise import suspects
 from workers.repair.machine import cores
+from workers.repair.reproduce import reproduce
 from workers.repair.screen import open_screen
+from workers.repair.search import propose
+from workers.repair.selection import judges, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import Project, discover
 from workers.sandbox.testing import run_tests
 
 COMMAND = ("python", "-m", "pytest", "-x", "-q")
-MUTANTS = 20
+
+PACKAGE, MODULE = "toolz", "toolz/itertoolz.py"
+RIGHT, WRONG = "return tuple(collections.deque(seq, n))", "return tuple(collections.deque(n, seq))"
+"""The bug that is planted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +72,36 @@ class Run:
         return sum(all(way[key] == told for way in ways) for key, told in self.fresh.plausible.items())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A project with a bug, the tests that judge, and candidates."""
+
+    project: Project
+    wanted: Selection
+    candidates: tuple[Candidate, ...]
+
+
 def subject(at: Path, count: int) -> Subject:
-    """The first package with its bug; its tests are named one by one, so that nothing else is collected."""
-    made = prepared(planted(BUGS[0], at), count)
-    return replace(made, project=replace(made.project, test_command=COMMAND))
+    """The package with its bug, below `at`; its tests are named one by one, so that nothing else is collected.
+
+    `count` candidates of all strategies, the likeliest. Raises BadCase where the package cannot be downloaded.
+    """
+    package = next(each for each in PACKAGES if each.name == PACKAGE)
+    tree = unpacked(package, at)
+    text = (tree / MODULE).read_text(encoding="utf-8")
+    assert text.count(RIGHT) == 1, f"{RIGHT!r} is in {MODULE} once"
+    (tree / MODULE).write_text(text.replace(RIGHT, WRONG), encoding="utf-8")
+    project = discover(tree, python=Path(sys.executable), test_command=package.test_command)
+    reproduction = reproduce(Bubblewrap(), project)
+    failure = failure_of(reproduction.failing_report)
+    assert failure is not None, "the planted bug fails tests"
+    sources = sources_of(project)
+    suspected = suspects(failure, reproduction.lines, reproduction.passing, sources=sources)
+    return Subject(
+        project=replace(project, test_command=COMMAND),
+        wanted=judges(reproduction, failure, suspected),
+        candidates=tuple(islice(propose(sources, suspected, failure, strategies=None), count)),
+    )
 
 
 def screened(tried: Subject, judges: int, *, together: bool) -> Timed:
@@ -120,28 +154,7 @@ def measured(tried: Subject, number: int) -> Run:
     return run
 
 
-def rates(measure: Callable[[Path], float], runs: int) -> list[float] | str:
-    """A mutation tester's rate in each of some runs, or why there is none."""
-    package = next(each for each in PACKAGES if each.name == TOOLZ.package)
-    found = []
-    try:
-        for _ in range(runs):
-            with tempfile.TemporaryDirectory(prefix="apprentice-mutants-") as scratch:
-                found.append(measure(unpacked(package, Path(scratch))))
-    except Unavailable as reason:
-        return f"not measured: {reason}"
-    return found
-
-
-def against(name: str, found: list[float] | str, forks: list[float]) -> list[tuple[str, str]]:
-    """The rows about one mutation tester."""
-    if isinstance(found, str):
-        return [(name, found)]
-    ratios = [ours / theirs for ours, theirs in zip(forks, found, strict=True)]
-    return [(f"{name}, mutants per second", spread(found, 2)), (f"ratio to {name}", spread(ratios, 0))]
-
-
-def run(runs: int, count: int, *, mutation: bool) -> None:
+def run(runs: int, count: int) -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory(prefix="apprentice-screen-") as scratch:
         tried = subject(Path(scratch), count)
@@ -158,11 +171,8 @@ def run(runs: int, count: int, *, mutation: bool) -> None:
         ("ratio, opening counted in", spread([each.forks.rate_with_opening / each.fresh.rate for each in made], 1)),
         ("verdicts alike", f"{sum(each.alike for each in made)} of {len(tried.candidates) * runs}"),
     ]
-    if mutation:
-        rows += against("mutmut", rates(lambda tree: mutmut(tree, TOOLZ), runs), forks)
-        rows += against("cosmic-ray", rates(lambda tree: cosmic_ray(tree, TOOLZ, MUTANTS), runs), forks)
     tests = f"{len(tried.wanted.failing)} failing and {len(tried.wanted.covering)} covering tests"
-    show(f"screen: {len(tried.candidates)} candidates, {tests} of {BUGS[0].package}, {runs} runs", rows)
+    show(f"screen: {len(tried.candidates)} candidates, {tests} of {PACKAGE}, {runs} runs", rows)
 
 
 def main() -> None:
@@ -170,9 +180,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.screen", description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=40)
-    parser.add_argument("--without-mutation", action="store_true", help="leave mutmut and cosmic-ray out")
     given = parser.parse_args()
-    run(given.runs, given.candidates, mutation=not given.without_mutation)
+    run(given.runs, given.candidates)
 
 
 if __name__ == "__main__":

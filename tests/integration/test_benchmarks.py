@@ -26,19 +26,15 @@ HISTORY = "a git repository"
 TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
     "sandbox": ("--runs", "1", "--files", "3"),
-    "screen": ("--runs", "1", "--candidates", "2", "--without-mutation"),
-    "agreement": ("--packages", "inflection", "--candidates", "2"),
+    "screen": ("--runs", "1", "--candidates", "2"),
     "localisation": ("--cases", CASES),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
     "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
     "teachers": ("--runs", "3"),
-    "skills": ("--cases", CASES, "--most", "20"),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "suggestions": (HISTORY,),
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
-    "preferences": ("--maintainers", "2", "--reviews", "20", "--embedder", "words"),
-    "finetune_smoke": ("--steps", "12"),
     "agent": ("overhead", "--steps", "6"),
 }
 
@@ -46,9 +42,6 @@ EXPECTED = {
     "ingest": r"ratio within a run +\d+\.\d\d",
     "sandbox": r"ratio, with files +\d+\.\d",
     "screen": r"verdicts alike +2 of 2",
-    "agreement": r"verdicts alike +2 of 2",
-    "preferences": r"20 reviews +\d+ pairs: prior \d\.\d+, model \d\.\d+",
-    "finetune_smoke": r"DPO margin +0\.000 to \d+\.\d*[1-9]",
     "history": r"changes a second +\d+\.\d",
     "suggestions": r"the file parses afterwards +1 of 1",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
@@ -57,7 +50,6 @@ EXPECTED = {
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
     "evaluation": r"greedy, decision(.|\n)+control, which is no better +0 of 1",
     "teachers": r"honest ones +0 of 3(.|\n)+two who always agree +3 of 3",
-    "skills": r"solved, without and with skills +1, 1 of 1",
     "agent": r"a step less its tool +\d+\.\d\d(.|\n)+a step beyond bare HTTP .+-?\d+\.\d\d",
 }
 

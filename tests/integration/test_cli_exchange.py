@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.remembered import REPOSITORY, made_up
 from memory.store import open_store
 from tests.integration.command_line import apprentice
+from tests.made_up import REPOSITORY, made_up
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.remembered import REPOSITORY, made_up
 from memory.exports import LONGEST, Exported, Form, before, export, write_atomically
 from memory.model import Actor, Permission, SignalKind, TaskKind
 from memory.store import Store
+from tests.made_up import REPOSITORY, made_up
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
