@@ -1,11 +1,6 @@
 """Whether suggestions apply where they say: made for real past changes, applied by git, and parsed.
 
-    python -m benchmarks.suggestions REPOSITORY...
-    python -m benchmarks.suggestions --tests 40 REPOSITORY...
-
-With --tests, the latest so many changes with suggestions are reviewed whole, and all that the review offers for one is
-applied together while its tests run.
-"""
+python -m benchmarks.suggestions REPOSITORY..."""
 
 from __future__ import annotations
 
@@ -15,11 +10,10 @@ import subprocess
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.history import name_of
-from benchmarks.outcomes import Tally, weigh
 from benchmarks.report import show
 from memory.model import Suggestion
 from workers.history.log import Blobs, changes, positions
@@ -30,9 +24,6 @@ from workers.review.detectors.ruff import Ruff
 from workers.review.suggest import drafts
 from workers.sandbox.bubblewrap import Bubblewrap
 
-LATEST = 1_500
-"""Changes that are looked through for some with suggestions, when tests are to run."""
-
 
 def directory_of(path: Path) -> Path:
     """Where git keeps it."""
@@ -42,12 +33,10 @@ def directory_of(path: Path) -> Path:
     return directory
 
 
-def made(path: Path, *, latest: int | None = None) -> Iterator[tuple[str, Suggestion, str, str]]:
-    """For each suggestion on changed lines of a past change: the file's text, the suggestion, its rule, and the commit."""
+def made(path: Path) -> Iterator[tuple[str, Suggestion, str]]:
+    """For each suggestion on changed lines of a past change: the file's text, the suggestion, and its rule."""
     directory = directory_of(path)
-    places = positions(directory, "HEAD")
-    after = list(places)[-latest - 1] if latest is not None and latest < len(places) else ""
-    past = changes(directory, "HEAD", places, after=after, paths=("*.py",))
+    past = changes(directory, "HEAD", positions(directory, "HEAD"), paths=("*.py",))
     with Blobs(directory) as blobs:
         for group in read(past, blobs, (Ruff(Bubblewrap()),)):
             for change in group:
@@ -58,7 +47,7 @@ def made(path: Path, *, latest: int | None = None) -> Iterator[tuple[str, Sugges
                     texts = {each.finding.path: version.text for each in version.seen}
                     lines = dict.fromkeys(texts, file.added_lines)
                     for draft in drafts(version.seen, texts, lines):
-                        yield version.text, draft.suggestion, draft.seen.finding.rule, change.past.sha
+                        yield version.text, draft.suggestion, draft.seen.finding.rule
 
 
 def applied_by_git(text: str, suggestion: Suggestion, folder: Path) -> str | None:
@@ -92,32 +81,16 @@ def parses(text: str) -> bool:
     return True
 
 
-def weighed(repositories: Sequence[Path], most: int, minutes: float) -> None:
-    """One table a repository."""
-    for path in repositories:
-        tally = Tally()
-        latest = list(dict.fromkeys(sha for *_, sha in made(path, latest=LATEST)))[::-1][:most]
-        weigh(directory_of(path), latest, tally, seconds=60 * minutes)
-        show(f"tests with the suggestions on {len(latest)} past changes of {name_of(path)}", tally.rows())
-
-
 def main() -> None:
     """Read arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repositories", type=Path, nargs="+")
     parser.add_argument("--most", type=int, default=250, help="suggestions of each repository")
-    parser.add_argument("--tests", type=int, help="changes of each repository whose tests are run")
-    parser.add_argument(
-        "--minutes", type=float, default=60, help="after which no further change of a repository is begun"
-    )
     given = parser.parse_args()
-    if given.tests is not None:
-        weighed(given.repositories, given.tests, given.minutes)
-        return
     count, clean, parsed, rules = 0, 0, 0, Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         for path in given.repositories:
-            for number, (text, suggestion, rule, _) in enumerate(made(path)):
+            for number, (text, suggestion, rule) in enumerate(made(path)):
                 if number >= given.most:
                     break
                 after = applied_by_git(text, suggestion, Path(folder))

@@ -1,21 +1,17 @@
 """What a step of the agent's loop costs beyond the tool's own time and beyond the endpoint's.
 
 The endpoint is the scripted stand-in in a process of its own, over HTTP on loopback. Each request of the loop is made
-twice more, right after it: by the `openai` package as anybody would use it, and by bare HTTP with the same bytes, which
-is what the server itself takes. What the loop took beyond these is ours: the conversation, the body, the accounts in
-SQLite, the tools' specifications.
+once more, right after it, by bare HTTP with the same bytes: that is the server's own time. What the loop takes beyond it
+is ours: the conversation, the body, the accounts in SQLite, the tools' specifications.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import multiprocessing
 import random
-import resource
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +21,6 @@ from pathlib import Path
 import httpx
 import msgspec
 import numpy as np
-import openai
 
 from benchmarks.report import Numbers, show, spread
 from bot.model_server.asked import Asked
@@ -45,9 +40,6 @@ from workers.settings import WorkerSettings
 
 SEEN = "def shown(value):\n    return value\n" * 60
 """What the tool answers, some 2,000 characters: the conversation is as long as it may be after some fifty steps."""
-
-WARM = 100
-"""Steps after which the memory is looked at first: the conversation is full by then."""
 
 GOAL = 15.0
 """Milliseconds of a step beyond its tool and its endpoint."""
@@ -126,12 +118,10 @@ class Repeated:
 
     model: Model
     base_url: str
-    package: list[float] = field(default_factory=list)
     http: list[float] = field(default_factory=list)
     aside: float = 0.0
 
     def __post_init__(self) -> None:
-        self._openai = openai.OpenAI(base_url=self.base_url, api_key="none", max_retries=0)
         self._http = httpx.Client()
 
     def reply(self, ask: Ask) -> Reply:
@@ -142,13 +132,8 @@ class Repeated:
 
     def _repeat(self, ask: Ask) -> None:
         body = body_of(ask, NAME, Features(), stream=True)
-        self.package.append(_timed(lambda: self._by_package(body)))
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         self.http.append(_timed(lambda: self._by_http(data)))
-
-    def _by_package(self, body: dict[str, object]) -> None:
-        for _ in self._openai.chat.completions.create(**body):  # type: ignore[call-overload]  # a body as it is sent
-            pass
 
     def _by_http(self, data: bytes) -> None:
         headers = {"content-type": "application/json"}
@@ -163,52 +148,22 @@ def _timed(act: Callable[[], None]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """Milliseconds by step, less the tool's own; `resident` is the process's memory at `WARM` steps and at the end, MB."""
+    """Milliseconds by step, less the tool's own."""
 
     ours: Numbers
-    package: Numbers
     http: Numbers
-    resident: tuple[float, float]
 
 
 def stepped(steps: int, base_url: str) -> Steps:
     """Run the loop with every request repeated."""
     with _model(base_url) as model:
         clocked, repeated = Clocked(), Repeated(model, base_url)
-        agent, taken, resident = _agent(repeated, clocked, steps), [], []
-        for number in range(1, steps + 1):
+        agent, taken = _agent(repeated, clocked, steps), []
+        for _ in range(steps):
             before = clocked.seconds + repeated.aside
             whole = _timed(agent.step)
             taken.append(whole - (clocked.seconds + repeated.aside - before))
-            if number in _looks(steps):
-                resident.append(_resident())
-    ours, package, http = (1000.0 * np.array(each) for each in (taken, repeated.package, repeated.http))
-    return Steps(ours=ours, package=package, http=http, resident=(resident[0], resident[1]))
-
-
-def traced(steps: int, base_url: str) -> tuple[float, float]:
-    """Python's own memory at `WARM` steps and at the end, in MB, without any repetition."""
-    with _model(base_url) as model:
-        agent, found = _agent(model, Clocked(), steps), []
-        tracemalloc.start()
-        for number in range(1, steps + 1):
-            agent.step()
-            if number in _looks(steps):
-                gc.collect()
-                found.append(tracemalloc.get_traced_memory()[0] / 1e6)
-        tracemalloc.stop()
-    return found[0], found[1]
-
-
-def _looks(steps: int) -> tuple[int, int]:
-    return min(WARM, steps // 2), steps
-
-
-def _resident() -> float:
-    """MB of this process that are in memory."""
-    gc.collect()
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize() / 1e6
+    return Steps(ours=1000.0 * np.array(taken), http=1000.0 * np.array(repeated.http))
 
 
 def _agent(model: Model, clocked: Clocked, steps: int) -> Agent:
@@ -248,10 +203,9 @@ def overhead(steps: int, runs: int) -> None:
     with served() as base_url:
         stepped(20, base_url)  # imports, connections, caches
         found = [stepped(steps, base_url) for _ in range(runs)]
-        kept = [traced(steps, base_url) for _ in range(runs)]
     show(
         f"agent overhead: {steps} steps over loopback HTTP, each request made again; medians of a step in ms, {runs} runs",
-        [*_times(found, min(TAIL, steps)), *_memory(found, kept, steps)],
+        _times(found, min(TAIL, steps)),
         ["the endpoint is the scripted stand-in: nothing here says anything about any model"],
     )
 
@@ -260,9 +214,7 @@ def _times(found: Sequence[Steps], tail: int) -> list[tuple[str, str]]:
     beyond = [each.ours - each.http for each in found]
     rows = {
         "a step less its tool": [each.ours for each in found],
-        "the same request by the openai package": [each.package for each in found],
         "the same bytes by bare HTTP": [each.http for each in found],
-        "a step beyond the openai package": [each.ours - each.package for each in found],
         f"a step beyond bare HTTP (goal: under {GOAL:.0f})": beyond,
         f"the same, last {tail} steps": [each[-tail:] for each in beyond],
     }
@@ -270,13 +222,4 @@ def _times(found: Sequence[Steps], tail: int) -> list[tuple[str, str]]:
     return [
         *told,
         ("a step beyond bare HTTP, 99th percentile", spread([float(np.percentile(each, 99)) for each in beyond])),
-    ]
-
-
-def _memory(found: Sequence[Steps], kept: Sequence[tuple[float, float]], steps: int) -> list[tuple[str, str]]:
-    first, last = _looks(steps)
-    return [
-        (f"resident memory, step {last} over step {first}", spread([e.resident[1] / e.resident[0] for e in found])),
-        (f"Python's memory, step {last} over step {first}", spread([end / begin for begin, end in kept])),
-        ("Python's memory at the end, MB", spread([end for _, end in kept])),
     ]

@@ -15,9 +15,8 @@ from rich.console import Console
 
 from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
 from benchmarks.learner.play import Life, live
-from benchmarks.learner.structures import STRUCTURES
 from benchmarks.learner.vowpal import Tuning, Vowpal
-from benchmarks.learner.world import World
+from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
 from memory.classical import AGENTS
@@ -37,7 +36,7 @@ TUNED = {
     "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 1000", rate=1.0, embeddings=True),
     "softmax, embeddings": Tuning(explore="--softmax --lambda 100", rate=1.0, embeddings=True),
 }
-"""Vowpal Wabbit's algorithms with the best of the settings that `benchmarks.learner.tune` tries in the world "tuning"."""
+"""Vowpal Wabbit's algorithms with the best of some thirty settings each, tried in the world "tuning"."""
 
 PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
     {

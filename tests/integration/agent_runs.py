@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.agent.records import Record, read
+from benchmarks.agent.folder import Record, read
 from benchmarks.repair.cases import write_case
 from bot.model_server.script import Call, Script, Turn, When
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.agent.records import read
+from benchmarks.agent.folder import read
 from bot.model_server.server import ModelServer
 from tests.integration.agent_runs import Runs, figures, script, table, told, write_cases
 

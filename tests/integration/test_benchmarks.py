@@ -11,14 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.repair.cases import write_case
 from tests.conftest import missing
 from tests.unit.workers.history.conftest import Branch
 
 ROOT = Path(__file__).parents[2]
-
-CASES = "a folder of cases"
-"""Stands for a folder with one case whose faulty line is known."""
 
 HISTORY = "a git repository"
 """Stands for one with three commits."""
@@ -27,14 +23,14 @@ TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
     "sandbox": ("--runs", "1", "--files", "3"),
     "screen": ("--runs", "1", "--candidates", "2"),
-    "localisation": ("--cases", CASES),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
-    "evaluation": ("--runs", "1", "--tasks", "20", "--monitored", "80", "--floors", "0.1"),
     "teachers": ("--runs", "3"),
     "history": ("speed", HISTORY, "--most", "2", "--runs", "1"),
     "suggestions": (HISTORY,),
     "reviewing": (HISTORY, "--runs", "1", "--files", "1", "--lines", "2"),
+    "modules": (),
+    "startup": ("--runs", "2"),
     "agent": ("overhead", "--steps", "6"),
 }
 
@@ -45,11 +41,11 @@ EXPECTED = {
     "history": r"changes a second +\d+\.\d",
     "suggestions": r"the file parses afterwards +1 of 1",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
-    "localisation": r"the faulty line of 1 cases(.|\n)+coverage alone +100% in the first 1",
     "ledger": r"the same table, bit for bit +yes",
     "poisoning": r"a malicious maintainer, nobody else +unmoved;.+undo exact",
-    "evaluation": r"greedy, decision(.|\n)+control, which is no better +0 of 1",
     "teachers": r"honest ones +0 of 3(.|\n)+two who always agree +3 of 3",
+    "modules": r"loaded on the host +\d+\n",
+    "startup": r"apprentice --help, times python -c pass +\d+\.\d",
     "agent": r"a step less its tool +\d+\.\d\d(.|\n)+a step beyond bare HTTP .+-?\d+\.\d\d",
 }
 
@@ -58,23 +54,11 @@ EXPECTED = {
 @pytest.mark.parametrize("name", TINY)
 def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
     """In its smallest size it ends well, with its main figure and the commit."""
-    write_case(
-        tmp_path / "cases" / "area",
-        name="area",
-        files={
-            "shapes.py": "def area(width, height):\n    return width + height\n\ndef name():\n    return 'shapes'\n",
-            "test_shapes.py": "import shapes\n\ndef test_area():\n    assert shapes.area(2, 3) == 6\n",
-        },
-        test_command="python -m pytest -q",
-        budget_seconds=10.0,
-        labels={"module": "shapes.py", "line": "2"},
-    )
-    there = {CASES: tmp_path / "cases", HISTORY: tmp_path / "shop"}
     (tmp_path / "shop").mkdir()
     branch = Branch(tmp_path / "shop")
     for number in range(3):
         branch.commit({"shop.py": f"import os\n\nPRICE = {number}\n"})
-    arguments = [str(there.get(word, word)) for word in TINY[name]]
+    arguments = [str(tmp_path / "shop" if word == HISTORY else word) for word in TINY[name]]
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments],
         cwd=ROOT,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.simulated import World, simulate
 from memory.rewards import contributions_of_outcome, contributions_of_signal
 from memory.store import open_store
 from memory.versions import CONTROL, PRESENT, VERSIONS
 from tests.integration.command_line import apprentice
+from tests.integration.simulated import World, simulate
 
 
 @pytest.fixture

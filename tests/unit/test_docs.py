@@ -30,6 +30,7 @@ PAGES = (
     "docs/fine-tuning.md",
     "docs/learning.md",
     "docs/ledger.md",
+    "docs/measurements.md",
     "docs/model.md",
     "docs/model-server.md",
     "docs/sharing.md",

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.agent.comparing import pairs
-from benchmarks.agent.folder import Folder
-from benchmarks.agent.records import BadRun, Log, Outcome, Plan, Record, lines, parsed, read
-from benchmarks.agent.reporting import curve
-from benchmarks.agent.trials import turns
+from benchmarks.agent.figures import curve, pairs
+from benchmarks.agent.folder import BadRun, Folder, Log, Outcome, Plan, Record, lines, parsed, read
+from benchmarks.agent.runs import turns
 from benchmarks.repair.cases import Case
 
 

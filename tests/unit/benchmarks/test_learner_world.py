@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
 from benchmarks.learner.play import Life, live
-from benchmarks.learner.structures import STRUCTURES
-from benchmarks.learner.world import World, best_first, best_value
+from benchmarks.learner.world import STRUCTURES, World, best_first, best_value
 
 SMALL = replace(STRUCTURES["tuning"], episodes=300, error_types=6, families=3, repositories=3)
 

@@ -1,10 +1,9 @@
-"""A simulated world of repairs, and logs of it as the ledger would hold them: what estimates are measured against."""
+"""A simulated world of repairs, and logs of it as the ledger would hold them: for the commands that read one."""
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -13,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory import policy
-from memory.evaluation import Target
-from memory.evaluation.replay import Replay, Table
-from memory.evaluation.targets import Situation
+from memory.evaluation.replay import Table
 from memory.model import (
     Actor,
     Arm,
@@ -62,29 +59,6 @@ class World:
     def acceptance(self, name: str) -> float:
         """How likely a proven one is to be accepted."""
         return float(self._liked[STRATEGIES.index(name)])
-
-
-class Flat(World):
-    """A world where it does not matter what is chosen."""
-
-    def proof(self, state: State, name: str) -> float:  # noqa: ARG002
-        """The same for all."""
-        return 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A policy that never learns: it prefers strategies in a fixed order, so that its episodes' worth can be computed."""
-
-    tilt: float = 0.7
-
-    def chances(self, situation: Situation) -> Sequence[float]:
-        """A factor for each place in the order."""
-        weights = [self.tilt ** STRATEGIES.index(name) for name in situation.available]
-        return [weight / sum(weights) for weight in weights]
-
-    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,27 +136,6 @@ class _Author:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tilted:
-    """A version that reads nothing: each strategy is chosen with a fixed weight among those that are left."""
-
-    version: str
-    weights: Mapping[str, float]
-
-    def chances(
-        self,
-        state: State,  # noqa: ARG002  the shape of a version
-        names: Sequence[str],
-        cells: policy.Cells,  # noqa: ARG002
-        prior: Mapping[str, float],  # noqa: ARG002
-        evidence: Sequence[policy.Neighbour],  # noqa: ARG002
-        rng: random.Random,  # noqa: ARG002
-    ) -> dict[str, float]:
-        """In proportion to the weights."""
-        total = sum(self.weights[name] for name in names)
-        return {name: self.weights[name] / total for name in names}
-
-
 def simulate(world: World, seed: int, tasks: int, version: Version) -> Simulated:
     """The log of `tasks` repairs by a version of the policy."""
     author = _Author(world, seed, version)
@@ -198,42 +151,3 @@ def states() -> list[State]:
         for repository in REPOSITORIES
         for label, family in LABELS.items()
     ]
-
-
-def truth_by_decision(made: Simulated, walked: Replay, name: str) -> tuple[float, float]:
-    """The mean worth of a policy at the logged choices: the chance of a proof, and of a proof that is accepted."""
-    proofs, values = [], []
-    for entry, odds in zip(made.log, walked.chances[name], strict=True):
-        state, names = entry.decision.state, entry.decision.available
-        proof = np.array([made.world.proof(state, each) for each in names])
-        liked = np.array([made.world.acceptance(each) for each in names])
-        proofs.append(float(odds @ proof))
-        values.append(float(odds @ (proof * liked)))
-    return float(np.mean(proofs)), float(np.mean(values))
-
-
-def truth_by_episode(made: Simulated, target: Target) -> float:
-    """The mean chance, over the logged tasks, that an episode of a policy that never learns ends with a proof."""
-    known: dict[tuple[str, str], float] = {}
-    found = []
-    for entry in made.log:
-        state = entry.decision.state
-        if not state.tried:
-            key = (state.repository, state.label)
-            if key not in known:
-                known[key] = _chance(made.world, target, state)
-            found.append(known[key])
-    return float(np.mean(found))
-
-
-def _chance(world: World, target: Target, state: State) -> float:
-    if len(state.tried) == ATTEMPTS:
-        return 0.0
-    names = policy.remaining(state, STRATEGIES)
-    situation = Situation(state=state, available=names, cells={}, version="", recorded=None, rng=random.Random(0))
-    total = 0.0
-    for name, odds in zip(names, target.chances(situation), strict=True):
-        proof = world.proof(state, name)
-        after = replace(state, tried=(*state.tried, name))
-        total += odds * (proof + (1.0 - proof) * _chance(world, target, after))
-    return total

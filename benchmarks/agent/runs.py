@@ -1,0 +1,215 @@
+"""How a run of the agent goes: what it may cost, how a case is tried and judged, and which case comes when.
+
+Every call of the model is entered in the accounts of the run before it is made, and ends the run if it is too dear.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchmarks.agent.folder import Folder, Outcome, Plan, Record
+from benchmarks.repair.attempt import judged, opened
+from benchmarks.repair.cases import Case
+from benchmarks.report import commit
+from memory.embed import Embedder
+from memory.model import RetryMode
+from memory.store import Calls, Limit, Scope, Store, Unit
+from workers.agent.repair import Mind, repair
+from workers.context import Context, build, utc_now
+from workers.errors import ApprenticeError
+from workers.llm.client import Client, Tiered, models_of, tiers_of
+from workers.llm.errors import BudgetSpent, ModelUnavailable
+from workers.llm.messages import Ask, Model, Reply, Tier
+from workers.repair.repaired import Repaired, RepairStatus
+from workers.settings import WorkerSettings
+
+# ── What a run may cost ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+RUN = "run"
+"""The task that all of a run is to its accounts, so that the budget of a task is the run's."""
+
+
+class Halted(Exception):
+    """The run stops here, between two calls, and can be resumed. No error of the product's: nothing may live with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """Implements `Answers` by a model with accounts of its own: a repair's own budgets are kept by who asks here."""
+
+    model: Model
+
+    def answer(self, ask: Ask) -> Reply:
+        """Raises Halted where the run's cap is met, and where the endpoint is gone: neither says anything of a case."""
+        try:
+            return self.model.reply(ask)
+        except BudgetSpent:
+            raise Halted("the next call may exceed the cap; give a higher one with --resume") from None
+        except ModelUnavailable as gone:
+            raise Halted(f"{gone}; give --resume once that is mended") from gone
+
+
+def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -> Mapping[Tier, Tiered]:
+    """The models that the settings name, with the run's accounts before them."""
+    tiers = tiers_of(settings)
+    client = Client(
+        tiers=tiers,
+        calls=calls,
+        limits=limits,
+        task_id=RUN,
+        repository=RUN,
+        clock=utc_now,
+        rng=random.Random(settings.seed),
+    )
+    return {tier: Tiered(endpoint=Charged(client), name=each.name, price=each.price) for tier, each in tiers.items()}
+
+
+def caps(*, tokens: int, usd: float) -> tuple[Limit, ...]:
+    """The run's budgets; 0 is none."""
+    found = [Limit(scope=Scope.RUN, unit=Unit.TOKENS, most=tokens)] if tokens else []
+    return (*found, *([Limit(scope=Scope.RUN, unit=Unit.MICROS, most=round(usd * 1e6))] if usd else []))
+
+
+def paid(accounts: Store) -> tuple[int, int]:
+    """Tokens and micros of all calls of a run that have ended, those of cases broken off among them."""
+    found = next((each for each in accounts.calls.by_task() if each.task_id == RUN), None)
+    return (found.tokens, found.micros) if found else (0, 0)
+
+
+# ── One case ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What came of a case, and what it took."""
+
+    outcome: Outcome
+    attempts: int = 0
+    steps: int = 0
+    tokens: int = 0
+    micros: int = 0
+    seconds: float = 0.0
+    strategy: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trier:
+    """Tries cases. `run` is the run's name; `settings` are all that is not of one case."""
+
+    run: str
+    plan: Plan
+    settings: WorkerSettings
+    embedder: Embedder
+    tiers: Mapping[Tier, Tiered]
+
+    def tried(self, case: Case, trial: int, home: Path) -> Took:
+        """What comes of a case with the memory under `home`. Raises Halted between two calls of the model."""
+        begun = time.monotonic()
+        context = self._context(case, trial, home)
+        task_id = f"{self.run}/{trial}/{case.id}"
+        try:
+            took = self._took(case, task_id, context)
+            spent = next((each for each in context.store.calls.by_task() if each.task_id == task_id), None)
+        finally:
+            context.store.close()
+        tokens, micros = (spent.tokens, spent.micros) if spent else (0, 0)
+        return replace(took, tokens=tokens, micros=micros, seconds=round(time.monotonic() - begun, 2))
+
+    def _context(self, case: Case, trial: int, home: Path) -> Context:
+        settings = self.settings.model_copy(update={"home": home, "budget_seconds": case.budget_seconds})
+        context = build(settings, embedder=self.embedder).for_task(f"{trial}:{case.id}")
+        return replace(context, models=models_of(settings, context.store, context.clock, context.rng, tiers=self.tiers))
+
+    def _took(self, case: Case, task_id: str, context: Context) -> Took:
+        try:
+            repaired = self._repaired(case, task_id, context)
+            right = judged(case, repaired, context)
+        except ApprenticeError as problem:
+            return Took(outcome=Outcome.DID_NOT_RUN, problem=str(problem))
+        if repaired.status is RepairStatus.NOTHING_FAILING:
+            return Took(outcome=Outcome.DID_NOT_RUN, problem="nothing fails before the repair")
+        proven, last = repaired.proven, repaired.attempts[-1:]
+        return Took(
+            outcome=_outcome(proven is not None, right),
+            attempts=len(repaired.attempts),
+            steps=sum(each.candidates for each in repaired.attempts if each.strategy in self.plan.strategies),
+            strategy=proven.strategy if proven else "".join(each.strategy for each in last),
+        )
+
+    def _repaired(self, case: Case, task_id: str, context: Context) -> Repaired:
+        repository = f"benchmark/{case.labels.get('project', self.plan.suite)}"
+        with opened(case, context, task_id=task_id, repository=repository) as (task, project):
+            tools = replace(context.toolbox(), retries=(RetryMode(self.plan.retry_mode),))
+            mind = context.mind(task)
+            assert mind is not None, "the settings name a model"
+            return repair(task, project, tools, self._set(mind))
+
+    def _set(self, mind: Mind) -> Mind:
+        plan = self.plan
+        return replace(mind, attempts=plan.attempts, arms=plan.strategies, remember=plan.memory)
+
+
+def _outcome(proven: bool, right: bool | None) -> Outcome:
+    if not proven:
+        return Outcome.UNSOLVED
+    return Outcome.PLAUSIBLE if right is False else Outcome.SOLVED
+
+
+# ── The trials ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A case in a trial."""
+
+    trial: int
+    case: Case
+    held_out: bool
+
+
+def turns(plan: Plan, cases: Sequence[Case], trials: int) -> list[Turn]:
+    """Every case of every trial, in order. With `held_out`, the second half is tried before the first is learned on.
+
+    So the first trial tries it with an empty memory, and each later one with what one more pass over the first half left.
+    Without a memory there is nothing to learn on the first half for.
+    """
+    half = len(cases) // 2 if plan.held_out else 0
+    learned = cases[:half] if plan.memory else []
+    order = [*((each, plan.held_out) for each in cases[half:]), *((each, False) for each in learned)]
+    return [Turn(trial=number, case=case, held_out=held) for number in range(1, trials + 1) for case, held in order]
+
+
+def run(folder: Folder, plan: Plan, cases: Sequence[Case], trials: int, trier: Trier) -> None:
+    """Do what is not finished yet. Raises Halted between two calls of the model; what is finished stands."""
+    records = folder.records
+    known = {(record.trial, record.case) for record in records}
+    left = [turn for turn in turns(plan, cases, trials) if (turn.trial, turn.case.id) not in known]
+    folder.tidy(records)
+    with folder.log() as log:
+        for turn in left:
+            store = records[-1].store if records else ""
+            took = trier.tried(turn.case, turn.trial, folder.copy_of(store))
+            if plan.memory and not turn.held_out:
+                store = folder.keep(f"{turn.trial:03}-{len(records):05}")
+            records.append(_record(turn, took, store))
+            log.append(records[-1])
+            folder.tidy(records)
+            print(_told(records[-1]), file=sys.stderr)
+
+
+def _record(turn: Turn, took: Took, store: str) -> Record:
+    return Record(
+        trial=turn.trial, case=turn.case.id, held_out=turn.held_out, store=store, commit=commit(), **asdict(took)
+    )
+
+
+def _told(record: Record) -> str:
+    said = record.problem or f"{record.strategy}, {record.steps} steps, {record.tokens} tokens, {record.seconds:.1f} s"
+    return f"trial {record.trial}, {record.case}: {record.outcome} ({said})"
