@@ -138,6 +138,7 @@ def test_benchmarks_are_documented() -> None:
         "docs/repair.md",
         "docs/ledger.md",
         "docs/learning.md",
+        "docs/measurements.md",
         "docs/evaluating-a-model.md",
         "docs/fine-tuning.md",
         "docs/history.md",
