@@ -1,4 +1,4 @@
-"""What a test run said, as values. Written inside the sandbox by probe.py, line by line, and decoded here.
+"""What a test run said, as values. Written inside the sandbox by pytest_plugin.py, line by line, and decoded here.
 
 Everything in it comes from a process that ran untrusted code: it is data, bounded in size, and proves nothing alone.
 """

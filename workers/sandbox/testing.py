@@ -115,7 +115,7 @@ def _line(message: str) -> str:
 
 WORKSPACE = "/workspace"
 PLUGIN = "apprentice_probe"
-PLUGIN_FILES = {"probe.py": "__init__.py", "tracing.py": "tracing.py"}
+PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
 TRACE_OUTPUT_KB = 65_536
 OUR_TOOLS = ("hypothesispytest", "inline_snapshot", "randomly")
 """pytest plugins of our own development environment."""

@@ -1,4 +1,4 @@
-"""Which lines of the project run in each test; loaded by probe.py inside the sandbox (Python 3.8 or later)."""
+"""Which lines of the project run in each test; loaded by pytest_plugin.py inside the sandbox (Python 3.8 or later)."""
 
 # Runs on the project's interpreter, where pathlib is slow and some of what the linter asks for is missing:
 # ruff: noqa: PTH100, PTH118, PTH206, UP035
