@@ -22,7 +22,7 @@ from benchmarks.agent.folder import HOME, BadRun, Folder, Plan
 from benchmarks.agent.overhead import overhead
 from benchmarks.agent.runs import Halted, Trier, caps, charged, paid, run
 from benchmarks.repair.cases import BadCase, Case, load_cases
-from benchmarks.repair.importers import history, humaneval, humanevalfix, quixbugs
+from benchmarks.repair.importers import history, humanevalfix, quixbugs
 from memory.embed import EMBEDDERS
 from memory.model import EMBEDDED, RetryMode
 from memory.store import open_store
@@ -71,7 +71,7 @@ def _humanevalfix(given: argparse.Namespace, into: Path) -> list[Case]:
 
 def _humaneval(given: argparse.Namespace, into: Path) -> list[Case]:
     file = _named(given.data, "--data FILE, HumanEvalPack's Python lines")
-    return _made(into, lambda: humaneval.make(file, into))
+    return _made(into, lambda: humanevalfix.make_unwritten(file, into))
 
 
 def _made(into: Path, make: Callable[[], None]) -> list[Case]:

@@ -1,22 +1,27 @@
 """HumanEvalFix (Muennighoff et al., 2023): the Python lines of HumanEvalPack, as cases.
 
 With the oracle "full" the engine sees all tests. With "examples" it sees those of the task's description, and is judged
-by all: only tasks whose example tests fail are cases then.
+by all: only tasks whose example tests fail are cases then. HumanEval itself (Chen et al., 2021) is made of the same
+lines: each function's body is `raise NotImplementedError`, to be written from its docstring.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from benchmarks.repair.cases import BadCase, write_case
-from benchmarks.repair.importers.running import fails
+from benchmarks.repair.cases import BadCase, write_case, write_tree
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.project import discover
+from workers.sandbox.testing import run_tests
 
 BUDGET_SECONDS = 30.0
 COMMAND = "python -m pytest -q"
+UNWRITTEN = "    raise NotImplementedError\n"
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -48,6 +53,30 @@ def make(file: Path, into: Path, *, oracle: str) -> None:
             held_out=None if oracle == "full" else {name: tests(task, task.test)},
             labels={"bug_type": task.bug_type},
         )
+
+
+def make_unwritten(file: Path, into: Path) -> None:
+    """The same of HumanEval, where the examples of the docstring can be run. Raises BadCase."""
+    for task in tasks(file):
+        name = test_file(task)
+        files = {"solution.py": task.prompt + UNWRITTEN, name: tests(task, task.example_test)}
+        if fails(files, COMMAND):
+            write_case(
+                into / task.task_id.replace("/", "-"),
+                name=task.task_id,
+                files=files,
+                test_command=COMMAND,
+                budget_seconds=BUDGET_SECONDS,
+                held_out={name: tests(task, task.test)},
+            )
+
+
+def fails(files: Mapping[str, str], command: str) -> bool:
+    """Whether some test fails with these files, texts by path, in the sandbox."""
+    with tempfile.TemporaryDirectory(prefix="apprentice-case-") as scratch:
+        tree = Path(scratch) / "tree"
+        write_tree(tree, files)
+        return bool(run_tests(Bubblewrap(), discover(tree, python=None, test_command=command)).report.failing())
 
 
 def test_file(task: Task) -> str:

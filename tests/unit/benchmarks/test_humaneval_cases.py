@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.repair.cases import load_cases
-from benchmarks.repair.importers import humaneval
+from benchmarks.repair.importers import humanevalfix
 
 TASK = {
     "task_id": "Python/7",
@@ -28,7 +28,7 @@ def test_the_body_is_to_be_written(tmp_path: Path) -> None:
     file = tmp_path / "tasks.jsonl"
     without = TASK | {"task_id": "Python/8", "example_test": "def check(doubled):\n    pass\ncheck(doubled)"}
     file.write_text(f"{json.dumps(TASK)}\n{json.dumps(without)}\n")
-    humaneval.make(file, tmp_path / "cases")
+    humanevalfix.make_unwritten(file, tmp_path / "cases")
     (case,) = load_cases(tmp_path / "cases")
     assert (case.repository / "solution.py").read_text() == TASK["prompt"] + "    raise NotImplementedError\n"
     assert "-6" not in (case.repository / "test_python_7.py").read_text()
