@@ -201,7 +201,8 @@ def main() -> None:
             read(path, store, given.most)
             for pool, some in report(name_of(path), settled(store, name_of(path))).items():
                 begun.setdefault(pool, []).extend(some)
-    report_starts(begun)
+    if begun:
+        report_starts(begun)
 
 
 if __name__ == "__main__":
