@@ -16,12 +16,11 @@ from pathlib import Path
 from benchmarks.history import name_of
 from benchmarks.report import show
 from memory.model import Suggestion
-from workers.history.log import Blobs, changes, positions
-from workers.history.reading import read
+from workers.history.changes import Blobs, changes, positions, read
 from workers.own_git import git_directory
 from workers.patches import split_lines
 from workers.review.detectors.ruff import Ruff
-from workers.review.suggest import drafts
+from workers.review.suggestions import drafts
 from workers.sandbox.bubblewrap import Bubblewrap
 
 

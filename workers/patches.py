@@ -106,7 +106,7 @@ def parse_diff(text: str) -> Change:
 
     Raises BadInput when a hunk is cut short or the diff has more than two sides.
     """
-    reader = _Reader(text.removesuffix("\n").split("\n"))
+    reader = _DiffReader(text.removesuffix("\n").split("\n"))
     files = []
     while reader.seek():
         files.append(_read_file(reader))
@@ -121,7 +121,7 @@ def _without_former_selves(files: Sequence[FileChange]) -> Iterator[FileChange]:
             yield file
 
 
-class _Reader:
+class _DiffReader:
     """The lines of a diff and where we are in them."""
 
     def __init__(self, lines: list[str]) -> None:
@@ -174,7 +174,7 @@ class _Reader:
             yield line or " "
 
 
-def _read_file(reader: _Reader) -> FileChange:
+def _read_file(reader: _DiffReader) -> FileChange:
     header = reader.header()
     hunks = []
     while (hunk := reader.hunk()) is not None:

@@ -15,8 +15,8 @@ from bot.cli.console import AsJson, notes, open_context, out, print_json, print_
 if TYPE_CHECKING:
     from memory.history.backtest import Backtest
     from workers.context import Context
-    from workers.history.learning import Progress as ReportProgress
-    from workers.history.learning import Read
+    from workers.history.learn import LearnedHistory
+    from workers.history.learn import Progress as ReportProgress
 
 Repository = Annotated[Path, typer.Argument(help="A git repository.", show_default=False)]
 Most = Annotated[int, typer.Option(min=1, help="Changes to read at most, the latest ones.")]
@@ -48,7 +48,7 @@ def backtest(
     from bot.cli import tables
     from memory.history.backtest import TooLittle
     from memory.history.backtest import backtest as replayed
-    from workers.history.learning import settled
+    from workers.history.learn import settled
 
     with refusing():
         context = open_context()
@@ -63,10 +63,10 @@ def backtest(
     print_result({"repository": name, **asdict(result)}, lambda: tables.backtest(result, name), as_json=as_json)
 
 
-def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, Read]:
+def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, LearnedHistory]:
     from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
-    from workers.history.learning import learn as read
+    from workers.history.learn import learn as read
     from workers.own_git import git_directory, local_commits, top_level
 
     directory = git_directory(path)

@@ -31,7 +31,7 @@ MOST_FITTED = 20_000
 """Findings, the latest, that the weights are fitted to."""
 
 
-class Seen(Protocol):
+class JudgedFinding(Protocol):
     """What is known of a finding when it is found."""
 
     @property
@@ -50,7 +50,7 @@ class Seen(Protocol):
     def burst(self) -> int: ...
 
 
-def features(seen: Seen, share: float) -> tuple[float, ...]:
+def features(seen: JudgedFinding, share: float) -> tuple[float, ...]:
     """The numbers that the chance hangs on, in the order of `NAMES`; `share` is the levels'."""
     kind = path_class(seen.path)
     return (
@@ -77,7 +77,7 @@ class History:
     _found: dict[int, tuple[float, ...]] = field(default_factory=dict)
     _known: deque[tuple[tuple[float, ...], float, float]] = field(default_factory=lambda: deque(maxlen=MOST_FITTED))
 
-    def found(self, number: int, seen: Seen, position: int) -> float:
+    def found(self, number: int, seen: JudgedFinding, position: int) -> float:
         """The chance that a finding is seen to; `number` names it until its fate is known."""
         row = features(seen, self.levels.share(seen.rule, seen.path, position))
         self._found[number] = row

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from memory.history.chance import History, Seen, features
+from memory.history.chance import History, JudgedFinding, features
 from memory.history.levels import Levels, Sum
 from memory.history.replay import events
 from memory.model import PastFinding
@@ -42,13 +42,13 @@ class Lessons:
     weights: tuple[float, ...]
     sums: dict[str, Sum]
 
-    def word(self, seen: Seen) -> Word:
+    def word(self, seen: JudgedFinding) -> Word:
         """What is said of a finding: by how much its log-odds differ from the usual ones, within ±`MOST_LIFT`."""
         known = self.sums.get(seen.rule, Sum()).faded(self.position)
         lift = max(-MOST_LIFT, min(MOST_LIFT, self.odds(seen) - self.usual))
         return Word(lift=lift, addressed=known.addressed, of=known.weight)
 
-    def odds(self, seen: Seen) -> float:
+    def odds(self, seen: JudgedFinding) -> float:
         """The log-odds that people see to a finding."""
         share = Levels(self.sums).share(seen.rule, seen.path, self.position)
         return float(np.dot(features(seen, share), self.weights))

@@ -11,9 +11,9 @@ from memory.model import Action, Finding, Suggestion
 from tests.unit.workers.history.conftest import Branch, Files
 from workers.git import Mirror, Remote
 from workers.patches import split_lines
-from workers.review.edits import applied
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
+from workers.review.suggestions import applied
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 

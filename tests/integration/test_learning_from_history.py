@@ -15,8 +15,8 @@ from memory.model import Fate
 from memory.store import Store, open_store
 from tests.unit.workers.history.conftest import Branch
 from workers.errors import BadInput
-from workers.history import learning
-from workers.history.learning import learn
+from workers.history import learn as learning
+from workers.history.learn import learn
 from workers.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.sandbox

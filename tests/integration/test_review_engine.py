@@ -14,9 +14,9 @@ from memory.model import Action, Finding, Severity
 from workers.errors import BadInput, CannotRun
 from workers.patches import changed_lines, commentable_lines
 from workers.ports import Completed, Sandbox, Workload
-from workers.review.edits import applied
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
+from workers.review.suggestions import applied
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 from workers.settings import ReviewTool

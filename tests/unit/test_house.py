@@ -22,7 +22,7 @@ DOORS = {
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),
     "sentence_transformers": ("memory.embed",),
-    "subprocess": ("workers.git", "workers.history.log", "workers.sandbox", "bot.supervisor", "bot.playground"),
+    "subprocess": ("workers.git", "workers.history.changes", "workers.sandbox", "bot.supervisor", "bot.playground"),
     "fastapi": ("bot.web.app", "bot.playground"),
     "libcst": ("workers.repair",),
     "openai": ("workers.llm.endpoint",),

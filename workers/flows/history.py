@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workers.context import Context
-from workers.history.learning import learn
+from workers.history.learn import learn
 from workers.jobs import Job, Learn
 
 STEP = 200

@@ -10,7 +10,7 @@ from workers.agent.reviewing.opinions import opinions
 from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer, Unasked
 from workers.context import Context
 from workers.flows.permissions import may_command
-from workers.flows.rounds import Round
+from workers.flows.review_context import Round
 from workers.jobs import Review
 from workers.llm.messages import Model
 from workers.ports import GitHub, PullRequest

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from memory.model import Post, PostKind, Sighting, SignalKind
 from workers.context import Context
 from workers.errors import Gone
-from workers.flows.endings import hear_left
+from workers.flows.finding_outcomes import hear_left
 from workers.flows.permissions import actor_of
-from workers.flows.rounds import key_of_push
+from workers.flows.review_context import key_of_push
 from workers.git import Mirror
 from workers.jobs import Job, Poll, Track
 from workers.ports import GitHub, Reaction
-from workers.review.applied import was_applied
+from workers.review.outcomes import was_applied
 
 LIKED = frozenset({"+1", "heart", "hooray", "rocket"})
 DISLIKED = frozenset({"-1", "confused"})

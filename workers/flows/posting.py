@@ -10,8 +10,8 @@ from memory.posting import Decided
 from workers.comments import reviews
 from workers.comments.marker import marked, marker
 from workers.context import Context
-from workers.flows.recognition import seen_again, times_back
-from workers.flows.rounds import Round
+from workers.flows.matching import seen_again, times_back
+from workers.flows.review_context import Round
 from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan

@@ -23,22 +23,22 @@ from memory.sharing.strict import BadLearnings
 from workers.comments import reviews
 from workers.context import Context
 from workers.errors import BadInput, Gone
-from workers.flows.endings import hear_endings
-from workers.flows.missed import missed
+from workers.flows.finding_outcomes import hear_endings
+from workers.flows.matching import recognised
+from workers.flows.missed_findings import missed
 from workers.flows.modelled import may_ask, readers
 from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.flows.posting import post
-from workers.flows.recognition import recognised
-from workers.flows.rounds import REVIEWED, Round, before, ended, exported
+from workers.flows.review_context import REVIEWED, Round, before, ended, exported
 from workers.flows.share_learnings import learnings_at
 from workers.git import Mirror
 from workers.jobs import Job, Review
 from workers.ports import GitHub, PullRequest
-from workers.review.coverage import CoverageStatus, FileCoverage
 from workers.review.decide import decide, words
 from workers.review.detectors.detector import ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
+from workers.review.read_report import CoverageStatus, FileCoverage
 from workers.sandbox.project import Project, discover
 
 

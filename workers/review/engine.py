@@ -1,10 +1,11 @@
-"""Reads one change: what was found, what was tried, and what was not read."""
+"""Reads one change: what the detectors found, which suggestions were tried, and what was not read."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -13,7 +14,11 @@ from pathlib import Path
 from memory.model import Finding, Suggestion
 from workers.patches import Change, FileChange, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
-from workers.review.coverage import (
+from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
+from workers.review.detectors.rules import SYNTAX_ERROR
+from workers.review.findings import FindingWithFix, elsewhere, is_severe, on_changed_lines, seen_in
+from workers.review.matching import stood_before
+from workers.review.read_report import (
     CoverageStatus,
     FileCoverage,
     base_source,
@@ -24,18 +29,78 @@ from workers.review.coverage import (
     why_unedited,
     with_what_counts,
 )
-from workers.review.covering import ImportGraph
-from workers.review.detectors.detector import ChangeDetector, Delta, HeadTree
-from workers.review.extent import USUAL, Extent, by_priority
-from workers.review.findings import elsewhere, is_severe, on_changed_lines
-from workers.review.readers import readers_of_changes, readers_of_trees
-from workers.review.reading import Reading, read_change
-from workers.review.suggest import Prover, drafts, suggested, that_help
-from workers.review.tree import Unread, python_sources, target_version
+from workers.review.registry import readers_of_changes, readers_of_trees
+from workers.review.size_limits import USUAL, SizeLimits, by_priority
+from workers.review.source import Unread, python_sources, target_version
+from workers.review.suggestions import SuggestionProver, drafts, suggested, that_help
+from workers.review.tests_by_import import ImportGraph
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
 from workers.sandbox.testing import run_tests
 from workers.settings import ReviewTool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was seen at the head, and for each detector that failed on a file, why (by path, then detector)."""
+
+    detectors: Sequence[Detector]
+    change_detectors: Sequence[ChangeDetector]
+    delta: Delta
+    seen: tuple[FindingWithFix, ...]
+    unread: Mapping[str, Mapping[str, str]]
+
+    def readers(self, path: str) -> list[str]:
+        """The names of the detectors that read files of this kind."""
+        of_trees = [detector.name for detector in self.detectors if detector.reads(path)]
+        return of_trees + [detector.name for detector in self.change_detectors if detector.reads(path)]
+
+    def detect(self, tree: HeadTree) -> Detection:
+        """What the detectors that read one tree see in another one."""
+        paths = sorted(tree.sources)
+        return joined(_side_by_side([partial(each.detect, tree, paths) for each in self.detectors]))
+
+    def not_new(self, change: Change, doubted: Collection[str]) -> frozenset[str]:
+        """What was there before the change, or may have been: in files whose base could not be read, everything.
+
+        What was there is followed through the change, so that a file or a function with a new name brings nothing about.
+        Asked of the files in `doubted` alone: to read a base takes as long as to read a head.
+        """
+        sources = {path: text for path, text in self.delta.base.items() if path in doubted}
+        base = HeadTree(sources=sources, target_version=self.delta.head.target_version)
+        detection = self.detect(base) if sources else Detection()
+        before = seen_in(detection.findings, base.sources)
+        broken = {each.finding.path for each in before if each.finding.rule == SYNTAX_ERROR}
+        clear = base.sources.keys() - detection.unread.keys() - broken
+        doubtful = (each for each in self.seen if each.finding.path not in clear)
+        stood = stood_before([each.finding for each in before], [each.finding for each in self.seen], change)
+        return stood | {each.finding.fingerprint for each in (*before, *doubtful)}
+
+
+def read_change(detectors: Sequence[Detector], change_detectors: Sequence[ChangeDetector], delta: Delta) -> Reading:
+    """Have every detector read what it can of the change, side by side: most of them wait for a tool."""
+    paths = sorted(delta.head.sources)
+    names = [*(each.name for each in detectors), *(each.name for each in change_detectors)]
+    of_tree = [partial(each.detect, delta.head, paths) for each in detectors]
+    of_change = [partial(each.compare, delta, paths) for each in change_detectors]
+    detections = dict(zip(names, _side_by_side([*of_tree, *of_change]), strict=True))
+    unread: dict[str, dict[str, str]] = {}
+    for name, detection in detections.items():
+        for path, reason in detection.unread.items():
+            unread.setdefault(path, {})[name] = reason
+    return Reading(
+        detectors=detectors,
+        change_detectors=change_detectors,
+        delta=delta,
+        seen=seen_in(joined(list(detections.values())).findings, delta.head.sources),
+        unread=unread,
+    )
+
+
+def _side_by_side(readings: Sequence[Callable[[], Detection]]) -> list[Detection]:
+    with ThreadPoolExecutor(max(len(readings), 1)) as threads:
+        return [done.result() for done in [threads.submit(read) for read in readings]]
+
 
 PROOF_SECONDS = 300.0
 """Time for the test runs of one review; no run is begun after it."""
@@ -112,7 +177,7 @@ def review_change(
     limits: Limits | None = None,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
-    extent: Extent = USUAL,
+    extent: SizeLimits = USUAL,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
@@ -154,7 +219,7 @@ def _reviewed(
     )
 
 
-def _head(root: Path, change: Change, extent: Extent) -> tuple[Change, HeadTree, dict[str, FileCoverage]]:
+def _head(root: Path, change: Change, extent: SizeLimits) -> tuple[Change, HeadTree, dict[str, FileCoverage]]:
     """The change as it counts, the files to read, and what becomes of the others."""
     sources, left_out, as_counted = dict[str, str](), dict[str, FileCoverage](), dict[str, FileChange]()
     room = extent.room()
@@ -185,7 +250,7 @@ def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
 
 
 def _suggestions(
-    reading: Reading, change: Change, prover: Callable[[], Prover] | None, progress: Progress
+    reading: Reading, change: Change, prover: Callable[[], SuggestionProver] | None, progress: Progress
 ) -> dict[str, Suggestion]:
     possible = drafts(reading.seen, reading.delta.head.sources, changed_lines(change))
     helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
@@ -200,11 +265,11 @@ def _prover(
     project: Project,
     limits: Limits | None,
     imports: Callable[[], ImportGraph],
-) -> Prover:
+) -> SuggestionProver:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
-    return Prover(
+    return SuggestionProver(
         run,
         imports(),
         command=project.test_command,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from memory.model import Finding, Severity
 from workers.patches import Change, changed_lines, split_lines
-from workers.review.detectors.detector import MODEL, Category, Fix, RawFinding
+from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import twin
 from workers.review.source import scope_of, scopes
 
@@ -32,11 +32,11 @@ _SILENCED_BY_COMMENTS = frozenset({"ruff", "bandit"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class FindingWithFix:
     """A finding and the remedy that its tool offers."""
 
     finding: Finding
-    fix: Fix | None
+    fix: ToolFix | None
 
 
 def harm(finding: Finding) -> int:
@@ -49,7 +49,7 @@ def order(finding: Finding) -> tuple[str, int, int, str, str]:
     return finding.path, finding.line, finding.end_line, finding.rule, finding.fingerprint
 
 
-def seen_in(raw: Iterable[RawFinding], sources: Mapping[str, str]) -> tuple[Seen, ...]:
+def seen_in(raw: Iterable[RawFinding], sources: Mapping[str, str]) -> tuple[FindingWithFix, ...]:
     """The findings in `sources` (text by path): duplicates merged, what a comment silences left out, in order."""
     by_path: dict[str, list[RawFinding]] = {}
     for found in raw:
@@ -58,7 +58,7 @@ def seen_in(raw: Iterable[RawFinding], sources: Mapping[str, str]) -> tuple[Seen
     return tuple(sorted(seen, key=lambda each: order(each.finding)))
 
 
-def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Seen]:
+def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[FindingWithFix]:
     lines, count = split_lines(text), Counter[tuple[str, str, str]]()
     known = scopes(text) if path.endswith((".py", ".pyi")) else ()
     seen = []
@@ -66,7 +66,7 @@ def _seen_in_file(path: str, raw: Sequence[RawFinding], text: str) -> list[Seen]
     for found in merged([found for found in placed if not _silenced(found, lines)]):
         anchor = _anchor(found, lines)
         place = (found.rule, anchor, scope_of(found.line, known))
-        seen.append(Seen(finding=_finding(found, place, count[place]), fix=found.fix))
+        seen.append(FindingWithFix(finding=_finding(found, place, count[place]), fix=found.fix))
         count[place] += 1
     return seen
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers.review.tree import Unread, read_text
+from workers.review.source import Unread, read_text
 
 _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
 _SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")

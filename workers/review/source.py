@@ -1,12 +1,116 @@
-"""Python source as it stands in an untrusted file: parsed without running it, or not at all. Pure."""
+"""Files of an untrusted checkout: read within limits, and Python parsed without running it."""
 
 from __future__ import annotations
 
 import ast
+import os
+import re
+import stat
 import threading
+import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from workers.errors import ApprenticeError
+
+MAX_BYTES = 1_000_000
+MAX_FILES, MAX_TREE_CHARACTERS = 2_000, 10_000_000
+"""Of a larger tree the imports are not followed; its whole suite speaks for a suggestion."""
+
+_LOOKED_AT = 8_000
+"""Git looks for a zero among so many bytes."""
+
+_OLDEST, _NEWEST = 7, 14
+_MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d+)")
+
+
+class Unread(ApprenticeError):
+    """This file is not read; the text says why, to follow its name."""
+
+
+def read_text(root: Path, path: str) -> str:
+    """The text of a regular file inside `root`; raises Unread."""
+    file = _regular(root, path)
+    size = file.lstat().st_size
+    if size > MAX_BYTES:
+        raise Unread(f"too large: {size / 1e6:.1f} MB, over {MAX_BYTES // 1_000_000} MB")
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unread("not UTF-8") from error
+
+
+def _regular(root: Path, path: str) -> Path:
+    base = root.resolve()
+    file = base / path
+    try:
+        inside = file.resolve() == file and file.is_relative_to(base)
+        mode = file.lstat().st_mode
+    except OSError as error:
+        raise Unread("not in the tree") from error
+    if not inside or not stat.S_ISREG(mode):
+        raise Unread("not a regular file inside the repository")
+    return file
+
+
+def is_binary(root: Path, path: str) -> bool:
+    """Whether a regular file inside `root` begins as git takes for no text; raises Unread."""
+    with _regular(root, path).open("rb") as file:
+        return b"\0" in file.read(_LOOKED_AT)
+
+
+def is_unicode(path: str) -> bool:
+    """Whether the bytes of a name in git were UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def python_sources(root: Path) -> dict[str, str]:
+    """Every readable Python file by its path; nothing when there are more than `MAX_FILES` or they are too long.
+
+    A path that is no UTF-8 is left out: it can be neither said nor stored.
+    """
+    sources: dict[str, str] = {}
+    room = MAX_TREE_CHARACTERS
+    for path in _python_paths(root):
+        try:
+            sources[path] = read_text(root, path)
+        except Unread:
+            continue  # a file that we cannot read imports nothing that we could tell
+        room -= len(sources[path])
+        if len(sources) > MAX_FILES or room < 0:
+            return {}
+    return sources
+
+
+def _python_paths(root: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in ("node_modules", "venv")]
+        for name in files:
+            path = Path(folder, name).relative_to(root).as_posix()
+            if name.endswith(".py") and is_unicode(path):
+                yield path
+
+
+def target_version(root: Path) -> str:
+    """The oldest Python that the project says it supports, as ruff writes it; the newest we know when it says none."""
+    try:
+        stated = _requires_python(read_text(root, "pyproject.toml"))
+    except Unread:
+        stated = ""
+    minors = [int(minor) for minor in _MINIMUM.findall(stated)]
+    return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
+
+
+def _requires_python(pyproject: str) -> str:
+    try:
+        project = tomllib.loads(pyproject).get("project")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ""
+    stated = project.get("requires-python") if isinstance(project, dict) else None
+    return stated if isinstance(stated, str) else ""
+
 
 _ONE_AT_A_TIME = threading.Lock()
 """Which warnings are shown is a setting of the whole process, and detectors read side by side."""
@@ -16,7 +120,7 @@ STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class CodeScope:
     """A function or class by its dotted qualified name, decorators included in its lines."""
 
     name: str
@@ -34,25 +138,25 @@ def parsed(text: str) -> ast.Module | None:
             return None
 
 
-def scopes(text: str) -> tuple[Scope, ...]:
+def scopes(text: str) -> tuple[CodeScope, ...]:
     """Every function and class, outer before inner; none when the source cannot be parsed."""
     tree = parsed(text)
     return tuple(_scopes(tree)) if tree else ()
 
 
-def _scopes(tree: ast.Module) -> Iterator[Scope]:
+def _scopes(tree: ast.Module) -> Iterator[CodeScope]:
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{prefix}.{node.name}" if prefix else node.name
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            yield Scope(name=name, line=first, end_line=node.end_lineno or node.lineno)
+            yield CodeScope(name=name, line=first, end_line=node.end_lineno or node.lineno)
             prefix = name
         waiting += [(child, prefix) for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
 
 
-def scope_of(line: int, known: tuple[Scope, ...]) -> str:
+def scope_of(line: int, known: tuple[CodeScope, ...]) -> str:
     """The qualified name of the innermost scope around a line, empty at module level."""
     around = [scope for scope in known if scope.line <= line <= scope.end_line]
     return max(around, key=lambda scope: (scope.line, -scope.end_line)).name if around else ""

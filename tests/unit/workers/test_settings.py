@@ -9,9 +9,9 @@ import pytest
 from bot.doctor import CheckState, examine
 from bot.supervisor import parts
 from workers.errors import BadInput
-from workers.review.covering import ImportGraph
 from workers.review.detectors.detector import MODEL, HeadTree
-from workers.review.readers import readers_of_changes, readers_of_trees
+from workers.review.registry import readers_of_changes, readers_of_trees
+from workers.review.tests_by_import import ImportGraph
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.settings import OWN_DETECTORS, WebSettings, WorkerSettings, load
 

@@ -8,7 +8,7 @@ from memory.model import Severity
 from workers.agent.reviewing.answers import MOST_FINDINGS, Candidate, Said
 from workers.llm.untrusted import seen, verbatim
 from workers.patches import replace_lines, split_lines
-from workers.review.detectors.detector import MODEL, Category, Delta, Edit, Fix, RawFinding
+from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, RawFinding, ToolFix
 from workers.review.detectors.rules import is_test_path
 
 LONGEST_TITLE = 90
@@ -106,7 +106,7 @@ def raw_of(candidate: Candidate, text: str) -> RawFinding:
     )
 
 
-def _fix(candidate: Candidate, text: str) -> Fix | None:
+def _fix(candidate: Candidate, text: str) -> ToolFix | None:
     """Whole lines for whole lines, on trial; none for tests, which would vouch for themselves, nor with unseen characters."""
     wanted = candidate.replacement
     if wanted is None or is_test_path(candidate.path) or verbatim(wanted) != wanted:
@@ -116,11 +116,11 @@ def _fix(candidate: Candidate, text: str) -> Fix | None:
     lines = split_lines(text.removeprefix(_BOM))
     before, after = "".join(lines[: candidate.line - 1]), "".join(lines[candidate.end_line :])
     replaced = replace_lines(text.removeprefix(_BOM), candidate.line, candidate.end_line, wanted)
-    edit = Edit(
+    edit = FixEdit(
         line=candidate.line,
         column=1,
         end_line=candidate.end_line + 1,
         end_column=1,
         content=replaced[len(before) : len(replaced) - len(after)],
     )
-    return Fix(edits=(edit,), safe=False)
+    return ToolFix(edits=(edit,), safe=False)

@@ -21,7 +21,7 @@ from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
 from workers.review.detectors.detector import MODEL, Delta, Detection
-from workers.review.extent import CODE
+from workers.review.size_limits import CODE
 
 MOST_TOKENS = 6_000
 LONGEST_BODY = 6_000

@@ -9,7 +9,7 @@ from workers.llm.untrusted import data
 from workers.patches import Hunk, split_lines
 from workers.review.detectors.detector import Delta
 from workers.review.detectors.rules import is_test_path
-from workers.review.source import Scope, scopes
+from workers.review.source import CodeScope, scopes
 
 PART = 24_000
 """Characters of one request: what is far longer is read with less care."""
@@ -110,11 +110,11 @@ def excerpt(text: str, line: int, end_line: int, around: int = 8) -> str:
     return "\n".join(_rendered(text, wanted, _NO_LINES, {}))
 
 
-def _is_short(scope: Scope) -> bool:
+def _is_short(scope: CodeScope) -> bool:
     return scope.end_line - scope.line < LONGEST_SCOPE
 
 
-def _lines(scope: Scope) -> range:
+def _lines(scope: CodeScope) -> range:
     return range(scope.line, scope.end_line + 1)
 
 

@@ -8,9 +8,17 @@ import msgspec
 
 from memory.model import Severity
 from workers.ports import Completed, Sandbox
-from workers.review.detectors.detector import Category, Detection, HeadTree, RawFinding, in_parts
+from workers.review.detectors.detector import (
+    Category,
+    Detection,
+    HeadTree,
+    RawFinding,
+    complaint,
+    in_parts,
+    relative,
+    run_tool,
+)
 from workers.review.detectors.rules import BANDIT_SKIP, is_wanted
-from workers.review.detectors.tool import complaint, relative, run_tool
 
 _FINISHED = (0, 1)
 _SEVERITIES = {"LOW": Severity.MINOR, "MEDIUM": Severity.MAJOR, "HIGH": Severity.CRITICAL}
@@ -19,7 +27,7 @@ _INI = ".apprentice-bandit.ini"
 """Named on the command line, so that bandit looks for no `.bandit` of the repository's."""
 
 
-class _Result(msgspec.Struct, frozen=True):
+class _BanditResult(msgspec.Struct, frozen=True):
     filename: str
     test_id: str
     issue_severity: str
@@ -29,17 +37,17 @@ class _Result(msgspec.Struct, frozen=True):
     col_offset: int
 
 
-class _Error(msgspec.Struct, frozen=True):
+class _BanditError(msgspec.Struct, frozen=True):
     filename: str
     reason: str
 
 
-class _Report(msgspec.Struct, frozen=True):
-    errors: tuple[_Error, ...]
-    results: tuple[_Result, ...]
+class _BanditReport(msgspec.Struct, frozen=True):
+    errors: tuple[_BanditError, ...]
+    results: tuple[_BanditResult, ...]
 
 
-_decoder = msgspec.json.Decoder(_Report)
+_decoder = msgspec.json.Decoder(_BanditReport)
 
 
 class Bandit:
@@ -85,7 +93,7 @@ def findings_in(completed: Completed, *, everything: bool = False) -> Detection:
     )
 
 
-def _raw(result: _Result) -> RawFinding:
+def _raw(result: _BanditResult) -> RawFinding:
     return RawFinding(
         path=relative(result.filename),
         line=result.line_number,
@@ -99,6 +107,6 @@ def _raw(result: _Result) -> RawFinding:
     )
 
 
-def _message(result: _Result) -> str:
+def _message(result: _BanditResult) -> str:
     """bandit's own words, but for the password that it guesses: a comment is read by more people than the code may be."""
     return result.issue_text.partition(":")[0] if result.test_id in _QUOTING else result.issue_text

@@ -8,10 +8,17 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from workers.ports import Completed, Sandbox
-from workers.review.detectors.detector import Category, Detection, HeadTree, RawFinding, in_parts
+from workers.review.detectors.detector import (
+    Category,
+    Detection,
+    HeadTree,
+    RawFinding,
+    complaint,
+    in_parts,
+    run_command,
+)
 from workers.review.detectors.reports import rdjson, sarif
 from workers.review.detectors.reports.places import Reported
-from workers.review.detectors.tool import complaint, run_command
 from workers.settings import ReviewTool
 
 _READERS: Mapping[str, Callable[[str, Reported], list[RawFinding]]] = {

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from memory.model import Severity
 from workers.errors import ApprenticeError
 from workers.patches import Hunk
+from workers.ports import Completed, Ending, Limits, Sandbox, Workload
 
 MODEL = "model"
 """What people know the detector by that asks a model. It lives with the agent; here it is told from the tools."""
@@ -30,7 +34,7 @@ class DetectorFailed(ApprenticeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class FixEdit:
     """Replace a range of characters. Lines and columns count from 1; the end is exclusive."""
 
     line: int
@@ -41,10 +45,10 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fix:
+class ToolFix:
     """A tool's own remedy. `safe` when the tool vouches that behaviour stays the same."""
 
-    edits: tuple[Edit, ...]
+    edits: tuple[FixEdit, ...]
     safe: bool
 
 
@@ -64,7 +68,7 @@ class RawFinding:
     category: Category
     severity: Severity
     message: str
-    fix: Fix | None = None
+    fix: ToolFix | None = None
     anchor: str | None = None
 
 
@@ -176,3 +180,67 @@ def _parts(tree: HeadTree, paths: Sequence[str]) -> list[list[str]]:
         parts[-1].append(path)
         room -= len(tree.sources[path])
     return parts
+
+
+_LIMITS = Limits(wall_seconds=90.0, cpu_seconds=120, memory_mb=1024, output_kb=16 * 1024)
+_ROOT = "/workspace/"
+
+
+def run_tool(
+    sandbox: Sandbox,
+    arguments: Sequence[str],
+    tree: HeadTree,
+    paths: Sequence[str],
+    ours: Mapping[str, bytes] | None = None,
+) -> Completed:
+    """Run `python -I -m <arguments> -- ./<paths>`; raises DetectorFailed when a limit ended it.
+
+    `ours` are files of our own, laid over the rest.
+    """
+    command = (sys.executable, "-I", "-m", *arguments, "--", *(f"./{path}" for path in paths))
+    return run_command(sandbox, command, tree, paths, ours=ours)
+
+
+def run_command(
+    sandbox: Sandbox,
+    command: tuple[str, ...],
+    tree: HeadTree,
+    paths: Sequence[str],
+    *,
+    ours: Mapping[str, bytes] | None = None,
+    show: Sequence[Path] = (),
+) -> Completed:
+    """Run a command where there is nothing but `paths`, `ours`, our interpreter and the host's paths in `show`.
+
+    Raises DetectorFailed when a limit ended it.
+    """
+    overlay: dict[str, bytes | None] = {path: tree.sources[path].encode() for path in paths}
+    name = command[3] if command[:1] == (sys.executable,) and len(command) > 3 else Path(command[0]).name
+    with tempfile.TemporaryDirectory(prefix="apprentice-review-") as empty:
+        completed = sandbox.run(
+            Workload(
+                command=command,
+                tree=Path(empty),
+                python=Path(sys.executable),
+                overlay=overlay | dict(ours or {}),
+                read_only=(Path(sys.prefix), Path(sys.base_prefix), *show),
+                limits=_LIMITS,
+            )
+        )
+    if completed.ending is not Ending.EXITED:
+        raise DetectorFailed(f"{name} was stopped ({completed.ending.value.replace('_', ' ')})")
+    return completed
+
+
+def complaint(tool: str, completed: Completed) -> DetectorFailed:
+    """The error for a tool that ended with an answer we cannot use: its last words, on one line."""
+    said = (completed.stderr.strip() or completed.stdout.strip() or "it said nothing").splitlines()[-1]
+    return DetectorFailed(f"{tool} failed with exit code {completed.exit_code}: {said[:200]}")
+
+
+def relative(filename: str) -> str:
+    """The repository's path for a file as a tool names it."""
+    name = filename.removeprefix(_ROOT)
+    while name.startswith("./"):
+        name = name[2:]
+    return name

@@ -22,10 +22,12 @@ from workers.review.detectors.detector import (
     Detection,
     HeadTree,
     RawFinding,
+    complaint,
     in_parts,
+    relative,
+    run_tool,
 )
 from workers.review.detectors.rules import is_test_path
-from workers.review.detectors.tool import complaint, relative, run_tool
 from workers.review.project_options import MypyOptions
 from workers.review.source import parsed
 

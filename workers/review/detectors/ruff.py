@@ -10,14 +10,16 @@ import msgspec
 from workers.ports import Completed, Sandbox
 from workers.review.detectors.detector import (
     Detection,
-    Edit,
-    Fix,
+    FixEdit,
     HeadTree,
     RawFinding,
+    ToolFix,
+    complaint,
     in_parts,
+    relative,
+    run_tool,
 )
 from workers.review.detectors.rules import RUFF_CONFIG, RUFF_IGNORE, RUFF_SELECT, SYNTAX_ERROR, is_wanted, kind_of
-from workers.review.detectors.tool import complaint, relative, run_tool
 from workers.review.project_options import RuffOptions
 
 _FINISHED = (0, 1)
@@ -39,21 +41,21 @@ class _Edit(msgspec.Struct, frozen=True):
     end_location: _Place
 
 
-class _Fix(msgspec.Struct, frozen=True):
+class _RuffFix(msgspec.Struct, frozen=True):
     applicability: str
     edits: tuple[_Edit, ...]
 
 
-class _Diagnostic(msgspec.Struct, frozen=True):
+class _RuffDiagnostic(msgspec.Struct, frozen=True):
     code: str | None
     filename: str
     location: _Place
     end_location: _Place
     message: str
-    fix: _Fix | None = None
+    fix: _RuffFix | None = None
 
 
-_decoder = msgspec.json.Decoder(tuple[_Diagnostic, ...])
+_decoder = msgspec.json.Decoder(tuple[_RuffDiagnostic, ...])
 
 
 class Ruff:
@@ -120,11 +122,11 @@ def findings_in(completed: Completed, *, everything: bool = False) -> Detection:
     return Detection(findings=tuple(wanted), unread=_unread(diagnostics))
 
 
-def _unread(diagnostics: Sequence[_Diagnostic]) -> dict[str, str]:
+def _unread(diagnostics: Sequence[_RuffDiagnostic]) -> dict[str, str]:
     return {relative(each.filename): each.message for each in diagnostics if each.code == "E902"}
 
 
-def _found(diagnostics: Sequence[_Diagnostic]) -> list[RawFinding]:
+def _found(diagnostics: Sequence[_RuffDiagnostic]) -> list[RawFinding]:
     broken: set[str] = set()
     found = []
     for diagnostic in diagnostics:
@@ -138,7 +140,7 @@ def _found(diagnostics: Sequence[_Diagnostic]) -> list[RawFinding]:
     return found
 
 
-def _raw(diagnostic: _Diagnostic) -> RawFinding:
+def _raw(diagnostic: _RuffDiagnostic) -> RawFinding:
     rule = diagnostic.code or SYNTAX_ERROR
     category, severity = kind_of(rule)
     return RawFinding(
@@ -160,11 +162,11 @@ def _last_line(start: _Place, end: _Place) -> int:
     return max(start.row, end.row - (end.column == 1))
 
 
-def _fix(fix: _Fix | None) -> Fix | None:
+def _fix(fix: _RuffFix | None) -> ToolFix | None:
     if fix is None or fix.applicability not in ("safe", "unsafe"):
         return None
     edits = tuple(
-        Edit(
+        FixEdit(
             line=edit.location.row,
             column=edit.location.column,
             end_line=edit.end_location.row,
@@ -173,4 +175,4 @@ def _fix(fix: _Fix | None) -> Fix | None:
         )
         for edit in fix.edits
     )
-    return Fix(edits=edits, safe=fix.applicability == "safe")
+    return ToolFix(edits=edits, safe=fix.applicability == "safe")

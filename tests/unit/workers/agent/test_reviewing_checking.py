@@ -12,9 +12,8 @@ from workers.agent.reviewing.answers import MOST_FINDINGS, SaidFindings, Verdict
 from workers.agent.reviewing.checking import LONGEST_MESSAGE, checked, raw_of, unlike
 from workers.llm.structured import schema_of
 from workers.review.detectors.detector import Category
-from workers.review.edits import apply_edits
 from workers.review.findings import seen_in
-from workers.review.suggest import drafts
+from workers.review.suggestions import apply_edits, drafts
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from memory.model import PastFinding, Severity
-from workers.history.fates import Fates
-from workers.history.log import Blobs, Past, changes, positions
-from workers.history.reading import read
-from workers.review.detectors.detector import Category, Detection, Edit, Fix, HeadTree, RawFinding
+from workers.history.changes import Blobs, PastChange, changes, positions, read
+from workers.history.outcomes import OutcomeTracker
+from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
 
 Files = dict[str, str | bytes | None]
 ENVIRONMENT = {
@@ -50,14 +49,14 @@ class Branch:
         self.git("commit", "--quiet", "--allow-empty", "--message", message)
         return self.git("rev-parse", "HEAD").strip()
 
-    def past(self, after: str = "") -> list[Past]:
+    def past(self, after: str = "") -> list[PastChange]:
         """Its changes as they are read."""
         directory = self.root / ".git"
         return list(changes(directory, "HEAD", positions(directory, "HEAD"), after=after, paths=("*.py",)))
 
     def fates(self, horizon: int = 5) -> list[PastFinding]:
         """What became of what `Dislike` found in it."""
-        fates = Fates(horizon=horizon)
+        fates = OutcomeTracker(horizon=horizon)
         with Blobs(self.root / ".git") as blobs:
             groups = read(self.past(), blobs, (Dislike(),))
             return [told for group in groups for change in group for told in fates.follow(change)]
@@ -81,7 +80,7 @@ def _disliked(path: str, text: str) -> Iterator[RawFinding]:
     for number, line in enumerate(text.splitlines(), start=1):
         column = line.find("bad") + 1
         if column and "noqa" not in line:
-            edit = Edit(line=number, column=column, end_line=number, end_column=column + 3, content="good")
+            edit = FixEdit(line=number, column=column, end_line=number, end_column=column + 3, content="good")
             yield RawFinding(
                 path=path,
                 line=number,
@@ -92,7 +91,7 @@ def _disliked(path: str, text: str) -> Iterator[RawFinding]:
                 category=Category.STYLE,
                 severity=Severity.MINOR,
                 message="a bad word",
-                fix=Fix(edits=(edit,), safe=True),
+                fix=ToolFix(edits=(edit,), safe=True),
             )
 
 

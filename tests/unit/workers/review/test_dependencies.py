@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from workers.patches import changed_lines, parse_diff, unified
-from workers.review.detectors.dependencies import Dependencies
+from workers.review.detectors.dependencies import Dependencies, is_one_edit, mistaken_for
 from workers.review.detectors.detector import Delta, Detection, HeadTree
-from workers.review.detectors.popular import is_one_edit, mistaken_for
 
 COMMIT = "4f3c2b1a" * 5
 PINNED = "click==8.1.7\nflask==3.0.0\njinja2==3.1.4\nrequests==2.32.3\n"

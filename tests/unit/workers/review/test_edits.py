@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.patches import split_lines
-from workers.review.detectors.detector import Edit, Fix
-from workers.review.edits import MAX_LINES, applied, apply_edits, suggestion_for
+from workers.review.detectors.detector import FixEdit, ToolFix
+from workers.review.suggestions import MAX_LINES, applied, apply_edits, suggestion_for
 
 TEXT = "import os\nx = 1\ny = 2\n"
 ANYWHERE = frozenset(range(1, 100))
 
 
-def edit(line: int, column: int, end_line: int, end_column: int, content: str) -> Edit:
-    return Edit(line=line, column=column, end_line=end_line, end_column=end_column, content=content)
+def edit(line: int, column: int, end_line: int, end_column: int, content: str) -> FixEdit:
+    return FixEdit(line=line, column=column, end_line=end_line, end_column=end_column, content=content)
 
 
-def fix(*edits: Edit) -> Fix:
-    return Fix(edits=edits, safe=True)
+def fix(*edits: FixEdit) -> ToolFix:
+    return ToolFix(edits=edits, safe=True)
 
 
 DELETE_IMPORT = edit(1, 1, 2, 1, "")
@@ -70,7 +70,7 @@ def test_a_very_long_fix_is_no_suggestion() -> None:
         (edit(3, 4, 3, 2, "a"),),
     ],
 )
-def test_edits_that_make_no_sense_are_refused(edits: tuple[Edit, ...]) -> None:
+def test_edits_that_make_no_sense_are_refused(edits: tuple[FixEdit, ...]) -> None:
     """Overlapping, misplaced and backward edits give nothing rather than something wrong."""
     assert apply_edits(TEXT, edits) is None
 

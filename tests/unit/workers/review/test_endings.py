@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Fate
 from workers.patches import Hunk
-from workers.review.endings import ending
+from workers.review.outcomes import ending
 from workers.review.source import scopes
 
 LINE = "value = compute(first)"

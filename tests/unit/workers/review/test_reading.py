@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from memory.model import Severity
 from workers.patches import Change
 from workers.review.detectors.detector import Category, Delta, Detection, HeadTree, RawFinding
-from workers.review.reading import read_change
+from workers.review.engine import read_change
 
 
 class Dislike:

@@ -11,7 +11,7 @@ from workers.review.detectors.configured import findings_in
 from workers.review.detectors.detector import Category, DetectorFailed, RawFinding
 from workers.review.detectors.reports import rdjson, sarif
 from workers.review.detectors.reports.places import Reported
-from workers.review.edits import apply_edits
+from workers.review.suggestions import apply_edits
 
 TEXT = "x = 1\nname = '😀é'; y = eval(x)\nlast = 3\n"
 GIVEN = Reported(tool="lens", sources={"pkg/a b.py": TEXT}, category=Category.STYLE)

@@ -8,8 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from memory.model import Severity
 from workers.patches import split_lines
-from workers.review.detectors.detector import Category, DetectorFailed, Edit
-from workers.review.detectors.tool import relative
+from workers.review.detectors.detector import Category, DetectorFailed, FixEdit, relative
 
 LONGEST_MESSAGE, LONGEST_RULE = 500, 100
 
@@ -44,8 +43,8 @@ class Span:
     end_line: int
     end_column: int
 
-    def edit(self, content: str) -> Edit:
-        return Edit(
+    def edit(self, content: str) -> FixEdit:
+        return FixEdit(
             line=self.line,
             column=self.column,
             end_line=self.end_line,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from workers.review.detectors.detector import DetectorFailed, Fix, RawFinding
+from workers.review.detectors.detector import DetectorFailed, RawFinding, ToolFix
 from workers.review.detectors.reports.places import LONGEST_RULE, Reported, Span, in_characters, one_line, severity_of
 
 
@@ -20,7 +20,7 @@ class _Range(msgspec.Struct, frozen=True):
     end: _Position | None = None
 
 
-class _Location(msgspec.Struct, frozen=True):
+class _RdjsonLocation(msgspec.Struct, frozen=True):
     path: str
     range: _Range = _Range()
 
@@ -34,21 +34,21 @@ class _Suggestion(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class _Diagnostic(msgspec.Struct, frozen=True):
+class _RdjsonDiagnostic(msgspec.Struct, frozen=True):
     message: str
-    location: _Location
+    location: _RdjsonLocation
     severity: str | int = ""
     code: _Code = _Code()
     suggestions: tuple[_Suggestion, ...] = ()
 
 
-class _Report(msgspec.Struct, frozen=True):
-    diagnostics: tuple[_Diagnostic, ...]
+class _RdjsonReport(msgspec.Struct, frozen=True):
+    diagnostics: tuple[_RdjsonDiagnostic, ...]
     severity: str | int = ""
 
 
-_whole = msgspec.json.Decoder(_Report)
-_line = msgspec.json.Decoder(_Diagnostic)
+_whole = msgspec.json.Decoder(_RdjsonReport)
+_line = msgspec.json.Decoder(_RdjsonDiagnostic)
 _NUMBERED = {1: "error", 2: "warning", 3: "info"}
 
 
@@ -70,7 +70,7 @@ def findings_of_lines(text: str, reported: Reported) -> list[RawFinding]:
     return [_raw(each, "", reported) for each in diagnostics]
 
 
-def _raw(diagnostic: _Diagnostic, otherwise: str | int, reported: Reported) -> RawFinding:
+def _raw(diagnostic: _RdjsonDiagnostic, otherwise: str | int, reported: Reported) -> RawFinding:
     path = reported.path(diagnostic.location.path)
     span = _span(diagnostic.location.range, path, reported)
     severity = diagnostic.severity or otherwise
@@ -99,9 +99,9 @@ def _span(range_: _Range, path: str, reported: Reported) -> Span:
     return Span(line=start.line, column=column, end_line=end.line or start.line, end_column=end_column)
 
 
-def _fix(suggestions: Sequence[_Suggestion], path: str, reported: Reported) -> Fix | None:
+def _fix(suggestions: Sequence[_Suggestion], path: str, reported: Reported) -> ToolFix | None:
     """The first suggestion; the others are other ways."""
     if not suggestions:
         return None
     first = suggestions[0]
-    return Fix(edits=(_span(first.range, path, reported).edit(first.text),), safe=False)
+    return ToolFix(edits=(_span(first.range, path, reported).edit(first.text),), safe=False)

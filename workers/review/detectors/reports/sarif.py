@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from workers.review.detectors.detector import Category, DetectorFailed, Edit, Fix, RawFinding
+from workers.review.detectors.detector import Category, DetectorFailed, FixEdit, RawFinding, ToolFix
 from workers.review.detectors.reports.places import LONGEST_RULE, Reported, Span, in_characters, one_line, severity_of
 
 
@@ -184,19 +184,19 @@ def _span(region: _Region, path: str, run: _Run, reported: Reported) -> Span:
     return Span(line=region.start_line, column=start_column, end_line=end_line, end_column=end_column)
 
 
-def _fix(fixes: Sequence[_Fix], path: str, run: _Run, reported: Reported) -> Fix | None:
+def _fix(fixes: Sequence[_Fix], path: str, run: _Run, reported: Reported) -> ToolFix | None:
     """The first fix that edits nothing but the file of the finding."""
     for fix in fixes:
-        edits: list[Edit] = []
+        edits: list[FixEdit] = []
         for change in fix.artifact_changes:
             if reported.path(_uri(change.artifact_location, run)) != path:
                 break
             edits += (_edit(each, path, run, reported) for each in change.replacements)
         else:
             if edits:
-                return Fix(edits=tuple(edits), safe=False)
+                return ToolFix(edits=tuple(edits), safe=False)
     return None
 
 
-def _edit(replacement: _Replacement, path: str, run: _Run, reported: Reported) -> Edit:
+def _edit(replacement: _Replacement, path: str, run: _Run, reported: Reported) -> FixEdit:
     return _span(replacement.deleted_region, path, run, reported).edit(replacement.inserted_content.text)

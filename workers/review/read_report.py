@@ -12,7 +12,7 @@ from workers.patches import FileChange, FileStatus, split_lines
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.tree import Unread, is_binary, is_unicode, read_text
+from workers.review.source import Unread, is_binary, is_unicode, read_text
 
 _LONG_LINE = 5_000
 _VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "node_modules", "site-packages", ".venv"})

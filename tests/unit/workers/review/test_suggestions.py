@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from memory.model import Severity
-from workers.review.covering import ImportGraph
-from workers.review.detectors.detector import Category, Detection, Edit, Fix, HeadTree, RawFinding
+from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
 from workers.review.findings import seen_in
-from workers.review.suggest import MAX_TRIALS, Draft, Prover, drafts, suggested, that_help
+from workers.review.suggestions import MAX_TRIALS, SuggestionDraft, SuggestionProver, drafts, suggested, that_help
+from workers.review.tests_by_import import ImportGraph
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 SOURCES = {
@@ -20,7 +20,7 @@ CHANGED = {"m.py": frozenset({1, 2})}
 
 
 def raw(rule: str = "F401", *, safe: bool = True, content: str = "", line: int = 1, path: str = "m.py") -> RawFinding:
-    edit = Edit(line=line, column=1, end_line=line + 1, end_column=1, content=content)
+    edit = FixEdit(line=line, column=1, end_line=line + 1, end_column=1, content=content)
     return RawFinding(
         path=path,
         line=line,
@@ -31,11 +31,11 @@ def raw(rule: str = "F401", *, safe: bool = True, content: str = "", line: int =
         category=Category.MAINTAINABILITY,
         severity=Severity.MINOR,
         message="m",
-        fix=Fix(edits=(edit,), safe=safe),
+        fix=ToolFix(edits=(edit,), safe=safe),
     )
 
 
-def draft(*, safe: bool = True) -> Draft:
+def draft(*, safe: bool = True) -> SuggestionDraft:
     (made,) = drafts(seen_in([raw(safe=safe)], SOURCES), SOURCES, CHANGED)
     return made
 
@@ -59,8 +59,10 @@ class Suite:
         return self.after if overlay else self.before
 
 
-def prover(suite: Suite, *, sources: Mapping[str, str] = SOURCES, now: float = 0.0) -> Prover:
-    return Prover(suite, ImportGraph(sources), command=("python", "-m", "pytest"), clock=lambda: now, deadline=1.0)
+def prover(suite: Suite, *, sources: Mapping[str, str] = SOURCES, now: float = 0.0) -> SuggestionProver:
+    return SuggestionProver(
+        suite, ImportGraph(sources), command=("python", "-m", "pytest"), clock=lambda: now, deadline=1.0
+    )
 
 
 def test_a_suggestion_that_costs_no_test_is_proven() -> None:

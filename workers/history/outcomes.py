@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from memory.model import Fate, Finding, PastFinding
-from workers.history.log import Past
-from workers.history.reading import ReadChange, Version
+from workers.history.changes import FileVersion, PastChange, ReadChange
 from workers.patches import FileChange, FileStatus, split_lines
-from workers.review.edits import apply_edits
-from workers.review.endings import ending
-from workers.review.findings import Seen
-from workers.review.lines import moved, touches
-from workers.review.source import Scope, scope_of, scopes
+from workers.review.findings import FindingWithFix
+from workers.review.matching import moved, touches
+from workers.review.outcomes import ending
+from workers.review.source import CodeScope, scope_of, scopes
+from workers.review.suggestions import apply_edits
 
 HORIZON = 100
 """Changes of the branch after which what is still there was left."""
@@ -27,9 +26,9 @@ SWEEP = 10
 class _Open:
     """A finding that is still there: as it was found, and where it stands now."""
 
-    past: Past
+    past: PastChange
     path: str
-    seen: Seen
+    seen: FindingWithFix
     standing: int
     burst: int = 1
     line: int
@@ -46,7 +45,7 @@ class _Open:
 
 
 @dataclass(slots=True)
-class Fates:
+class OutcomeTracker:
     """Follows findings from change to change. Give it every change once, in order."""
 
     horizon: int = HORIZON
@@ -80,7 +79,7 @@ class Fates:
             each.burst = together[each.seen.finding.rule]
         self._waiting.extend(new)
 
-    def _lost(self, now: Past) -> Iterator[PastFinding]:
+    def _lost(self, now: PastChange) -> Iterator[PastFinding]:
         """A change that was too large to be read: nothing that was there can be followed through it."""
         for each in self._waiting:
             if not each.decided:
@@ -88,7 +87,7 @@ class Fates:
         self._waiting.clear()
         self._open.clear()
 
-    def _left(self, now: Past) -> Iterator[PastFinding]:
+    def _left(self, now: PastChange) -> Iterator[PastFinding]:
         while self._waiting and now.position - self._waiting[0].past.position > self.horizon:
             oldest = self._waiting.popleft()
             if not oldest.decided:
@@ -103,7 +102,7 @@ def _without_sweeps(ended: Sequence[PastFinding]) -> Iterator[PastFinding]:
         yield replace(each, fate=Fate.SWEPT) if swept else each
 
 
-def _decided(each: _Open, fate: Fate, now: Past, by: str) -> PastFinding:
+def _decided(each: _Open, fate: Fate, now: PastChange, by: str) -> PastFinding:
     each.decided = True
     finding = each.seen.finding
     return PastFinding(
@@ -125,7 +124,7 @@ def _decided(each: _Open, fate: Fate, now: Past, by: str) -> PastFinding:
     )
 
 
-def _fate(each: _Open, file: FileChange, version: Version | None, known: tuple[Scope, ...]) -> Fate | None:
+def _fate(each: _Open, file: FileChange, version: FileVersion | None, known: tuple[CodeScope, ...]) -> Fate | None:
     """What a change of the file did to a finding in it; None while it is still there, its place then being the new one."""
     if file.status is FileStatus.DELETED:
         return Fate.GONE
@@ -143,7 +142,7 @@ def _fate(each: _Open, file: FileChange, version: Version | None, known: tuple[S
     return ending(each, touching, version.text, known)
 
 
-def _stands(each: _Open, version: Version, lines: range) -> bool:
+def _stands(each: _Open, version: FileVersion, lines: range) -> bool:
     """Whether the same rule is still broken in those lines; the finding is there then."""
     rule = each.seen.finding.rule
     for finding in (seen.finding for seen in version.seen):
@@ -154,7 +153,7 @@ def _stands(each: _Open, version: Version, lines: range) -> bool:
 
 
 def _new(
-    version: Version, file: FileChange, still: Sequence[_Open], past: Past, known: tuple[Scope, ...]
+    version: FileVersion, file: FileChange, still: Sequence[_Open], past: PastChange, known: tuple[CodeScope, ...]
 ) -> Iterator[_Open]:
     """What a review of this change would have said: findings on its own lines that were not known before."""
     there = {(each.seen.finding.rule, each.line) for each in still}

@@ -9,15 +9,14 @@ from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.context import Context
-from workers.flows.rounds import Round
+from workers.flows.review_context import Round
 from workers.patches import Change, parse_diff, split_lines
-from workers.review.applied import was_applied
 from workers.review.decide import INLINE
-from workers.review.edits import applied
-from workers.review.endings import ending
 from workers.review.engine import Reviewed
-from workers.review.lines import touches
+from workers.review.matching import touches
+from workers.review.outcomes import ending, was_applied
 from workers.review.source import scope_of, scopes
+from workers.review.suggestions import applied
 
 KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
     {

@@ -8,8 +8,8 @@ import pytest
 
 from memory.model import Fate, PastFinding
 from tests.unit.workers.history.conftest import Branch
-from workers.history import log
-from workers.history.fates import SWEEP
+from workers.history import changes as log
+from workers.history.outcomes import SWEEP
 
 Told = Callable[..., list[PastFinding]]
 BODY = "def area(side):\n    bad = side * side\n    return bad\n"

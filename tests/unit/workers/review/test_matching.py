@@ -14,8 +14,7 @@ from memory.model import Finding, Severity
 from workers.patches import Change, parse_diff, split_lines, unified
 from workers.review.detectors.detector import Category, RawFinding
 from workers.review.findings import seen_in
-from workers.review.identity import Known, LastSeen, identities, stood_before
-from workers.review.lines import path_now, without_context
+from workers.review.matching import Known, LastSeen, identities, path_now, stood_before, without_context
 
 HEADER = "diff --git a/{0} b/{1}\nsimilarity index 90%\nrename from {0}\nrename to {1}\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.workers.history.conftest import Branch
-from workers.history.log import Blobs
+from workers.history.changes import Blobs
 
 
 def test_changes_come_oldest_first_with_their_places(branch: Branch) -> None:

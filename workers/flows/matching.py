@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from memory.model import Sighting, place_of
 from workers.context import Context
-from workers.flows.rounds import KnownAgain, Round
+from workers.flows.review_context import KnownAgain, Round
 from workers.patches import Change, parse_diff
 from workers.review.engine import Reviewed
-from workers.review.identity import Known, LastSeen, identities
-from workers.review.lines import path_now
+from workers.review.matching import Known, LastSeen, identities, path_now
 
 
 def recognised(this: Round, reviewed: Reviewed, context: Context) -> tuple[Round, Reviewed]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from memory.history.lessons import lessons
 from memory.model import PastFinding
 from memory.store import Store, Walked
-from workers.history.fates import HORIZON, Fates
-from workers.history.log import Blobs, changes, positions
-from workers.history.reading import read
+from workers.history.changes import Blobs, changes, positions, read
+from workers.history.outcomes import HORIZON, OutcomeTracker
 from workers.own_git import local_commits
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
@@ -35,7 +34,7 @@ def settled(store: Store, repository: str) -> list[PastFinding]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class LearnedHistory:
     """How much was read this time: changes of the branch, and the findings whose fate became known."""
 
     changes: int
@@ -52,7 +51,7 @@ def learn(
     tip: str = "HEAD",
     most: int,
     progress: Progress = lambda _done, _of: None,
-) -> Read:
+) -> LearnedHistory:
     """Read the last `most` changes of the branch `tip` in the git directory, or those since it was last read.
 
     A finding is followed for a horizon, and known ones must be known before others are new: after a break reading begins
@@ -69,7 +68,7 @@ def learn(
     first = max(known - 2 * HORIZON, 0) if walked else known + 1
     keep_from = known - HORIZON if walked else 0
     shas = list(places)
-    fates, findings = Fates(horizon=HORIZON), 0
+    fates, findings = OutcomeTracker(horizon=HORIZON), 0
     with Blobs(directory) as blobs:
         detectors = (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
         past = changes(directory, tip, places, after=shas[first - 1] if first else "", paths=PATHS)
@@ -86,4 +85,4 @@ def learn(
     taught = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
     store.past.conclude(repository, taught)
     progress(last - first, last - first)
-    return Read(changes=last - known, findings=findings, resumed=walked is not None)
+    return LearnedHistory(changes=last - known, findings=findings, resumed=walked is not None)

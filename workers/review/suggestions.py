@@ -19,12 +19,92 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Proof, Suggestion, SuiteCount
-from workers.review.covering import ImportGraph
-from workers.review.detectors.detector import Detection, HeadTree
-from workers.review.edits import applied, suggestion_for
-from workers.review.findings import Seen, harm, order, seen_in
+from workers.errors import BadInput
+from workers.patches import replace_lines, split_lines
+from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
+from workers.review.findings import FindingWithFix, harm, order, seen_in
 from workers.review.source import parsed
+from workers.review.tests_by_import import ImportGraph
 from workers.sandbox.report import TestOutcome, TestReport
+
+MAX_LINES = 20
+"""A suggestion over more lines than this is not read by anybody."""
+
+_BOM = "\ufeff"
+
+
+def suggestion_for(fix: ToolFix, text: str, changed: frozenset[int]) -> Suggestion | None:
+    """The fix as whole lines, unproven; None when it reaches beyond the changed lines or cannot be said in lines."""
+    after = apply_edits(text, fix.edits)
+    if after is None or after == text:
+        return None
+    blocks = _whole_lines(split_lines(text), split_lines(after))
+    return next((block for block in blocks if _is_sayable(block, changed) and leads_to(block, text, after)), None)
+
+
+def _is_sayable(suggestion: Suggestion, changed: frozenset[int]) -> bool:
+    """On changed lines only, not too long, and without a byte order mark, which no comment can carry."""
+    lines = range(suggestion.start_line, suggestion.end_line + 1)
+    return changed.issuperset(lines) and len(lines) <= MAX_LINES and _BOM not in suggestion.replacement
+
+
+def applied(suggestion: Suggestion, text: str) -> str:
+    """`text` with the suggestion applied as GitHub applies it."""
+    return replace_lines(text, suggestion.start_line, suggestion.end_line, suggestion.replacement)
+
+
+def leads_to(suggestion: Suggestion, text: str, after: str) -> bool:
+    """Whether applying the suggestion as GitHub does gives exactly what the tool meant."""
+    try:
+        return applied(suggestion, text) == after
+    except BadInput:
+        return False
+
+
+def apply_edits(text: str, edits: Sequence[FixEdit]) -> str | None:
+    """`text` with every edit made; None when they overlap or point outside. A byte order mark is no column."""
+    body = text.removeprefix(_BOM)
+    starts = [0]
+    for line in split_lines(body):
+        starts.append(starts[-1] + len(line))
+    pieces, at = [text[: len(text) - len(body)]], 0
+    for edit in sorted(edits, key=lambda edit: (edit.line, edit.column, edit.end_line, edit.end_column)):
+        begin, end = _offset(starts, edit.line, edit.column), _offset(starts, edit.end_line, edit.end_column)
+        if not at <= begin <= end <= len(body):
+            return None
+        pieces += [body[at:begin], edit.content]
+        at = end
+    return "".join([*pieces, body[at:]])
+
+
+def _offset(starts: Sequence[int], line: int, column: int) -> int:
+    """Where a place stands in the text, -1 when it has no such line."""
+    return starts[line - 1] + column - 1 if 1 <= line <= len(starts) else -1
+
+
+def _whole_lines(old: Sequence[str], new: Sequence[str]) -> list[Suggestion]:
+    """Ways to say the difference as one replaced block: exactly it, or for an insertion with the line before or after."""
+    head = _shared(old, new)
+    tail = _shared(old[head:][::-1], new[head:][::-1])
+    start, end, new_end = head, len(old) - tail, len(new) - tail
+    if start < end:
+        return [_block(start, end, new[start:new_end])]
+    before = [_block(start - 1, end, new[start - 1 : new_end])] if start > 0 else []
+    after = [_block(start, end + 1, new[start : new_end + 1])] if end < len(old) else []
+    return before + after
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+
+
+def _block(start: int, end: int, lines: Sequence[str]) -> Suggestion:
+    text = "".join(lines).replace("\r\n", "\n")
+    replacement = text if text.endswith("\n") or not text else text + "\n"
+    return Suggestion(start_line=start + 1, end_line=end, replacement=replacement, proof=None)
+
 
 MAX_DRAFTS = 60
 """Suggestions that are thought through in one review; there are never more comments than this."""
@@ -38,10 +118,10 @@ RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class SuggestionDraft:
     """A suggestion not yet proven, and the whole text of its file with it."""
 
-    seen: Seen
+    seen: FindingWithFix
     suggestion: Suggestion
     text: str
 
@@ -54,22 +134,27 @@ class Draft:
         return self.seen.fix is not None and self.seen.fix.safe
 
 
-def drafts(seen: Sequence[Seen], sources: Mapping[str, str], changed: Mapping[str, frozenset[int]]) -> list[Draft]:
+def drafts(
+    seen: Sequence[FindingWithFix], sources: Mapping[str, str], changed: Mapping[str, frozenset[int]]
+) -> list[SuggestionDraft]:
     """The fixes that can be said on changed lines and leave a file that parses; the worst findings first, and at most `MAX_DRAFTS`."""
-    found: list[Draft] = []
+    found: list[SuggestionDraft] = []
     for each in sorted(seen, key=lambda each: (-harm(each.finding), order(each.finding))):
         if len(found) >= MAX_DRAFTS:
             break
         path = each.finding.path
         suggestion = suggestion_for(each.fix, sources[path], changed.get(path, frozenset())) if each.fix else None
         if suggestion is not None and parsed(text := applied(suggestion, sources[path])) is not None:
-            found.append(Draft(seen=each, suggestion=suggestion, text=text))
+            found.append(SuggestionDraft(seen=each, suggestion=suggestion, text=text))
     return found
 
 
 def that_help(
-    found: Sequence[Draft], head: HeadTree, seen: Sequence[Seen], detect: Callable[[HeadTree], Detection]
-) -> list[Draft]:
+    found: Sequence[SuggestionDraft],
+    head: HeadTree,
+    seen: Sequence[FindingWithFix],
+    detect: Callable[[HeadTree], Detection],
+) -> list[SuggestionDraft]:
     """The drafts after which the detectors report the rule less often and no rule more often; all are read in one run."""
     variants = {f"{number}/{draft.path}": draft.text for number, draft in enumerate(found)}
     detection = detect(replace(head, sources=variants)) if variants else Detection()
@@ -83,7 +168,7 @@ def that_help(
     ]
 
 
-def _rules_by_path(seen: Sequence[Seen]) -> dict[str, Counter[str]]:
+def _rules_by_path(seen: Sequence[FindingWithFix]) -> dict[str, Counter[str]]:
     rules: dict[str, Counter[str]] = {}
     for each in seen:
         rules.setdefault(each.finding.path, Counter())[each.finding.rule] += 1
@@ -94,7 +179,7 @@ def _improves(before: Counter[str], after: Counter[str], rule: str) -> bool:
     return after[rule] < before[rule] and after <= before
 
 
-class Prover:
+class SuggestionProver:
     """Runs the tests that speak for or against a draft; keeps what it learned of the head for the next."""
 
     def __init__(
@@ -114,7 +199,7 @@ class Prover:
         self._trials = 0
         self._before: dict[tuple[str, ...], TestReport] = {}
 
-    def proof(self, draft: Draft) -> Proof | None:
+    def proof(self, draft: SuggestionDraft) -> Proof | None:
         """What the tests showed, or None when they showed nothing good, or nothing at all."""
         tests = self._imports.tests_of(draft.path)
         if not (tests or draft.safe) or self._trials >= MAX_TRIALS or self._clock() >= self._deadline:
@@ -159,7 +244,7 @@ def _count(report: TestReport) -> SuiteCount:
     )
 
 
-def suggested(found: Sequence[Draft], prover: Prover | None) -> dict[str, Suggestion]:
+def suggested(found: Sequence[SuggestionDraft], prover: SuggestionProver | None) -> dict[str, Suggestion]:
     """The suggestions by fingerprint: proven where `prover` could, else unproven if the fix is safe, else none.
 
     Without a prover (no tests, or they may not be run) nothing is proven.

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from memory.model import Finding
 from workers.context import Context
-from workers.flows.rounds import Before, Round, exported
+from workers.flows.review_context import Before, Round, exported
 from workers.patches import Change, FileStatus
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
-from workers.review.identity import Known, LastSeen, identities
+from workers.review.matching import Known, LastSeen, identities
 from workers.review.plan import Missed
 
 

@@ -10,7 +10,7 @@ from workers.patches import FileChange
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.rules import is_test_path
 from workers.review.detectors.workflows import Workflows
-from workers.review.tree import Unread
+from workers.review.source import Unread
 
 CODE = frozenset(
     f".{suffix}"
@@ -50,7 +50,7 @@ _LOCK = frozenset({"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class SizeLimits:
     """The bound on one review. GitHub itself shows 300 files of a pull request; people read far fewer.
 
     Four million characters are what a tool is given at once (`MAX_PART_CHARACTERS`): about 100,000 lines, within the
@@ -65,13 +65,13 @@ class Extent:
         return Room(self)
 
 
-USUAL = Extent()
+USUAL = SizeLimits()
 
 
 class Room:
     """What is left of an extent while files are taken, the first ones first."""
 
-    def __init__(self, extent: Extent) -> None:
+    def __init__(self, extent: SizeLimits) -> None:
         self._extent = extent
         self._files = self._characters = 0
 

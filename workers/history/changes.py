@@ -1,21 +1,28 @@
-"""The changes that a branch took, oldest first, read from git in one pass.
+"""The changes that a branch took, oldest first, read from git in one pass, and what the detectors find in each.
 
 A change is a step along the first parents: a commit, or all that a merge brought in. Nothing is checked out.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 from workers.errors import CannotRun
 from workers.git import environment, program
-from workers.patches import Change, parse_diff
+from workers.patches import Change, FileChange, FileStatus, parse_diff
+from workers.review.detectors.detector import Detector, HeadTree, joined
+from workers.review.detectors.rules import SYNTAX_ERROR
+from workers.review.findings import FindingWithFix, seen_in
+from workers.review.read_report import why_skipped, why_unfit
+from workers.review.source import MAX_BYTES
 
 _MARK, _PART = "\x01", "\x02"
 _FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%s"
@@ -28,7 +35,7 @@ MOST_CHANGE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class PastChange:
     """One change. `position` counts along the branch from 0; `change` is None where the diff was too large to be read."""
 
     position: int
@@ -46,7 +53,7 @@ def positions(directory: Path, tip: str) -> dict[str, int]:
 
 def changes(
     directory: Path, tip: str, places: dict[str, int], *, after: str = "", paths: tuple[str, ...]
-) -> Iterator[Past]:
+) -> Iterator[PastChange]:
     """The changes up to `tip` that touch `paths`, oldest first; those after the commit `after`, where one is given."""
     span = f"{after}..{tip}" if after else tip
     arguments = ("log", "--reverse", "--first-parent", _FORMAT, *_DIFF, span, "--", *paths)
@@ -66,9 +73,9 @@ def changes(
             yield _past(head, body, places, whole=length <= MOST_CHANGE)
 
 
-def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> Past:
+def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> PastChange:
     sha, seconds, subject = head[1:].rstrip("\n").split(_PART, 2)
-    return Past(
+    return PastChange(
         position=places[sha],
         sha=sha,
         at=datetime.fromtimestamp(int(seconds), UTC),
@@ -147,3 +154,92 @@ def _streaming(directory: Path, *arguments: str) -> Iterator[IO[bytes]]:
 def _read(directory: Path, *arguments: str) -> str:
     with _streaming(directory, *arguments) as lines:
         return b"".join(lines).decode(errors="surrogateescape")
+
+
+MOST_FILES, MOST_CHARACTERS = 150, 1_200_000
+"""Versions of files that are read together."""
+
+PARTS = min(os.cpu_count() or 1, 8)
+"""Parts that they are read in, side by side: bandit uses one core."""
+
+OLDEST = "py37"
+"""The Python that the past is read as: what today's detectors can still parse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileVersion:
+    """A changed file after its change, with all that the detectors saw in it."""
+
+    text: str
+    seen: tuple[FindingWithFix, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadChange:
+    """A past change with the versions, by path, that could be read."""
+
+    past: PastChange
+    versions: dict[str, FileVersion] = field(default_factory=dict)
+
+
+def read(pasts: Iterable[PastChange], blobs: Blobs, detectors: Sequence[Detector]) -> Iterator[list[ReadChange]]:
+    """The changes in groups, each read by the detectors at once; in order."""
+    group: list[tuple[PastChange, dict[str, str]]] = []
+    files = characters = 0
+    for past in pasts:
+        texts = _texts(past, blobs)
+        group.append((past, texts))
+        files += len(texts)
+        characters += sum(map(len, texts.values()))
+        if files >= MOST_FILES or characters >= MOST_CHARACTERS:
+            yield _detected(group, detectors)
+            group, files, characters = [], 0, 0
+    if group:
+        yield _detected(group, detectors)
+
+
+def _texts(past: PastChange, blobs: Blobs) -> dict[str, str]:
+    texts = {}
+    for file in past.change.files if past.change else ():
+        text = _text(past.sha, file, blobs)
+        if text is not None:
+            texts[file.path] = text
+    return texts
+
+
+def _text(sha: str, file: FileChange, blobs: Blobs) -> str | None:
+    """The file after the change; None where a review would not have read it either."""
+    if file.status is FileStatus.DELETED or why_skipped(file):
+        return None
+    content = blobs.read(sha, file.path)
+    if content is None or len(content) > MAX_BYTES:
+        return None
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if why_unfit(text) else text
+
+
+def _detected(group: Sequence[tuple[PastChange, dict[str, str]]], detectors: Sequence[Detector]) -> list[ReadChange]:
+    sources = {f"{at}/{path}": text for at, (_, texts) in enumerate(group) for path, text in texts.items()}
+    tree = HeadTree(sources=sources, target_version=OLDEST)
+    parts = [some for some in (sorted(sources)[at::PARTS] for at in range(PARTS)) if some]
+    with ThreadPoolExecutor(max(1, len(detectors) * len(parts))) as side_by_side:
+        asked = [side_by_side.submit(each.detect, tree, some) for each in detectors for some in parts]
+        found = joined([each.result() for each in asked])
+    broken = {each.path for each in found.findings if each.rule == SYNTAX_ERROR} | found.unread.keys()
+    seen: dict[str, list[FindingWithFix]] = {}
+    for each in seen_in((raw for raw in found.findings if raw.path not in broken), sources):
+        seen.setdefault(each.finding.path, []).append(each)
+    return [
+        ReadChange(
+            past=past,
+            versions={
+                path: FileVersion(text=text, seen=tuple(seen.get(name, ())))
+                for path, text in texts.items()
+                if (name := f"{at}/{path}") not in broken
+            },
+        )
+        for at, (past, texts) in enumerate(group)
+    ]
