@@ -366,7 +366,7 @@ def test_nothing_is_said_twice(tmp_path: Path) -> None:
         town.push("bag", {"pantry/bag.py": shifted + "\n\nSACKS = 4\n"})
         assert len(remarks(town, number)) == 1
         assert findings(town, number) == [("model-correctness", 6, Severity.MAJOR)]
-        assert "1 finding said in an earlier round" in town.checks(number)[-1].summary
+        assert "1 finding posted in an earlier round" in town.checks(number)[-1].summary
         assert not any(thread.resolved_by for thread in town.playground.world.threads.values())
 
 
@@ -462,7 +462,7 @@ def test_without_a_model_its_findings_stand(tmp_path: Path) -> None:
         asked_before = len(server.requests)
         town.push("bag", {"pantry/bag.py": BAG + "\n\nSACKS = 4\n"})
         assert len(server.requests) == asked_before
-        assert "1 finding said in an earlier round" in town.checks(number)[-1].summary
+        assert "1 finding posted in an earlier round" in town.checks(number)[-1].summary
 
 
 def test_a_local_review_asks_the_model(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_second_push(town: Town) -> None:
     assert readable(second.body) == snapshot("""\
 Reviewed <id>: no new comment beside the code.
 
-1 finding said in an earlier round and still there.
+1 finding posted in an earlier round and still there.
 
 1 earlier finding no longer there; the threads are closed.
 
@@ -171,7 +171,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
             "1 finding",
             """\
 1 file read.
-1 finding said in an earlier round, not repeated.\
+1 finding posted in an earlier round, not repeated.\
 """,
         )
     )
@@ -249,7 +249,7 @@ def test_asked_again(town: Town) -> None:
     assert readable(second.body) == snapshot("""\
 Reviewed <id>: no new comment beside the code.
 
-1 finding said in an earlier round and still there.
+1 finding posted in an earlier round and still there.
 
 React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: I learn from it.
 <!-- marker -->\

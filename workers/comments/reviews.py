@@ -1,4 +1,4 @@
-"""What is said of a change that was reviewed: findings, the summary, the check run."""
+"""What a review posts: comments on findings, the summary, the check run."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def review_body(
     key: str,
 ) -> str:
     """The text above a review's comments. `coverage` maps files that were not fully read to the reason."""
-    said = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
-    lines = [f"Reviewed {sha[:12]}: {said}."]
+    posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
+    lines = [f"Reviewed {sha[:12]}: {posted}."]
     if summary:
         shown = (_summary_line(f, missed.get(f.fingerprint)) for f in summary[:SHOWN_FINDINGS])
         lines += ["", "**Also seen**", "", *shown]
@@ -105,11 +105,11 @@ def review_body(
         opened = f"; {counted(reopened, 'thread')} open again" if reopened else ""
         lines += ["", f"{counted(back, 'earlier finding')} back{opened}."]
     if repeated:
-        lines += ["", f"{counted(repeated, 'finding')} said in an earlier round and still there."]
+        lines += ["", f"{counted(repeated, 'finding')} posted in an earlier round and still there."]
     if resolved:
         lines += ["", f"{counted(resolved, 'earlier finding')} no longer there; the threads are closed."]
     if held:
-        lines += ["", f"{counted(held, 'finding')} held back because the like was not wanted here before."]
+        lines += ["", f"{counted(held, 'finding')} hidden: maintainers rejected similar findings."]
     for limit in _limits(untested=untested, unasked=unasked, bot_name=bot_name):
         lines += ["", limit]
     if coverage:
@@ -138,14 +138,14 @@ def _missed_count(missed: Mapping[str, Missed]) -> str:
 
 def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
     """The first files and why they were not read; of the others how many, by the commonest reasons."""
-    said = [f"{name(path)}: {plain(why)}" for path, why in list(coverage.items())[:shown]]
+    shown_files = [f"{name(path)}: {plain(why)}" for path, why in list(coverage.items())[:shown]]
     rest = Counter(list(coverage.values())[shown:])
     if rest:
         common = [f"{counted(count, 'file')} {plain(why)}" for why, count in rest.most_common(SHOWN_REASONS)]
         others = rest.total() - sum(count for _, count in rest.most_common(SHOWN_REASONS))
         common += [f"{counted(others, 'file')} for other reasons"] if others else []
-        said.append(f"and {rest.total()} more: {'; '.join(common)}")
-    return said
+        shown_files.append(f"and {rest.total()} more: {'; '.join(common)}")
+    return shown_files
 
 
 def check_title(*, changed: int, findings: int, unread: int) -> str:
@@ -180,9 +180,9 @@ def check_summary(
             f"The commit that this was opened against is gone; compared with where it left {name(other_base)} as that is now."
         )
     if repeated:
-        lines.append(f"{counted(repeated, 'finding')} said in an earlier round, not repeated.")
+        lines.append(f"{counted(repeated, 'finding')} posted in an earlier round, not repeated.")
     if held:
-        lines.append(f"{counted(held, 'finding')} held back because the like was not wanted here before.")
+        lines.append(f"{counted(held, 'finding')} hidden: maintainers rejected similar findings.")
     if untested:
         lines.append("No test was run, because this comes from a fork.")
     lines += _limits(untested=False, unasked=unasked, bot_name=bot_name)
