@@ -6,6 +6,7 @@ A job pins what it is about at the moment of its trigger; nothing in it comes fr
 from __future__ import annotations
 
 import hashlib
+from enum import StrEnum
 
 import msgspec
 
@@ -61,11 +62,24 @@ class Review(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     comment_id: int = 0
 
 
-class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.1"):
-    """Somebody did something about a thing that we posted.
+class SubjectKind(StrEnum):
+    """What a user can judge."""
 
-    `about` names the thing: "comment:<id>" (a review comment), "pull:<number>" (one of our pull requests),
-    "issue-comment:<number>" (the conversation of an issue or pull request).
+    REVIEW_COMMENT = "review_comment"
+    FIX_PULL = "fix_pull"
+    CONVERSATION = "conversation"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """The post that feedback is about. `id` is a comment's id, or the number of a pull request or an issue."""
+
+    kind: SubjectKind
+    id: int
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
+    """A user judged something that Apprentice posted.
+
     `source` is unique to the event; `undone` takes an earlier one with the same source back. `number` is the issue or
     pull request where a verdict in words stands.
     """
@@ -73,7 +87,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.1"):
     repository: RepositoryRef
     actor: Account
     kind: SignalKind
-    about: str
+    subject: Subject
     source: str
     undone: bool = False
     note: str = ""

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from bot.web.commands import Command, CommandError, Verb, parse
 from bot.web.events import Pull
 from memory.model import SignalKind
-from workers.jobs import Account, Answer, Feedback, Fix, Job, Question, RepositoryRef, Review, Share
+from workers.jobs import (
+    Account,
+    Answer,
+    Feedback,
+    Fix,
+    Job,
+    Question,
+    RepositoryRef,
+    Review,
+    Share,
+    Subject,
+    SubjectKind,
+)
 
 _VERDICTS = {Verb.ACCEPT: SignalKind.ACCEPTED, Verb.REJECT: SignalKind.REJECTED}
 _OUT_OF_PLACE = {
@@ -31,7 +43,7 @@ class Origin:
 class Spoken:
     """A text in which commands may stand, and what it stands under.
 
-    `about` is what a verdict in it is about, empty where there is nothing to judge; `pull` is None in an issue.
+    `subject` is what a verdict in it judges, None where there is nothing to judge; `pull` is None in an issue.
     `number` is a pull request's when `on_pull`, whether or not the event carries it whole.
     """
 
@@ -42,7 +54,7 @@ class Spoken:
     context: str = ""
     on_pull: bool = False
     pull: Pull | None = None
-    about: str = ""
+    subject: Subject | None = None
     source: str = ""
     review_comment: bool = False
 
@@ -67,8 +79,8 @@ def _obey(command: Command | CommandError, spoken: Spoken, origin: Origin) -> Jo
                 commanded=True,
                 comment_id=spoken.comment_id,
             )
-        case Verb.ACCEPT | Verb.REJECT if spoken.about:
-            return _judge(command, spoken, origin)
+        case Verb.ACCEPT | Verb.REJECT if spoken.subject is not None:
+            return _judge(command, spoken, spoken.subject, origin)
         case Verb.ASK | Verb.EXPLAIN:
             return _question(command, spoken, origin)
         case Verb.SHARE:
@@ -101,7 +113,7 @@ def _fix(spoken: Spoken, origin: Origin, guidance: str) -> Fix:
 
 
 def _question(command: Command, spoken: Spoken, origin: Origin) -> Question:
-    kind, _, about = spoken.about.partition(":")
+    subject = spoken.subject
     return Question(
         repository=origin.repository,
         actor=origin.actor,
@@ -111,18 +123,18 @@ def _question(command: Command, spoken: Spoken, origin: Origin) -> Question:
         text=command.argument,
         on_pull=spoken.on_pull,
         review_comment=spoken.review_comment,
-        thread=int(about) if kind == "comment" else 0,
+        thread=subject.id if subject and subject.kind is SubjectKind.REVIEW_COMMENT else 0,
         title=spoken.title,
         body=spoken.context,
     )
 
 
-def _judge(command: Command, spoken: Spoken, origin: Origin) -> Feedback:
+def _judge(command: Command, spoken: Spoken, subject: Subject, origin: Origin) -> Feedback:
     return Feedback(
         repository=origin.repository,
         actor=origin.actor,
         kind=_VERDICTS[command.verb],
-        about=spoken.about,
+        subject=subject,
         source=spoken.source,
         note=command.argument,
         reply_to=spoken.comment_id,

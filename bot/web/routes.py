@@ -29,7 +29,7 @@ from bot.web.events import (
     ReviewThreadEvent,
 )
 from memory.model import SignalKind
-from workers.jobs import Account, Feedback, Fix, Job, Learn, RepositoryRef, Review, Track
+from workers.jobs import Account, Feedback, Fix, Job, Learn, RepositoryRef, Review, Subject, SubjectKind, Track
 
 BRANCH_PREFIX = "apprentice/"
 _REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
@@ -125,7 +125,7 @@ def _issue_comment(event: IssueCommentEvent) -> Spoken:
         title=event.issue.title,
         context=event.issue.body or "",
         on_pull=event.issue.pull_request is not None,
-        about=f"issue-comment:{event.issue.number}",
+        subject=Subject(kind=SubjectKind.CONVERSATION, id=event.issue.number),
         source=f"issue-comment:{event.comment.id}",
     )
 
@@ -138,7 +138,7 @@ def _review_body(event: ReviewEvent) -> Spoken:
         title=event.pull_request.title,
         on_pull=True,
         pull=event.pull_request,
-        about=f"issue-comment:{event.pull_request.number}",
+        subject=Subject(kind=SubjectKind.CONVERSATION, id=event.pull_request.number),
         source=f"review:{event.review.id}",
     )
 
@@ -152,7 +152,7 @@ def _review_comment(event: ReviewCommentEvent) -> Spoken:
         title=event.pull_request.title,
         on_pull=True,
         pull=event.pull_request,
-        about=f"comment:{parent}" if parent else "",
+        subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=parent) if parent else None,
         source=f"comment:{event.comment.id}",
         review_comment=True,
     )
@@ -219,7 +219,7 @@ def _verdict_on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
         repository=origin.repository,
         actor=origin.actor,
         kind=SignalKind.FIX_MERGED if pull.merged else SignalKind.FIX_CLOSED,
-        about=f"pull:{pull.number}",
+        subject=Subject(kind=SubjectKind.FIX_PULL, id=pull.number),
         source=f"pull:{pull.number}",
         undone=event.action == "reopened",
     )
@@ -233,7 +233,7 @@ def _on_thread(event: ReviewThreadEvent, origin: Origin) -> tuple[Job, ...]:
         repository=origin.repository,
         actor=origin.actor,
         kind=SignalKind.THREAD_RESOLVED,
-        about=f"comment:{event.thread.comments[0].id}",
+        subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=event.thread.comments[0].id),
         source=f"thread:{event.thread.node_id}",
         undone=event.action == "unresolved",
     )

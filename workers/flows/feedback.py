@@ -10,7 +10,7 @@ from workers.comments.marker import marker
 from workers.context import Context
 from workers.flows.permissions import actor_of, say
 from workers.flows.reflecting import reflect
-from workers.jobs import Feedback, Job
+from workers.jobs import Feedback, Job, SubjectKind
 from workers.ports import GitHub
 
 VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})
@@ -77,17 +77,19 @@ def _decisions(posts: Sequence[Post]) -> list[str]:
 
 
 def _posts(job: Feedback, context: Context) -> list[Post]:
-    """What the job's `about` names."""
-    kind, _, number = job.about.partition(":")
-    repository = job.repository.full_name
-    if kind == "issue-comment":
-        return _last_said(repository, int(number), context)
-    wanted = PostKind.FIX_PULL if kind == "pull" else PostKind.REVIEW_COMMENT
-    post = context.store.posts.find(repository, wanted, int(number))
+    """The posts that the feedback is about."""
+    repository, subject = job.repository.full_name, job.subject
+    match subject.kind:
+        case SubjectKind.CONVERSATION:
+            return _last_post(repository, subject.id, context)
+        case SubjectKind.FIX_PULL:
+            post = context.store.posts.find(repository, PostKind.FIX_PULL, subject.id)
+        case SubjectKind.REVIEW_COMMENT:
+            post = context.store.posts.find(repository, PostKind.REVIEW_COMMENT, subject.id)
     return [post] if post else []
 
 
-def _last_said(repository: str, number: int, context: Context) -> list[Post]:
+def _last_post(repository: str, number: int, context: Context) -> list[Post]:
     """What a verdict in a conversation is about: the last thing posted there, a review with all of its comments."""
     posts = context.store.posts.on(repository, number)
     if not posts or posts[-1].kind is not PostKind.REVIEW_COMMENT:
@@ -107,11 +109,10 @@ def _acknowledge(
         text = conversation.receipt(heard, wanted=wanted, scope=_scope(posts, context), key=key)
     else:
         text = conversation.nothing_to_judge(key=key)
-    kind, _, about = job.about.partition(":")
-    if kind == "comment":
+    if job.subject.kind is SubjectKind.REVIEW_COMMENT:
         context.effects.once(
             key,
-            make=lambda: github.reply(job.number, int(about), text),
+            make=lambda: github.reply(job.number, job.subject.id, text),
             find=lambda: github.find_reply(job.number, marker(key)),
         )
     else:

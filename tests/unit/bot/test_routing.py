@@ -11,7 +11,20 @@ import pytest
 from bot.web.events import Ignored, parse
 from bot.web.routes import jobs_for
 from memory.model import SignalKind
-from workers.jobs import Account, Answer, Feedback, Fix, Job, Learn, RepositoryRef, Review, Share, Track
+from workers.jobs import (
+    Account,
+    Answer,
+    Feedback,
+    Fix,
+    Job,
+    Learn,
+    RepositoryRef,
+    Review,
+    Share,
+    Subject,
+    SubjectKind,
+    Track,
+)
 
 Route = Callable[..., tuple[Job, ...]]
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
@@ -157,7 +170,7 @@ def test_verdict_in_issue(text: str, kind: SignalKind, note: str, route: Route) 
         repository=REPOSITORY,
         actor=MARA,
         kind=kind,
-        about="issue-comment:12",
+        subject=Subject(kind=SubjectKind.CONVERSATION, id=12),
         source="issue-comment:8001",
         note=note,
         reply_to=8001,
@@ -188,7 +201,7 @@ def test_reply_in_thread(route: Route) -> None:
         repository=REPOSITORY,
         actor=MARA,
         kind=SignalKind.REJECTED,
-        about="comment:8100",
+        subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=8100),
         source="comment:8101",
         note="we like it so",
         reply_to=8101,
@@ -267,7 +280,14 @@ def test_closed(merged: bool, route: Route) -> None:
 )
 def test_our_own_pull_request(changes: dict[str, Any], kind: SignalKind, undone: bool, route: Route) -> None:
     """Merging or closing a fix of ours judges it, opening it again takes that back, and we do not review it."""
-    verdict = Feedback(repository=REPOSITORY, actor=MARA, kind=kind, about="pull:31", source="pull:31", undone=undone)
+    verdict = Feedback(
+        repository=REPOSITORY,
+        actor=MARA,
+        kind=kind,
+        subject=Subject(kind=SubjectKind.FIX_PULL, id=31),
+        source="pull:31",
+        undone=undone,
+    )
     assert [job for job in route("pull_request", changes) if not isinstance(job, Track)] == [verdict]
 
 
@@ -292,7 +312,7 @@ def test_thread(action: str, undone: bool, route: Route) -> None:
         repository=REPOSITORY,
         actor=MARA,
         kind=SignalKind.THREAD_RESOLVED,
-        about="comment:8100",
+        subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=8100),
         source="thread:PRRT_1",
         undone=undone,
     )
