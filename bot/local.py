@@ -14,15 +14,14 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Sighting, Task, TaskKind
 from memory.posting import Decided
-from workers.agent.repair import repair
-from workers.agent.reviewing.reviewer import Description
 from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.modelled import reviewer
 from workers.flows.review import choose, known_learnings, read_change
 from workers.own_git import local_commits, origin, top_level, uncommitted
+from workers.repair.episode import repair
 from workers.repair.patched import patched
-from workers.repair.repaired import Repaired
+from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
 from workers.sandbox.project import discover
 
@@ -70,7 +69,7 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
     with snapshot(path) as tree:
         project = discover(tree, python=context.settings.python, test_command=test_command, environment_of=path)
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
-        repaired = repair(task, project, context.toolbox(), context.mind(task))
+        repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
         context.store.tasks.finish(task.id, repaired.status, "")
         if apply and repaired.proven is not None:
             _apply(repaired.proven.patch, tree, path)
@@ -129,7 +128,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         mirror.diff(*commits),
         context,
         may_run_tests=True,
-        detectors=() if model is None else (reviewer(model, name, Description(), (), context),),
+        detectors=() if model is None else (reviewer(model, name, context),),
         environment_of=root,
     )
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)

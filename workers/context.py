@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
@@ -16,21 +17,22 @@ from memory.model import Task, TaskKind
 from memory.preferences.collecting import Taste, taste
 from memory.rollback import current
 from memory.store import Store, open_store
-from workers.agent.repair import Mind
-from workers.agent.tools.reading import History
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
 from workers.github.auth import SECONDS_BETWEEN_WRITES, GitHubHook, Tokens, app_of
 from workers.jobs import Job, RepositoryRef
-from workers.llm.client import Models, models_of
-from workers.llm.messages import Model
 from workers.ports import AppHook, GitHub, Image, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
-from workers.repair.episode import Toolbox
+from workers.repair.engines.engine import RepairDeps
 from workers.sandbox.detect import open_sandbox
 from workers.settings import WorkerSettings
+
+if TYPE_CHECKING:  # a process without a model loads nothing of it
+    from workers.agent.engine import LlmOptions
+    from workers.llm.client import Models
+    from workers.llm.messages import Model
 
 Clock = Callable[[], datetime]
 
@@ -78,9 +80,9 @@ class Context:
         """Opened when code is first to be run: without one, everything else still works."""
         return open_sandbox(self.settings)
 
-    def toolbox(self) -> Toolbox:
+    def repair_deps(self) -> RepairDeps:
         """What a repair works with."""
-        return Toolbox(
+        return RepairDeps(
             sandbox=self.sandbox,
             store=self.store,
             learner=self.learner,
@@ -99,19 +101,26 @@ class Context:
         """The model with the accounts of one task; None where none is set."""
         return None if self.models is None else self.models(task_id, repository)
 
-    def mind(
-        self, task: Task, *, guidance: str = "", history: History | None = None, images: tuple[Image, ...] = ()
-    ) -> Mind | None:
-        """What a repair with a model works with; None where none is set."""
+    def llm_options(
+        self,
+        task: Task,
+        *,
+        guidance: str = "",
+        history: Callable[[str, int], Sequence[str]] | None = None,
+        images: tuple[Image, ...] = (),
+    ) -> LlmOptions | None:
+        """What a repair with a model needs; None where none is set."""
         model = self.model(task.id, task.repository)
         if model is None:
             return None
+        from workers.agent.engine import LlmOptions
+
         given = self.settings
-        return Mind(
+        return LlmOptions(
             model=model,
             seconds=given.model_seconds,
             steps=given.model_steps,
-            arms=given.model_strategies,
+            strategies=given.model_strategies,
             guidance=guidance,
             history=history,
             images=images,
@@ -156,10 +165,19 @@ def build(
         connect=connector(settings, clock, seconds_between_writes),
         progress=progress,
         hook=lambda: _hook(settings),
-        models=models_of(settings, store, clock, generator(settings, "models")),
+        models=_models(settings, store, clock),
         flows=flows or {},
         teller=teller,
     )
+
+
+def _models(settings: WorkerSettings, store: Store, clock: Clock) -> Models | None:
+    """The models that the settings name; their client is loaded only where they name one."""
+    if not settings.model_base_url:
+        return None
+    from workers.llm.client import models_of
+
+    return models_of(settings, store, clock, generator(settings, "models"))
 
 
 def _learner(store: Store, rng: random.Random, clock: Clock, settings: WorkerSettings) -> Learner:

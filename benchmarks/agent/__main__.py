@@ -26,7 +26,7 @@ from benchmarks.repair.importers import history, humanevalfix, quixbugs
 from memory.embed import EMBEDDERS
 from memory.model import EMBEDDED, RetryMode
 from memory.store import open_store
-from workers.agent.strategies import STRATEGIES
+from workers.agent.engine import STRATEGIES
 from workers.errors import BadInput
 from workers.settings import PREFIX, WorkerSettings, load
 

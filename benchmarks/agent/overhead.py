@@ -171,7 +171,7 @@ def _agent(model: Model, clocked: Clocked, steps: int) -> Agent:
     return Agent(
         model=model,
         tools=Toolset([clocked.tool()]),
-        talk=Conversation(opening, purpose="repair"),
+        conversation=Conversation(opening, purpose="repair"),
         steps=steps,
         deadline=float("inf"),
     )

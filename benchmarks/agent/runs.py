@@ -19,13 +19,13 @@ from benchmarks.report import commit
 from memory.embed import Embedder
 from memory.model import RetryMode
 from memory.store import Calls, Limit, Scope, Store, Unit
-from workers.agent.repair import Mind, repair
 from workers.context import Context, build, utc_now
 from workers.errors import ApprenticeError
 from workers.llm.client import Client, Tiered, models_of, tiers_of
 from workers.llm.errors import BudgetSpent, ModelUnavailable
 from workers.llm.messages import Ask, Model, Reply, Tier
-from workers.repair.repaired import Repaired, RepairStatus
+from workers.repair.episode import repair
+from workers.repair.result import Repaired, RepairStatus
 from workers.settings import WorkerSettings
 
 # ── What a run may cost ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -146,14 +146,10 @@ class Trier:
     def _repaired(self, case: Case, task_id: str, context: Context) -> Repaired:
         repository = f"benchmark/{case.labels.get('project', self.plan.suite)}"
         with opened(case, context, task_id=task_id, repository=repository) as (task, project):
-            tools = replace(context.toolbox(), retries=(RetryMode(self.plan.retry_mode),))
-            mind = context.mind(task)
-            assert mind is not None, "the settings name a model"
-            return repair(task, project, tools, self._set(mind))
-
-    def _set(self, mind: Mind) -> Mind:
-        plan = self.plan
-        return replace(mind, attempts=plan.attempts, arms=plan.strategies, remember=plan.memory)
+            plan, llm = self.plan, context.llm_options(task)
+            assert llm is not None, "the settings name a model"
+            deps = replace(context.repair_deps(), retries=(RetryMode(plan.retry_mode),), remember=plan.memory)
+            return repair(task, project, deps, replace(llm, attempts=plan.attempts, strategies=plan.strategies))
 
 
 def _outcome(proven: bool, right: bool | None) -> Outcome:

@@ -18,7 +18,7 @@ from workers.context import Context, build
 from workers.errors import ApprenticeError
 from workers.patches import apply_unified, parse_diff
 from workers.repair.episode import repair
-from workers.repair.repaired import Repaired
+from workers.repair.result import Repaired
 from workers.sandbox.project import Project, discover
 from workers.sandbox.testing import run_tests
 from workers.settings import WorkerSettings, load
@@ -52,7 +52,7 @@ def with_memory(case: Case, context: Context) -> Result:
 def repaired_by(case: Case, context: Context) -> Repaired:
     """Repair a copy of the case's repository."""
     with opened(case, context) as (task, project):
-        return repair(task, project, context.for_task(case.id).toolbox())
+        return repair(task, project, context.for_task(case.id).repair_deps())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A workbench for comparing orders of candidates: it stops at the first plausible one, which is all that is asked."""
+"""A search session for comparing orders of candidates: it stops at the first plausible one, which is all that is asked."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from memory.preferences.collecting import Taste
 from memory.rewrites import rewrites
 from workers.ports import Sandbox
 from workers.repair.candidates import Candidate
-from workers.repair.engine import AttemptResult, Stream, Workbench
+from workers.repair.engines.search.queue import Stream
+from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
+from workers.repair.result import AttemptResult
 from workers.repair.shortlist import Clock, Tally
 from workers.sandbox.project import Project
 
 
-class FirstFound(Workbench):
+class FirstFound(SearchSession):
     """What passes the failing tests and those that cover it counts as proven; after `most` candidates nothing is tried."""
 
     def __init__(
@@ -27,18 +29,21 @@ class FirstFound(Workbench):
         failure: Failure,
         progress: Callable[[str], None],
         *,
+        sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
         taste: Taste | None = None,
         most: int,
     ) -> None:
-        super().__init__(sandbox, project, reproduction, failure, progress, weights=weights, taste=taste)
+        super().__init__(
+            sandbox, project, reproduction, failure, progress, sources=sources, weights=weights, taste=taste
+        )
         self._left = most
 
     def attempt(
         self,
         candidates: Iterable[Candidate],
         *,
-        strategies: Sequence[str],  # noqa: ARG002  told in reflections, which nobody reads here
+        strategies: Sequence[str],  # noqa: ARG002  named in reflections, which are not read here
         deadline: float,
         seed: int = 0,  # noqa: ARG002  for generated inputs: nothing is compared
     ) -> AttemptResult:
@@ -46,6 +51,7 @@ class FirstFound(Workbench):
         tally = Tally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         found: Candidate | None = None
+        before = len(self.screened)
         for verdict in islice(self._screened(stream, Clock(deadline)), self._left):
             tally.add(verdict)
             self._near.add(verdict)
@@ -56,15 +62,13 @@ class FirstFound(Workbench):
         return AttemptResult(
             outcome=AttemptOutcome.PROVEN if found else AttemptOutcome.NOTHING_PLAUSIBLE,
             candidates=tally.candidates,
-            rivals=0,
-            test_runs=0,
             reflection="",
             fixed=tally.nearest.passed if tally.nearest else 0,
             path=found.path if found else "",
-            nearest=tally.nearest,
+            nearest=self.nearest(tally),
             first=tally.first,
             tried=dict(tally.tried),
-            became=None,
+            ruled_out=tuple(self.screened[before:]),
             patch=self.diff(found) if found else "",
             shape=found.shape if found else None,
             rewrites=rewrites(self.sources[found.path], found.source) if found else (),

@@ -109,7 +109,7 @@ class Trials:
         context.__dict__["sandbox"] = self.sandbox  # where the cached property keeps it
         learner = Learner(context.store, context.rng, context.clock, control_share=0.0, policy_version=version)
         workbench = partial(FirstFound, most=self.most)
-        first = repair(task, project, replace(context.toolbox(), workbench=workbench, learner=learner)).first
+        first = repair(task, project, replace(context.repair_deps(), session=workbench, learner=learner)).first
         return first.candidates if first else None
 
     def _search(self, _task: Task, project: Project, context: Context) -> int | None:

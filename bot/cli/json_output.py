@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from bot.local import LocalReview
 from memory.model import Attempt, Failure, Finding, Proof, Telling
 from memory.posting import Decided
-from workers.repair.repaired import Repaired
+from workers.repair.result import Repaired
 
 Json = Mapping[str, object]
 

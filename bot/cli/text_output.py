@@ -10,7 +10,7 @@ from rich.table import Table
 from bot.local import LocalReview
 from memory.model import Proof
 from workers.comments import repairs
-from workers.repair.repaired import Repaired, RepairStatus
+from workers.repair.result import Repaired, RepairStatus
 
 
 class Progress:

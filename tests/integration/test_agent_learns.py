@@ -22,11 +22,11 @@ from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Actor, AttemptOutcome, Permission, RetryMode, SignalKind, Task, TaskKind
 from memory.store import Store, open_store
-from workers.agent.repair import Mind, repair
-from workers.agent.strategies import STRATEGIES
+from workers.agent.engine import STRATEGIES, LlmOptions
 from workers.llm.client import models_of
-from workers.repair.episode import Toolbox
-from workers.repair.repaired import Repaired
+from workers.repair.engines.engine import RepairDeps
+from workers.repair.episode import repair
+from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 from workers.settings import WorkerSettings
@@ -124,7 +124,7 @@ class House:
             id=root.name, kind=TaskKind.REPAIR, repository=repository, sha=root.name, number=0, created_at=self.clock()
         )
         self.store.tasks.add(task)
-        tools = Toolbox(
+        tools = RepairDeps(
             sandbox=Bubblewrap(),
             store=self.store,
             learner=self.learner,
@@ -133,10 +133,11 @@ class House:
             budget_seconds=60.0,
             progress=lambda line: None,
             retries=(mode,),
+            remember=remember,
         )
         model = self.models(task.id, task.repository)
-        mind = Mind(model=model, seconds=120.0, steps=6, attempts=attempts, arms=LOOPS, remember=remember)
-        return repair(task, discover(root, python=None, test_command=None), tools, mind)
+        llm = LlmOptions(model=model, seconds=120.0, steps=6, attempts=attempts, strategies=LOOPS)
+        return repair(task, discover(root, python=None, test_command=None), tools, llm)
 
     def merged(self, repaired: Repaired, *accounts: int) -> None:
         assert repaired.proven is not None

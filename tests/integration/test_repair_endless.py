@@ -11,7 +11,7 @@ import pytest
 from memory.model import AttemptOutcome, Family
 from workers.ports import Limits
 from workers.repair.classify import failure_of
-from workers.repair.engine import Workbench
+from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
@@ -82,7 +82,7 @@ def test_an_endless_loop_is_repaired(tmp_path: Path) -> None:
     reproduction = reproduce(Bubblewrap(), project, limits=LIMITS)
     failure = failure_of(reproduction.failing_report)
     assert failure is not None
-    with Workbench(Bubblewrap(), project, reproduction, failure, lambda _line: None, limits=LIMITS) as bench:
+    with SearchSession(Bubblewrap(), project, reproduction, failure, lambda _line: None, limits=LIMITS) as bench:
         result = bench.attempt(
             bench.proposed(("operators",)), strategies=("operators",), deadline=time.monotonic() + 60
         )

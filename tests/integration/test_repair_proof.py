@@ -17,9 +17,8 @@ from workers.patches import apply_unified
 from workers.ports import Limits
 from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of
-from workers.repair.engine import Workbench
-from workers.repair.proofs import PROOFS
-from workers.repair.prove import Unproven, prove
+from workers.repair.engines.search.session import SearchSession
+from workers.repair.judging.prove import PROOFS, Unproven, prove
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
@@ -260,11 +259,11 @@ def test_an_attempt_ends_in_a_proven_patch(garden: Project) -> None:
     failure = failure_of(seen.failing_report)
     assert failure is not None
     told: list[str] = []
-    with Workbench(Bubblewrap(), garden, seen, failure, told.append, limits=LIMITS) as bench:
+    with SearchSession(Bubblewrap(), garden, seen, failure, told.append, limits=LIMITS) as bench:
         result = bench.attempt(
             bench.proposed(("operators",)), strategies=("operators",), deadline=time.monotonic() + 120
         )
-        assert bench.test_runs >= result.test_runs > result.candidates
+        assert bench.test_runs > result.candidates
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.proof is not None
     assert result.path == BEDS
@@ -295,7 +294,7 @@ def test_a_module_that_does_not_parse_is_mended(tmp_path: Path) -> None:
     failure = failure_of(seen.failing_report)
     assert failure is not None
     assert failure.family is Family.SYNTAX
-    with Workbench(Bubblewrap(), project, seen, failure, print, limits=LIMITS) as bench:
+    with SearchSession(Bubblewrap(), project, seen, failure, print, limits=LIMITS) as bench:
         result = bench.attempt(
             bench.proposed(("statements",)), strategies=("statements",), deadline=time.monotonic() + 120
         )
@@ -329,7 +328,7 @@ def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
         made(garden, "- len(self.rows) * 1", 0.5),
         made(garden, "- len(self.rows)", 0.5),
     ]
-    with Workbench(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
+    with SearchSession(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
         result = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic() + 120)
     assert result.outcome is AttemptOutcome.PROVEN
     assert result.candidates == 2, "the third is a rival of the second"
@@ -344,7 +343,7 @@ def test_what_breaks_the_same_test_as_another_costs_no_proof(garden: Project) ->
     unseen = replace(seen, passing=tuple(t for t in seen.passing if t != "tests/test_beds.py::test_free_when_empty"))
     assert len(unseen.passing) == len(seen.passing) - 1
     wrong = [made(garden, f"- {number + 2} + {number}", 0.9) for number in range(PROOFS + 1)]
-    with Workbench(Bubblewrap(), garden, unseen, failure, print, limits=LIMITS) as bench:
+    with SearchSession(Bubblewrap(), garden, unseen, failure, print, limits=LIMITS) as bench:
         result = bench.attempt(
             [*wrong, made(garden, "- len(self.rows)", 0.1)], strategies=("planted",), deadline=time.monotonic() + 120
         )
@@ -358,7 +357,7 @@ def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> N
     failure = failure_of(seen.failing_report)
     assert failure is not None
     candidates = [made(garden, "* 0", 0.9), made(garden, "+ self.rows", 0.5), made(garden, "+ 1", 0.5)]
-    with Workbench(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
+    with SearchSession(Bubblewrap(), garden, seen, failure, print, limits=LIMITS) as bench:
         result = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)
         late = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic())
         again = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)

@@ -19,9 +19,11 @@ from memory.learner import Learner
 from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
 from memory.skills import current, template_of, usable
 from memory.store import Store, open_store
-from workers.repair.engine import Workbench
-from workers.repair.episode import SKILLED, Toolbox, repair
-from workers.repair.repaired import Repaired
+from workers.repair.engines.engine import RepairDeps
+from workers.repair.engines.search.engine import SKILLED
+from workers.repair.engines.search.session import SearchSession
+from workers.repair.episode import repair
+from workers.repair.result import Repaired
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 
@@ -106,7 +108,7 @@ class House:
         name: str,
         files: dict[str, str],
         *,
-        workbench: Callable[..., Workbench] = Workbench,
+        session: Callable[..., SearchSession] = SearchSession,
         retries: tuple[RetryMode, ...] = (RetryMode.NONE,),
     ) -> Repaired:
         root = self._home / uuid.uuid4().hex
@@ -123,7 +125,7 @@ class House:
             created_at=self._clock(),
         )
         self.store.tasks.add(task)
-        tools = Toolbox(
+        tools = RepairDeps(
             sandbox=Bubblewrap(),
             store=self.store,
             learner=self.learner,
@@ -131,7 +133,7 @@ class House:
             rng=random.Random(1),
             budget_seconds=60.0,
             progress=lambda line: None,
-            workbench=workbench,
+            session=session,
             retries=retries,
         )
         return repair(task, discover(root, python=None, test_command=None), tools)
@@ -199,11 +201,11 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
 
 def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> None:
     """Cut off before its patch, a repair leaves what it ruled out: the next one comes to the patch in fewer candidates."""
-    cold = candidates(fresh.repair("queue", QUEUE, workbench=partial(FirstFound, most=200)))
-    cut = house.repair("queue", QUEUE, workbench=partial(FirstFound, most=cold - 1))
+    cold = candidates(fresh.repair("queue", QUEUE, session=partial(FirstFound, most=200)))
+    cut = house.repair("queue", QUEUE, session=partial(FirstFound, most=cold - 1))
     assert cut.proven is None
     assert sum(len(each.ruled_out) for each in house.store.reflections.latest("o/queue", 30)) == cold - 1
-    again = house.repair("queue", QUEUE, workbench=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
+    again = house.repair("queue", QUEUE, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
     assert candidates(again) < cold
     chosen = [d.chosen for d in house.store.ledger.decisions_of_kind(TaskKind.REPAIR)]
     assert "retry:last_attempt" in chosen

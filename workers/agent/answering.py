@@ -1,4 +1,4 @@
-"""Questions of people about the code, answered by an agent that can only read; what it says cites path and line."""
+"""Answers to questions about the code, by an agent that can only read; an answer cites path and line."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from workers.agent.checkout import Checkout
-from workers.agent.citing import checked, holding
+from workers.agent.checkout import Checkout, checked, existing
 from workers.agent.conversation import Conversation
-from workers.agent.errors import End, Over
-from workers.agent.loop import Agent
+from workers.agent.loop import Agent, RunEnd, RunOver
 from workers.agent.tools.reading import History, reading
 from workers.agent.tools.tool import Toolset, tool
 from workers.llm.messages import Message, Model, Role
@@ -32,7 +30,7 @@ class Reply(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What somebody asks, and what it is about: sources and their texts, such as a finding or a change."""
+    """A question, and what it is about: sources and their texts, such as a finding or a change."""
 
     text: str
     about: tuple[tuple[str, str], ...] = ()
@@ -59,23 +57,23 @@ def answer(
     """Answer a question about a checkout. A model that fails is no exception: there is no answer then."""
     given: list[Reply] = []
 
-    def take(reply: Reply) -> str:
+    def finish(reply: Reply) -> str:
         given.append(reply)
-        raise Over(End.FINISHED, reply.text)
+        raise RunOver(RunEnd.FINISHED, reply.text)
 
     parts = [data(source, text, code=True) for source, text in question.about]
     asked = "\n\n".join([*parts, f"# The question\n{data('question', question.text)}"])
     opening = (Message(role=Role.SYSTEM, text=prompt("answer")), Message(role=Role.USER, text=asked))
     run = Agent(
         model=model,
-        tools=Toolset([*reading(checkout, history), tool("reply", Reply, take)]),
-        talk=Conversation(opening, purpose="answer"),
+        tools=Toolset([*reading(checkout, history), tool("reply", Reply, finish)]),
+        conversation=Conversation(opening, purpose="answer"),
         steps=STEPS,
         deadline=deadline,
         progress=progress,
     ).run()
     if given:
-        return Answered(text=checked(checkout, given[0].text), cites=holding(checkout, given[0].cites))
-    if run.end is End.SILENT:
-        return Answered(text=checked(checkout, run.said[:LONGEST]))
-    return Answered(text="", why=f"{run.end}: {run.said}" if run.said else run.end)
+        return Answered(text=checked(checkout, given[0].text), cites=existing(checkout, given[0].cites))
+    if run.end is RunEnd.SILENT:
+        return Answered(text=checked(checkout, run.words[:LONGEST]))
+    return Answered(text="", why=f"{run.end}: {run.words}" if run.words else run.end)

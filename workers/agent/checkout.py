@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from workers.agent.errors import ToolFailed
+from workers.errors import ApprenticeError
 from workers.patches import unified
 from workers.repair.guard import forbidden
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
@@ -25,6 +25,11 @@ _PRIVATE = re.compile(
 """Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
 
 _NEW_FILE = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
+_CITED = re.compile(r"(?P<path>(?:[\w.-]+/)*[\w.-]*\.[A-Za-z]\w*):(?P<line>\d{1,6})(?:-\d{1,6})?")
+
+
+class ToolFailed(ApprenticeError):
+    """The tool could not do what it was asked: the model reads why, and continues."""
 
 
 class Checkout:
@@ -185,3 +190,25 @@ class Checkout:
                     if count > MOST_FILES:
                         return
                     yield (here / name).relative_to(self._tree).as_posix()
+
+
+# ── Places that a model names as path:line ─────────────────────────────────────────────────────────────────────────
+
+
+def existing(checkout: Checkout, citations: Sequence[str]) -> tuple[str, ...]:
+    """Those citations whose file and line exist, each once."""
+    found = ((cite.strip(), _CITED.fullmatch(cite.strip())) for cite in citations)
+    return tuple(dict.fromkeys(cite for cite, match in found if match is not None and _exists(checkout, match)))
+
+
+def checked(checkout: Checkout, text: str) -> str:
+    """The text, with every place that it names and that does not exist marked so."""
+    return _CITED.sub(lambda found: found[0] if _exists(checkout, found) else f"{found[0]} (not there)", text)
+
+
+def _exists(checkout: Checkout, found: re.Match[str]) -> bool:
+    try:
+        text = checkout.read(found["path"])
+    except ToolFailed:
+        return False
+    return 1 <= int(found["line"]) <= text.count("\n") + 1

@@ -1,11 +1,10 @@
-"""The conversation of one run: what it opened with stays, the latest stays, and what lies between gives way when it must."""
+"""The conversation of one run: the opening and the latest steps stay, the oldest steps give way when there is no room."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
 
-from workers.agent.clipping import clipped
 from workers.llm.errors import ContextOverflow
 from workers.llm.messages import Ask, Message, Model, Reply, Role, Tier, ToolCall, ToolSpec
 from workers.llm.untrusted import data
@@ -15,12 +14,34 @@ ROOM = 120_000
 
 LEAST_ROOM = 6_000
 MOST_DIGEST = 60
-"""Lines that tell of the steps that gave way."""
+"""Lines that summarize the steps that gave way."""
+
+OBSERVATION = 8_000
+"""Characters of what one tool gives."""
+
+LONGEST_LINE = 400
+
+
+def truncated(text: str, room: int = OBSERVATION) -> str:
+    """At most about `room` characters: the first two fifths and the last three, as errors come at the end."""
+    text = "\n".join(_line(line) for line in text.split("\n"))
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 2 // 5], text[-(room * 3 // 5) :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {left_out} characters left out …]\n{tail}"
+
+
+def _line(line: str) -> str:
+    if len(line) <= LONGEST_LINE:
+        return line
+    half = LONGEST_LINE // 2
+    return f"{line[:half]}[… {len(line) - LONGEST_LINE} …]{line[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A reply of the model and what its calls gave, or what was said to it."""
+    """A reply of the model with the observations and messages that follow it."""
 
     messages: tuple[Message, ...]
 
@@ -32,8 +53,8 @@ class _Turn:
 class Conversation:
     """`opening` is the task: instructions, the failing test, lessons of earlier attempts. It is never shortened.
 
-    Steps that gave way are told in a line each, so that the model knows what it did. Memory is bounded: the messages of
-    those steps are not kept.
+    Steps that gave way are summarized in a line each, so that the model knows what it did. Memory is bounded: the messages
+    of those steps are not kept.
     """
 
     def __init__(self, opening: tuple[Message, ...], *, purpose: str, room: int = ROOM) -> None:
@@ -47,11 +68,11 @@ class Conversation:
     @property
     def messages(self) -> tuple[Message, ...]:
         """What is sent: the opening, what gave way in a line each, the latest turns whole."""
-        told = (Message(role=Role.USER, text=self._told()),) if self._given_way else ()
-        return (*self._opening, *told, *(message for turn in self._turns for message in turn.messages))
+        summary = (Message(role=Role.USER, text=self._summary()),) if self._given_way else ()
+        return (*self._opening, *summary, *(message for turn in self._turns for message in turn.messages))
 
-    def ask(self, model: Model, tools: tuple[ToolSpec, ...]) -> Reply:
-        """The model's next reply, remembered. On overflow the oldest turns give way, and it is asked again.
+    def query(self, model: Model, tools: tuple[ToolSpec, ...]) -> Reply:
+        """The model's next reply, which is kept. On overflow the oldest turns give way, and it is asked again.
 
         Raises ContextOverflow when the opening and the last turn alone are too long, and the model's other errors.
         """
@@ -67,12 +88,12 @@ class Conversation:
                 return reply
 
     def observe(self, call: ToolCall, observation: str, *, left: int) -> None:
-        """What came of a call; `left` steps may follow."""
+        """Add the result of a call; `left` steps may follow."""
         text = observation if left > 3 else f"{observation}\n({left} steps left)"
         self._extend(Message(role=Role.TOOL, text=text, call_id=call.id))
 
     def say(self, text: str) -> None:
-        """Something that is no call's result."""
+        """Add a message that is no call's result."""
         self._extend(Message(role=Role.USER, text=text))
 
     def _extend(self, message: Message) -> None:
@@ -102,20 +123,20 @@ class Conversation:
         for message in turn.messages:
             for call in message.calls:
                 self._digest.append(
-                    f"- {call.name} {clipped(call.arguments, 120)} → {_first(results.get(call.id, ''))}"
+                    f"- {call.name} {truncated(call.arguments, 120)} → {_first(results.get(call.id, ''))}"
                 )
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         steps = data("your steps", "\n".join(self._digest), code=True)
         return f"Your first {self._given_way} steps, shortened to save room (read again what you need):\n{steps}"
 
 
 def _first(text: str) -> str:
-    """What a result says first, past the mark that it is data."""
+    """The first line of a result, past the mark that it is data."""
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("<data-")]
     return lines[0].strip()[:120] if lines else "nothing"
 
 
 def _shortened(turn: _Turn, room: int) -> _Turn:
     each = max(room // max(len(turn.messages), 1), 400)
-    return _Turn(tuple(replace(m, text=clipped(m.text, each)) if m.role is Role.TOOL else m for m in turn.messages))
+    return _Turn(tuple(replace(m, text=truncated(m.text, each)) if m.role is Role.TOOL else m for m in turn.messages))

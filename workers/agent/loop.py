@@ -1,4 +1,4 @@
-"""The loop: ask the model, do what it calls for, show it what came of that, until one of them has had enough."""
+"""The loop of a model with tools: query the model, execute its calls, let it observe the results, until something ends it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,82 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from workers.agent.conversation import Conversation
-from workers.agent.errors import End, Over, end_of
-from workers.agent.tools.tool import Toolset
-from workers.llm.errors import ModelError
+from workers.agent.tools.tool import Tool, Toolset, tool
+from workers.errors import ApprenticeError
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
 from workers.llm.messages import Ended, Message, Model, Reply, ToolCall
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
 MOST_REPEATS, LATELY, MOST_SILENT = 3, 30, 2
 
 
+class RunEnd(StrEnum):
+    """Why a run of the agent ended."""
+
+    FINISHED = "finished"
+    STEPS = "used all its steps"
+    DEADLINE = "ran out of time"
+    LOOPED = "did the same again and again"
+    SILENT = "called no tool"
+    BUDGET = "met a budget"
+    REFUSED = "the model declined"
+    OVERFLOW = "the conversation became too long"
+    UNREADABLE = "gave no answer that could be read"
+    UNAVAILABLE = "the model could not be used"
+
+    @classmethod
+    def of(cls, error: ModelError) -> RunEnd:
+        """How an error of the model ends a run."""
+        return _ENDS.get(type(error), cls.UNAVAILABLE)
+
+
+_ENDS = {
+    BudgetSpent: RunEnd.BUDGET,
+    ContextOverflow: RunEnd.OVERFLOW,
+    Refused: RunEnd.REFUSED,
+    BadReply: RunEnd.UNREADABLE,
+}
+
+MODEL_MISSING = frozenset({RunEnd.BUDGET, RunEnd.UNAVAILABLE})
+"""Ends that say nothing of the attempt: the model was not available to make it."""
+
+
+class RunOver(ApprenticeError):
+    """The run is over; `words` are the last ones of the model, or the reason."""
+
+    def __init__(self, end: RunEnd, words: str = "") -> None:
+        super().__init__(words or end)
+        self.end = end
+        self.words = words
+
+
+class Finish(Struct, forbid_unknown_fields=True):
+    """Say that you are done: what was wrong, with `path:line`, and how it is repaired; or what you found out instead."""
+
+    summary: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+def finishing() -> Tool:
+    """The tool that ends a run."""
+    return tool("finish", Finish, _finish)
+
+
+def _finish(asked: Finish) -> str:
+    raise RunOver(RunEnd.FINISHED, asked.summary)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a run ended, what was said last, in how many steps, and the whole conversation."""
+    """How a run ended, the last words, the number of steps, and the whole conversation."""
 
-    end: End
-    said: str
+    end: RunEnd
+    words: str
     steps: int
     messages: tuple[Message, ...]
 
@@ -37,65 +96,69 @@ class Agent:
 
     model: Model
     tools: Toolset
-    talk: Conversation
+    conversation: Conversation
     steps: int
     deadline: float
     clock: Callable[[], float] = time.monotonic
     progress: Callable[[str], None] = lambda _line: None
     state: Callable[[], str] = str
-    taken: int = 0
+    queried: int = 0
     silent: int = 0
     done: deque[bytes] = field(default_factory=lambda: deque(maxlen=LATELY))
 
     def run(self) -> Run:
-        """Step until something ends it; whatever that is, it is told and never raised."""
+        """Step until something ends the run; no end is raised."""
         try:
             while True:
                 self.step()
-        except Over as over:
-            return self.ended(over.end, over.said)
+        except RunOver as over:
+            return self.ended(over.end, over.words)
         except ModelError as error:
-            return self.ended(end_of(error), str(error))
+            return self.ended(RunEnd.of(error), str(error))
 
     def step(self) -> None:
         """One reply, and what it calls for."""
-        if self.taken >= self.steps:
-            raise Over(End.STEPS)
+        for call in self.query().calls:
+            self.execute(call)
+
+    def query(self) -> Reply:
+        """The next reply of the model; one without a call is asked for one, twice."""
+        if self.queried >= self.steps:
+            raise RunOver(RunEnd.STEPS)
         self.check_time()
-        reply = self.talk.ask(self.model, self.tools.specs)
-        self.taken += 1
-        for call in self.called(reply):
-            self.check_time()
-            self.progress(f"step {self.taken}: {call.name} {call.arguments[:100]}")
-            observation = self.tools.observe(call)
-            self.talk.observe(call, observation, left=self.steps - self.taken)
-            self.notice(call, observation)
-
-    def check_time(self) -> None:
-        """Whether there is time for more: one reply may hold many calls, each of which runs tests."""
-        if self.clock() >= self.deadline:
-            raise Over(End.DEADLINE)
-
-    def called(self, reply: Reply) -> tuple[ToolCall, ...]:
-        """The calls of a reply; one without any is told so, twice."""
+        reply = self.conversation.query(self.model, self.tools.specs)
+        self.queried += 1
         if reply.ended is Ended.REFUSED:
-            raise Over(End.REFUSED, reply.text)
+            raise RunOver(RunEnd.REFUSED, reply.text)
         self.silent = 0 if reply.calls else self.silent + 1
         if self.silent > MOST_SILENT:
-            raise Over(End.SILENT, reply.text)
+            raise RunOver(RunEnd.SILENT, reply.text)
         if not reply.calls:
-            self.talk.say(NUDGE)
-        return reply.calls
+            self.conversation.say(NUDGE)
+        return reply
 
-    def notice(self, call: ToolCall, observation: str) -> None:
-        """A call that gives the same for the third time lately, with nothing changed, ends the run."""
+    def execute(self, call: ToolCall) -> None:
+        """Do what a call asks for, and add the result to the conversation."""
+        self.check_time()
+        self.progress(f"step {self.queried}: {call.name} {call.arguments[:100]}")
+        observation = self.tools.execute(call)
+        self.conversation.observe(call, observation, left=self.steps - self.queried)
+        self.check_repeats(call, observation)
+
+    def check_time(self) -> None:
+        """End the run after its deadline: one reply may hold many calls, each of which runs tests."""
+        if self.clock() >= self.deadline:
+            raise RunOver(RunEnd.DEADLINE)
+
+    def check_repeats(self, call: ToolCall, observation: str) -> None:
+        """End the run when a call gives the same for the third time lately, with nothing changed."""
         # Only digests of the latest are kept: the observations of a long run are megabytes.
-        told = "\0".join((call.name, call.arguments, observation, self.state()))
-        repeat = hashlib.sha256(told.encode(errors="replace")).digest()
+        known = "\0".join((call.name, call.arguments, observation, self.state()))
+        repeat = hashlib.sha256(known.encode(errors="replace")).digest()
         self.done.append(repeat)
         if self.done.count(repeat) >= MOST_REPEATS:
-            raise Over(End.LOOPED, f"{call.name} {call.arguments[:200]}")
+            raise RunOver(RunEnd.LOOPED, f"{call.name} {call.arguments[:200]}")
 
-    def ended(self, end: End, said: str) -> Run:
+    def ended(self, end: RunEnd, words: str) -> Run:
         """The run as a value."""
-        return Run(end=end, said=said, steps=self.taken, messages=self.talk.messages)
+        return Run(end=end, words=words, steps=self.queried, messages=self.conversation.messages)

@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from memory.explain import explain
 from memory.model import PostKind
-from workers.agent.answering import Answered, answer
-from workers.agent.answering import Question as Asked
-from workers.agent.checkout import Checkout
-from workers.agent.clipping import clipped
 from workers.comments import conversation
 from workers.context import Context
 from workers.flows.permissions import actor_of, answer_there, may_command, refuse
 from workers.git import Mirror
 from workers.jobs import Answer, Job, Question
-from workers.llm.messages import Model
-from workers.llm.untrusted import seen
 from workers.ports import GitHub
+
+if TYPE_CHECKING:  # loaded only where a model is set
+    from workers.agent.answering import Answered
+    from workers.llm.messages import Model
 
 
 def answer_command(job: Answer, context: Context) -> Sequence[Job]:
@@ -91,6 +90,10 @@ def _question_text(job: Question, model: Model | None, github: GitHub, context: 
 
 
 def _answered(job: Question, model: Model, github: GitHub, context: Context) -> Answered:
+    from workers.agent.answering import Question as Asked
+    from workers.agent.answering import answer
+    from workers.agent.checkout import Checkout
+
     pull = github.pull(job.number) if job.on_pull else None
     sha = pull.head_sha if pull else github.default_branch().sha
     mirror = context.mirror(job.repository, github)
@@ -108,10 +111,13 @@ def _answered(job: Question, model: Model, github: GitHub, context: Context) -> 
 
 
 def _about(job: Question, change: str, context: Context) -> tuple[tuple[str, str], ...]:
-    """What stands where the question was asked: our finding, the change, the words of the issue."""
+    """The context of the question: our finding, the change, the text of the issue."""
+    from workers.agent.conversation import truncated
+    from workers.llm.untrusted import seen
+
     found = [("finding", text) for text in _findings(job, context)]
-    found += [("change", clipped(change, LONGEST_DIFF))] if change else []
-    found += [("issue", seen(f"{job.title}\n\n{clipped(job.body)}"))] if job.title and not job.on_pull else []
+    found += [("change", truncated(change, LONGEST_DIFF))] if change else []
+    found += [("issue", seen(f"{job.title}\n\n{truncated(job.body)}"))] if job.title and not job.on_pull else []
     return tuple(found)
 
 

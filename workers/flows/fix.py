@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.bodies import dump, load
-from workers.agent.repair import repair
 from workers.comments import repairs
 from workers.context import Context
 from workers.errors import BadInput, CannotRun
@@ -18,9 +17,10 @@ from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.ports import BranchHead, GitHub
+from workers.repair.episode import repair
 from workers.repair.issue_tests import issue_test, path_of
 from workers.repair.patched import patched
-from workers.repair.repaired import Repaired, RepairStatus
+from workers.repair.result import Repaired, RepairStatus
 from workers.sandbox.project import Project, discover
 
 
@@ -97,14 +97,14 @@ def _repair(case: Case, context: Context) -> Repaired:
         for path, content in case.added_tests.items():
             _add(tree, path, content)
         project = _project(tree, context)
-        tools = context.for_task(f"repair:{case.task.number}").toolbox()
-        mind = context.mind(
+        deps = context.for_task(f"repair:{case.task.number}").repair_deps()
+        llm = context.llm_options(
             case.task,
             guidance=case.job.guidance,
             history=partial(case.mirror.log, case.task.sha),
             images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
         )
-        repaired = repair(case.task, project, tools, mind)
+        repaired = repair(case.task, project, deps, llm)
     context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
     return repaired
 
@@ -112,7 +112,7 @@ def _repair(case: Case, context: Context) -> Repaired:
 def _project(tree: Path, context: Context) -> Project:
     try:
         return discover(tree, python=context.settings.python, test_command=None)
-    except BadInput as error:  # where we unpacked it is nobody's business
+    except BadInput as error:  # the place of the checkout on this machine stays private
         raise BadInput(str(error).replace(str(tree), "this repository")) from error
 
 

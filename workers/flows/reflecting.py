@@ -11,16 +11,17 @@ from workers.context import Context
 from workers.errors import Gone
 from workers.git import Mirror
 from workers.jobs import RepositoryRef
-from workers.llm.untrusted import seen
 from workers.ports import GitHub
 from workers.repair.patched import patched
-from workers.repair.repaired import Repaired
+from workers.repair.result import Repaired
 
 LONGEST = 500
 
 
 def reflect(heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: Context) -> None:
     """Keep why something was rejected, by whoever's word counts, so that the same is not done to the like again."""
+    from workers.llm.untrusted import seen  # loaded only where there is something to clean
+
     words = " ".join(seen(reason).split())[:LONGEST]
     for signal in heard:
         if signal.weight > 0.0:

@@ -16,8 +16,8 @@ from workers.ports import Limits, Sandbox
 from workers.repair.baseline import Baseline, Selection, Unfit, establish
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.forkserver import Answer, Brief, ForkServer, Observe, Observed, Request, arguments, workload
+from workers.repair.judging.prove import passes
 from workers.repair.ladder import RUNGS, Step, cap
-from workers.repair.prove import passes
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests

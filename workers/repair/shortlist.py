@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from memory.model import Failure
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.classify import family_of
+from workers.repair.result import First
 from workers.repair.screen import CRASH, TIMEOUT
 
 RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
@@ -39,14 +40,6 @@ class Clock:
         """A clock for a part of the time that is left, `most` seconds at most."""
         now = time.monotonic()
         return Clock(now + min(most, part * max(0.0, self._deadline - now)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class First:
-    """The first plausible candidate: after how many, itself included, and when by time.monotonic()."""
-
-    candidates: int
-    at: float
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from memory.embed import Embedder
 from memory.model import Sighting
-from workers.agent.clipping import clipped
+from workers.agent.conversation import truncated
 from workers.agent.reviewing.answers import MOST_FINDINGS, Candidate, Said, SaidFindings
 from workers.agent.reviewing.checking import checked, unlike
 from workers.agent.reviewing.critique import criticised
@@ -168,7 +168,7 @@ class Unasked:
 
 def _told_by(description: Description) -> str:
     """The author's words after ours; empty where there are none."""
-    said = [("title", description.title), ("description", clipped(description.body, LONGEST_BODY))]
+    said = [("title", description.title), ("description", truncated(description.body, LONGEST_BODY))]
     parts = [data(source, text) for source, text in said if text.strip()]
     return "\n\n".join([prompt("review_context"), *parts]) if parts else ""
 

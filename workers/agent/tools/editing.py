@@ -7,8 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from workers.agent.checkout import Checkout
-from workers.agent.errors import ToolFailed
+from workers.agent.checkout import Checkout, ToolFailed
 from workers.agent.tools.reading import numbered
 from workers.agent.tools.tool import Tool, tool
 from workers.repair.classify import is_test_path

@@ -12,8 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from workers.agent.checkout import Checkout
-from workers.agent.errors import ToolFailed
+from workers.agent.checkout import Checkout, ToolFailed
 from workers.agent.tools.tool import Tool, tool
 from workers.errors import CannotRun, Retryable
 from workers.llm.untrusted import data

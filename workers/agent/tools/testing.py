@@ -7,8 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from workers.agent.checkout import Checkout
-from workers.agent.errors import ToolFailed
+from workers.agent.checkout import Checkout, ToolFailed
 from workers.agent.tools.editing import replaced
 from workers.agent.tools.tool import Tool, tool
 from workers.llm.untrusted import data
@@ -47,7 +46,7 @@ def testing(checkout: Checkout, run: RunTests, failing: tuple[str, ...]) -> list
     ]
 
 
-def told(report: TestReport) -> str:
+def described(report: TestReport) -> str:
     """A report in words: how many passed, and what is known of the first failures. All of it is data."""
     if not report.started:
         return data("tests", f"the tests did not start: {report.trouble}")
@@ -71,7 +70,7 @@ def _run(checkout: Checkout, run: RunTests, failing: tuple[str, ...], asked: Run
     report = run(tests, checkout.overlay())
     if tests and report.started and not report.results:
         raise ToolFailed(f"no test is called {', '.join(tests)[:200]}; ids look like tests/test_x.py::test_name")
-    return told(report)
+    return described(report)
 
 
 def _try(checkout: Checkout, run: RunTests, failing: tuple[str, ...], asked: TryEdits) -> str:

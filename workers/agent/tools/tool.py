@@ -1,4 +1,4 @@
-"""What a tool is: a name, what it is for, the arguments it takes, and what it does with them."""
+"""A tool: its name, its purpose, its arguments, and what it does with them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from workers.agent.clipping import clipped
-from workers.agent.errors import ToolFailed
+from workers.agent.checkout import ToolFailed
+from workers.agent.conversation import truncated
 from workers.llm.messages import ToolCall, ToolSpec
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -17,7 +17,7 @@ A = TypeVar("A", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """`use` gets the arguments as JSON and says what it saw, clipped; it raises ToolFailed with one line for the model."""
+    """`use` gets the arguments as JSON and gives an observation, truncated; it raises ToolFailed with one line for the model."""
 
     spec: ToolSpec
     use: Callable[[str], str]
@@ -39,7 +39,7 @@ def tool(name: str, arguments: type[A], use: Callable[[A], str]) -> Tool:
             given = msgspec.json.decode(text or "{}", type=arguments)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise ToolFailed(f"the arguments of {name} are wrong: {error}") from error
-        return clipped(use(given))
+        return truncated(use(given))
 
     return Tool(spec=ToolSpec(name=name, description=described["description"], parameters=parameters), use=decoded)
 
@@ -52,11 +52,11 @@ class Toolset:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told of them."""
+        """Their descriptions for the model."""
         return tuple(each.spec for each in self._tools.values())
 
-    def observe(self, call: ToolCall) -> str:
-        """What came of a call, in words for the model; a failure is one of them."""
+    def execute(self, call: ToolCall) -> str:
+        """The observation of a call, in words for the model; a failure is one of them."""
         wanted = self._tools.get(call.name)
         if wanted is None:
             return f"error: there is no tool {call.name[:40]!r}; there are {', '.join(self._tools)}"

@@ -8,7 +8,7 @@ import pytest
 
 from bot.cli.json_output import cannot_run, repaired
 from memory.model import Attempt, AttemptOutcome, Confidence, Failure, Family, Proof, SuiteCount, Telling
-from workers.repair.repaired import Repaired, RepairStatus
+from workers.repair.result import Repaired, RepairStatus
 
 FAILURE = Failure(
     error_type="ZeroDivisionError",

@@ -9,10 +9,10 @@ import pytest
 
 from memory.model import Proof, SuiteCount
 from tests.unit.workers.agent.scripted import Scripted, said
-from workers.agent.branching import EXPANSIONS, Tree
 from workers.agent.checkout import Checkout
-from workers.agent.evaluating import Evaluated, Evaluator
+from workers.agent.tree_search import EXPANSIONS, Tree
 from workers.llm.messages import Reply
+from workers.repair.judging.prove import Evaluation, Prover
 from workers.sandbox.report import TestReport
 
 COUNT = SuiteCount(passed=2, failed=0, skipped=0, collected=2)
@@ -20,7 +20,7 @@ PROOF = Proof(failed_before=("t::a",), passed_after=("t::a",), before=COUNT, sui
 SOURCE = "x = 0\ny = 0\n"
 
 
-class Judging(Evaluator):
+class Judging(Prover):
     """Judges a text by how many of its lines are right; each look takes a second."""
 
     def __init__(self) -> None:
@@ -28,15 +28,15 @@ class Judging(Evaluator):
         self.seconds = 0.0
         self.looked: list[str] = []
 
-    def screen(self, overlay: Mapping[str, bytes | None]) -> Evaluated:
+    def screen(self, overlay: Mapping[str, bytes | None]) -> Evaluation:
         text = (overlay["a.py"] or b"").decode()
         self.seconds += 1.0
         self.looked.append(text)
         passed = ("x = 1" in text) + ("y = 1" in text)
         report = TestReport(results=(), started=True, complete=True, exit_code=1)
-        return Evaluated(report=report, passed=passed, objection="" if passed == 2 else "not yet")
+        return Evaluation(report=report, passed=passed, objection="" if passed == 2 else "not yet")
 
-    def prove(self, edits: Mapping[str, str]) -> Evaluated:
+    def evaluate(self, edits: Mapping[str, str]) -> Evaluation:
         return replace(self.screen({path: text.encode() for path, text in edits.items()}), proof=PROOF)
 
 
@@ -58,7 +58,7 @@ def tree(checkout: Checkout, *replies: Reply, deadline: float = 1_000.0) -> tupl
         model=model,
         opening=(),
         checkout=checkout,
-        evaluator=judging,
+        prover=judging,
         deadline=deadline,
         most_files=3,
         clock=lambda: judging.seconds,

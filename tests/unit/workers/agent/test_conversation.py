@@ -20,7 +20,7 @@ def talked(room: int, most: int, steps: int, size: int = 2_000) -> tuple[Convers
     talk = Conversation(OPENING, purpose="test", room=room)
     model = Reader(most, answer, ContextOverflow)
     for step in range(steps):
-        reply = talk.ask(model, ())
+        reply = talk.query(model, ())
         talk.observe(reply.calls[0], f"observation {step}\n" + "x" * size, left=9)
     return talk, model
 
@@ -68,7 +68,7 @@ def test_a_task_that_is_too_long() -> None:
     """Where the task alone is too long, that is said."""
     talk = Conversation(OPENING, purpose="test")
     with pytest.raises(ContextOverflow, match="the task alone"):
-        talk.ask(Reader(100, answer, ContextOverflow), ())
+        talk.query(Reader(100, answer, ContextOverflow), ())
 
 
 def test_memory_is_flat() -> None:

@@ -6,10 +6,9 @@ import pytest
 from msgspec import Struct
 
 from tests.unit.workers.agent.scripted import Scripted, said
+from workers.agent.checkout import ToolFailed
 from workers.agent.conversation import Conversation
-from workers.agent.errors import End, ToolFailed
-from workers.agent.loop import MOST_SILENT, NUDGE, Agent, Run
-from workers.agent.tools.recalling import finishing
+from workers.agent.loop import MOST_SILENT, NUDGE, Agent, Run, RunEnd, finishing
 from workers.agent.tools.tool import Toolset, tool
 from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import Ended, Message, Reply, Role
@@ -37,7 +36,7 @@ def run(*replies: Reply | ModelError, steps: int = 20, clock: list[float] | None
     agent = Agent(
         model=model,
         tools=Toolset([tool("look", Look, look), finishing()]),
-        talk=Conversation(OPENING, purpose="test"),
+        conversation=Conversation(OPENING, purpose="test"),
         steps=steps,
         deadline=1.0,
         clock=lambda: next(times),
@@ -52,7 +51,7 @@ def observations(done: Run) -> list[str]:
 def test_it_steps_until_it_is_done() -> None:
     """Replies are asked for until one calls `finish`, whose words are the run's last; what tools said is in between."""
     done, model = run(said("I look.", ("look", '{"at": "it"}')), said("So.", FINISH))
-    assert (done.end, done.said, done.steps) == (End.FINISHED, "Done.", 2)
+    assert (done.end, done.words, done.steps) == (RunEnd.FINISHED, "Done.", 2)
     assert observations(done) == ["it is green"]
     assert [message.role for message in model.asked[-1].messages] == ["system", "user", "assistant", "tool"]
     assert [spec.name for spec in model.asked[0].tools] == ["look", "finish"]
@@ -83,22 +82,22 @@ def test_what_goes_wrong_is_told(call: tuple[str, str], told: str) -> None:
     """A tool that fails, arguments that are wrong, a tool that is none: the model is told, and goes on."""
     done, _ = run(said("", call), said("", FINISH))
     assert observations(done)[0].startswith(told)
-    assert done.end is End.FINISHED
+    assert done.end is RunEnd.FINISHED
 
 
 def test_words_alone() -> None:
     """A reply without a call is told to call a tool; after a few of them the run is over."""
     done, model = run(*(said("Hm.") for _ in range(MOST_SILENT + 1)))
-    assert done.end is End.SILENT
+    assert done.end is RunEnd.SILENT
     assert sum(message.text == NUDGE for message in model.asked[-1].messages) == MOST_SILENT
 
 
 def test_the_same_three_times() -> None:
     """A call that gives the same for the third time ends the run; one that gives something else does not."""
     done, _ = run(*(said("", ("look", '{"at": "it"}')) for _ in range(5)))
-    assert (done.end, done.steps) == (End.LOOPED, 3)
+    assert (done.end, done.steps) == (RunEnd.LOOPED, 3)
     done, _ = run(*(said("", ("look", f'{{"at": "{n}"}}')) for n in range(5)), said("", FINISH))
-    assert done.end is End.FINISHED
+    assert done.end is RunEnd.FINISHED
 
 
 def test_the_same_call_after_a_change() -> None:
@@ -107,42 +106,42 @@ def test_the_same_call_after_a_change() -> None:
     agent = Agent(
         model=Scripted([*(said("", ("look", '{"at": "it"}')) for _ in range(5)), said("", FINISH)]),
         tools=Toolset([tool("look", Look, look), finishing()]),
-        talk=Conversation(OPENING, purpose="test"),
+        conversation=Conversation(OPENING, purpose="test"),
         steps=20,
         deadline=1.0,
         clock=lambda: 0.0,
         state=lambda: f"edit {next(edits)}",
     )
-    assert agent.run().end is End.FINISHED
+    assert agent.run().end is RunEnd.FINISHED
 
 
 def test_many_calls_in_one_reply_keep_to_the_time() -> None:
     """No call is begun after the deadline, however many a reply holds."""
     calls = [("look", f'{{"at": "{number}"}}') for number in range(50)]
     done, _ = run(said("", *calls), clock=[0.0, 0.2, 0.5, 1.5])
-    assert (done.end, len(observations(done))) == (End.DEADLINE, 2)
+    assert (done.end, len(observations(done))) == (RunEnd.DEADLINE, 2)
 
 
 def test_steps_and_time_are_limits() -> None:
     """No reply is asked for after the last step, or after the deadline."""
     numbers = count()
     done, model = run(*(said("", ("look", f'{{"at": "{next(numbers)}"}}')) for _ in range(5)), steps=4)
-    assert (done.end, len(model.asked)) == (End.STEPS, 4)
+    assert (done.end, len(model.asked)) == (RunEnd.STEPS, 4)
     assert "(1 steps left)" in observations(done)[2]
     done, model = run(said("", ("look", '{"at": "it"}')), clock=[0.5, 1.5])
-    assert (done.end, len(model.asked)) == (End.DEADLINE, 1)
+    assert (done.end, len(model.asked)) == (RunEnd.DEADLINE, 1)
 
 
 @pytest.mark.parametrize(
     ("error", "end"),
     [
-        (BudgetSpent("no more"), End.BUDGET),
-        (ModelUnavailable("gone"), End.UNAVAILABLE),
-        (BadReply("what?"), End.UNREADABLE),
-        (ContextOverflow("too long"), End.OVERFLOW),
+        (BudgetSpent("no more"), RunEnd.BUDGET),
+        (ModelUnavailable("gone"), RunEnd.UNAVAILABLE),
+        (BadReply("what?"), RunEnd.UNREADABLE),
+        (ContextOverflow("too long"), RunEnd.OVERFLOW),
     ],
 )
-def test_a_model_that_fails_ends_the_run(error: ModelError, end: End) -> None:
+def test_a_model_that_fails_ends_the_run(error: ModelError, end: RunEnd) -> None:
     """Whatever the model's end, it is told and never raised."""
     done, _ = run(said("", ("look", '{"at": "it"}')), *([error] * 20))
     assert done.end is end
@@ -151,4 +150,4 @@ def test_a_model_that_fails_ends_the_run(error: ModelError, end: End) -> None:
 def test_a_refusal_ends_the_run() -> None:
     """A model that declines is not asked again."""
     done, model = run(said("I cannot.", ended=Ended.REFUSED))
-    assert (done.end, done.said, len(model.asked)) == (End.REFUSED, "I cannot.", 1)
+    assert (done.end, done.words, len(model.asked)) == (RunEnd.REFUSED, "I cannot.", 1)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.agent.checkout import Checkout
-from workers.agent.citing import checked
+from workers.agent.checkout import Checkout, checked
 from workers.agent.tools.editing import editing
 from workers.agent.tools.reading import reading
 from workers.agent.tools.testing import testing as running
@@ -49,7 +48,7 @@ def use(checkout: Checkout, name: str, arguments: dict[str, object] | str) -> st
         [*reading(checkout), *editing(checkout, tests=True), *running(checkout, run, ("tests/test_a.py::test_a",))]
     )
     given = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return tools.observe(ToolCall(id="1", name=name, arguments=given))
+    return tools.execute(ToolCall(id="1", name=name, arguments=given))
 
 
 def new(path: str, text: str = "x = 1\n") -> dict[str, object]:
@@ -127,6 +126,6 @@ def test_a_history_that_cannot_be_read(checkout: Checkout, error: Exception) -> 
 
     tools = Toolset(reading(checkout, history))
     call = ToolCall(id="1", name="history", arguments='{"about": "x"}')
-    assert tools.observe(call) == f"error: {error}"
+    assert tools.execute(call) == f"error: {error}"
     nul = ToolCall(id="2", name="history", arguments='{"about": "a\\u0000b"}')
-    assert tools.observe(nul).startswith("error: ")
+    assert tools.execute(nul).startswith("error: ")

@@ -25,13 +25,12 @@ from memory.model import (
     SuiteCount,
 )
 from tests.stories.injections import CANARY, INJECTIONS, acting
-from workers.agent.briefing import Assignment, Remembered, opening
-from workers.agent.checkout import Checkout
-from workers.agent.errors import ToolFailed
+from workers.agent.checkout import Checkout, ToolFailed
+from workers.agent.memory_context import recalling
+from workers.agent.prompt_context import Assignment, Remembered, opening
 from workers.agent.tools.editing import editing
 from workers.agent.tools.reading import numbered, reading
-from workers.agent.tools.recalling import recalling
-from workers.agent.tools.testing import told
+from workers.agent.tools.testing import described
 from workers.agent.tools.tool import Toolset
 from workers.comments import conversation, repairs, reviews
 from workers.llm.messages import ToolCall
@@ -96,7 +95,7 @@ def prompts(payload: str, root: Path) -> Iterator[str]:
         failure=failure_of(payload),
         suspects=(),
         tests={payload: payload},
-        report=told(report_of(payload)),
+        report=described(report_of(payload)),
         code=numbered(payload, payload, 1, 9),
         guidance=payload,
     )
@@ -116,7 +115,7 @@ def prompts(payload: str, root: Path) -> Iterator[str]:
         ("history", '{"about": "a.py"}'),
         ("recall", '{"like": "this"}'),
     ):
-        yield tools.observe(ToolCall(id="1", name=name, arguments=arguments))
+        yield tools.execute(ToolCall(id="1", name=name, arguments=arguments))
     yield data("question", payload)
     yield data("finding", payload, code=True)
 
@@ -259,7 +258,7 @@ def test_files_of_keys_are_not_shown(hostile: Checkout, path: str, tmp_path: Pat
         ("search", '{"text": "hunter2"}'),
         ("symbol", '{"name": "PASSWORD"}'),
     ):
-        assert "hunter2" not in tools.observe(ToolCall(id="1", name=name, arguments=given))
+        assert "hunter2" not in tools.execute(ToolCall(id="1", name=name, arguments=given))
 
 
 @pytest.mark.parametrize("path", UNTOUCHABLE)
@@ -276,7 +275,7 @@ def test_nothing_that_judges_is_edited(hostile: Checkout, path: str) -> None:
 def test_added_tests_are_new_tests(hostile: Checkout, path: str) -> None:
     """What the agent adds as a test is called so, and replaces nothing."""
     tools = Toolset(editing(hostile, tests=True))
-    said = tools.observe(ToolCall(id="1", name="add_test", arguments=f'{{"path": "{path}", "text": "x = 1"}}'))
+    said = tools.execute(ToolCall(id="1", name="add_test", arguments=f'{{"path": "{path}", "text": "x = 1"}}'))
     assert said.startswith("error: ")
     assert hostile.added_tests == {}
 
@@ -285,4 +284,4 @@ def test_added_tests_are_new_tests(hostile: Checkout, path: str) -> None:
 def test_there_are_no_other_tools(hostile: Checkout, name: str) -> None:
     """Nothing is run, fetched, posted or pushed by a model: there is no tool for it."""
     tools = Toolset([*reading(hostile), *editing(hostile)])
-    assert tools.observe(ToolCall(id="1", name=name, arguments="{}")).startswith("error: there is no tool")
+    assert tools.execute(ToolCall(id="1", name=name, arguments="{}")).startswith("error: there is no tool")

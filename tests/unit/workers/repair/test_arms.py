@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.model import EditShape
-from workers.repair.arms import DEEP, LIFT, REPLAYED, lifted, open_arms, priors, replays
+from workers.repair.engines.search.engine import DEEP, LIFT, REPLAYED, lifted, open_strategies, priors, replays
 from workers.repair.search import REPLAY
 
 COMPARED = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
@@ -23,10 +23,10 @@ def test_the_likelier_its_next_candidate_the_more_is_expected_of_a_strategy() ->
 def test_past_edits_come_first_and_the_last_resort_last() -> None:
     """Replay is the only choice while it is untried, the deep search only when nothing else is left."""
     arms = priors(NEAR, replayable=True)
-    assert open_arms(arms, ()) == (REPLAY,)
-    assert set(open_arms(arms, (REPLAY,))) == set(NEAR)
-    assert open_arms(arms, (REPLAY, *NEAR)) == (DEEP,)
-    assert open_arms(arms, (REPLAY, *NEAR, DEEP)) == ()
+    assert open_strategies(arms, ()) == (REPLAY,)
+    assert set(open_strategies(arms, (REPLAY,))) == set(NEAR)
+    assert open_strategies(arms, (REPLAY, *NEAR)) == (DEEP,)
+    assert open_strategies(arms, (REPLAY, *NEAR, DEEP)) == ()
 
 
 def test_edits_that_fit_anywhere_are_not_replayed() -> None:

@@ -13,7 +13,7 @@ from workers.repair.candidates import Candidate, Suspect
 from workers.repair.forkserver import Answer, arguments
 from workers.repair.guard import forbidden
 from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
-from workers.repair.prove import Claim, count, objection_to, passes
+from workers.repair.judging.prove import Claim, count, objection_to, passes
 from workers.repair.reproduce import Reproduction, companions
 from workers.repair.selection import judges, sources_of
 from workers.sandbox.project import Project

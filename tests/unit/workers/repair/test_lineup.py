@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from memory.model import EditShape
 from workers.repair.candidates import Candidate
-from workers.repair.lineup import HEAD, Lineup
+from workers.repair.engines.search.queue import HEAD, CandidateQueue
 
 
 def candidate(number: int, strategy: str, score: float) -> Candidate:
@@ -30,8 +30,8 @@ def sources(candidates: Iterator[Candidate]) -> list[int]:
     return [int(each.source) for each in candidates]
 
 
-def lineup_of(candidates: Iterator[Candidate], *, tried: Collection[str] = (), head: int = HEAD) -> Lineup:
-    return Lineup(candidates, tried=lambda each: each.source in tried, head=head)
+def lineup_of(candidates: Iterator[Candidate], *, tried: Collection[str] = (), head: int = HEAD) -> CandidateQueue:
+    return CandidateQueue(candidates, tried=lambda each: each.source in tried, head=head)
 
 
 def test_a_strategy_is_near_by_its_next_candidate() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inline_snapshot import snapshot
 
 from memory.model import AttemptOutcome, Failure, Family
-from workers.repair.reflection import Facts, reflection
+from workers.repair.result import Facts, reflection
 
 FAILURE = Failure(
     error_type="KeyError", family=Family.LOOKUP, message="'a'", frames=(), failing_tests=("t.py::a", "t.py::b")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from memory.model import Failure, Family
 from memory.store.bodies import dump, load
-from workers.repair.repaired import Repaired, RepairStatus
+from workers.repair.result import Repaired, RepairStatus
 
 
 def test_a_repair_is_kept_whatever_its_tests_say() -> None:

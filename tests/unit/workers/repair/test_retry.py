@@ -5,7 +5,8 @@ from __future__ import annotations
 from memory.model import EditShape, NearMiss
 from workers.patches import unified
 from workers.repair.candidates import Candidate
-from workers.repair.retry import LATER, by_score, put_off, restored
+from workers.repair.engines.search.queue import by_score
+from workers.repair.previous_attempts import LATER, put_off, restored
 
 SOURCE = "def f(a):\n    return a\n"
 

@@ -1,7 +1,7 @@
-"""Several repairs proposed at once, tested, and the nearest built upon: best first, within a budget.
+"""A tree search over repairs: several are proposed at once and tested, and the model improves the nearest one, best first.
 
-A tree of thoughts (Yao et al. 2023) whose thoughts are whole repairs and whose judge is the test suite; what people here
-like decides between those that the tests hold to be equal.
+A tree of thoughts (Yao et al. 2023) whose thoughts are whole repairs and whose judge is the test suite; maintainers'
+preferences decide between repairs that the tests do not tell apart.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from workers.agent.checkout import Checkout
-from workers.agent.clipping import clipped
-from workers.agent.errors import ToolFailed
-from workers.agent.evaluating import Evaluated, Evaluator
+from workers.agent.checkout import Checkout, ToolFailed
+from workers.agent.conversation import truncated
 from workers.agent.tools.editing import replaced
-from workers.agent.tools.testing import OneEdit, told
+from workers.agent.tools.testing import OneEdit, described
 from workers.llm.messages import Ask, Message, Model, Role
 from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
 from workers.patches import unified
+from workers.repair.judging.prove import Evaluation, Prover
 
 WIDTH, EXPANSIONS = 4, 4
 """Repairs asked for at once, and how often at most."""
 
-Liking = Callable[[Sequence[str]], Sequence[float]]
-"""How much people here like each of some diffs."""
+Preference = Callable[[Sequence[str]], Sequence[float]]
+"""How strongly maintainers prefer each of some diffs."""
 
 
 class Proposal(Struct, forbid_unknown_fields=True):
@@ -49,12 +48,12 @@ class Proposals(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A repair that was tried: the texts of its files, its diff, and what the failing tests said of it."""
+    """A repair that was tried: the texts of its files, its diff, and the evaluation by the failing tests."""
 
     edits: Mapping[str, str]
     diff: str
     why: str
-    evaluated: Evaluated
+    evaluation: Evaluation
 
 
 @dataclass(kw_only=True)
@@ -64,11 +63,11 @@ class Tree:
     model: Model
     opening: tuple[Message, ...]
     checkout: Checkout
-    evaluator: Evaluator
+    prover: Prover
     deadline: float
     most_files: int
     clock: Callable[[], float] = time.monotonic
-    liking: Liking = lambda diffs: [0.0] * len(diffs)
+    preference: Preference = lambda diffs: [0.0] * len(diffs)
     tried: set[str] = field(default_factory=set)
     best: Node | None = None
     asked: int = 0
@@ -80,26 +79,26 @@ class Tree:
         parent: Node | None = None
         while self.asked < EXPANSIONS and self._in_time():
             for node in self._expanded(parent):
-                if node.evaluated.proof is not None:
+                if node.evaluation.proof is not None:
                     return node
-                heapq.heappush(frontier, (-node.evaluated.passed, next(order), node))
+                heapq.heappush(frontier, (-node.evaluation.passed, next(order), node))
             if not frontier:
                 break
             parent = heapq.heappop(frontier)[-1]
         return self.best
 
     def _expanded(self, parent: Node | None) -> list[Node]:
-        """What the model proposes next, tested: those that pass the failing tests proven, the best liked first."""
+        """What the model proposes next, tested: those that pass the failing tests proven, the most preferred first."""
         self.asked += 1
         ask = Ask(messages=(*self.opening, *_feedback(parent)), purpose="propose")
         proposals = ask_for(self.model, ask, Proposals).repairs
         timely = takewhile(self._in_time, proposals)
         screened = [node for proposal in timely if (node := self._screened(proposal)) is not None]
-        strengths = dict(zip((n.diff for n in screened), self.liking([n.diff for n in screened]), strict=True))
+        strengths = dict(zip((n.diff for n in screened), self.preference([n.diff for n in screened]), strict=True))
         nodes: list[Node] = []
-        for node in sorted(screened, key=lambda each: (-each.evaluated.passed, -strengths[each.diff])):
+        for node in sorted(screened, key=lambda each: (-each.evaluation.passed, -strengths[each.diff])):
             nodes.append(self._judged(node))
-            if nodes[-1].evaluated.proof is not None:
+            if nodes[-1].evaluation.proof is not None:
                 break
         return nodes
 
@@ -108,7 +107,7 @@ class Tree:
         return self.clock() < self.deadline
 
     def _screened(self, proposal: Proposal) -> Node | None:
-        """A repair with what the failing tests say of it; None for one that cannot be made or was tried."""
+        """A repair with its evaluation by the failing tests; None for one that cannot be made or was tried."""
         try:
             edits = self._made(proposal)
             overlay = self.checkout.overlay_with(edits)
@@ -118,7 +117,7 @@ class Tree:
         if not diff or diff in self.tried:
             return None
         self.tried.add(diff)
-        return Node(edits=edits, diff=diff, why=proposal.why, evaluated=self.evaluator.screen(overlay))
+        return Node(edits=edits, diff=diff, why=proposal.why, evaluation=self.prover.screen(overlay))
 
     def _made(self, proposal: Proposal) -> dict[str, str]:
         texts: dict[str, str] = {}
@@ -132,9 +131,9 @@ class Tree:
 
     def _judged(self, node: Node) -> Node:
         """A node with its proof, if the failing tests pass; the nearest is kept."""
-        if not node.evaluated.objection:
-            node = Node(edits=node.edits, diff=node.diff, why=node.why, evaluated=self.evaluator.prove(node.edits))
-        if self.best is None or node.evaluated.passed > self.best.evaluated.passed:
+        if not node.evaluation.objection:
+            node = Node(edits=node.edits, diff=node.diff, why=node.why, evaluation=self.prover.evaluate(node.edits))
+        if self.best is None or node.evaluation.passed > self.best.evaluation.passed:
             self.best = node
         return node
 
@@ -145,10 +144,10 @@ class Tree:
 def _feedback(parent: Node | None) -> tuple[Message, ...]:
     if parent is None:
         return ()
-    said = prompt(
+    text = prompt(
         "refine",
-        feedback=f"{told(parent.evaluated.report)}\n{data('verdict', parent.evaluated.objection)}",
-        patch=data("repair", clipped(parent.diff, 4_000), code=True),
+        feedback=f"{described(parent.evaluation.report)}\n{data('verdict', parent.evaluation.objection)}",
+        patch=data("repair", truncated(parent.diff, 4_000), code=True),
         count=WIDTH,
     )
-    return (Message(role=Role.USER, text=said),)
+    return (Message(role=Role.USER, text=text),)

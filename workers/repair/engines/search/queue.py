@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator
 from itertools import islice
 
 from workers.repair.candidates import Candidate
 
 HEAD = 40
-"""So many of the likeliest candidates are taken strategy by strategy; what follows them is tried best first."""
+"""So many of the likeliest candidates are tried strategy by strategy; what follows them is tried best first."""
 
 NEAR = 0.75
 """A strategy is open as long as its next candidate scores so much of the best one: what a choice can cost is bounded."""
 
 
-class Lineup:
+class CandidateQueue:
     """Reads `candidates`, which come best first, as far as they are asked for.
 
     Those that were `tried` meanwhile, as replays are, do not count: a turn without anything to try would teach a failure.
@@ -39,7 +40,7 @@ class Lineup:
         return {strategy: score / best for strategy, score in following.items() if score >= NEAR * best}
 
     def of(self, strategy: str) -> Iterator[Candidate]:
-        """The next candidates of one strategy, while it is near; those that are not taken stay."""
+        """The next candidates of one strategy, while it is near; those that are not read stay."""
         while strategy in self.near():
             yield self._head[strategy].pop(0)
 
@@ -48,3 +49,32 @@ class Lineup:
         waiting = [candidate for candidates in self._head.values() for candidate in candidates]
         yield from sorted(waiting, key=lambda candidate: -candidate.score)
         yield from self._candidates
+
+
+class Stream:
+    """Candidates in order, before which others can be put while it is read."""
+
+    def __init__(self, candidates: Iterator[Candidate]) -> None:
+        self._sources = [candidates]
+
+    def put_first(self, candidates: Iterator[Candidate]) -> None:
+        """Have these read next."""
+        self._sources.append(candidates)
+
+    @property
+    def left(self) -> bool:
+        """Whether something may be left to read."""
+        return bool(self._sources)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        while self._sources:
+            following = next(self._sources[-1], None)
+            if following is None:
+                self._sources.pop()
+            else:
+                yield following
+
+
+def by_score(*streams: Iterator[Candidate]) -> Iterator[Candidate]:
+    """Streams that come best first as one that does."""
+    return heapq.merge(*streams, key=lambda candidate: -candidate.score)

@@ -1,6 +1,6 @@
-"""What the agent is told at the start: the task first, then what is remembered, each part with a name. Pure.
+"""The opening of a model's run: the task first, then what memory has for it, each part with a name. Pure.
 
-What is the same for every task stands first, so that an endpoint's prompt cache has use of it.
+What is the same for every task comes first, so that an endpoint can cache it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory.model import Experience, Failure, NearMiss, Recollection, Skill
-from workers.agent.clipping import clipped
+from workers.agent.conversation import truncated
+from workers.agent.tools.reading import numbered
 from workers.llm.messages import Message, Role
 from workers.llm.untrusted import data
 from workers.ports import Image
@@ -17,6 +18,9 @@ from workers.repair.candidates import Suspect
 
 SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2
 LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000
+
+SHOWN_FILES, SHOWN_PLACES, AROUND, MOST_LINES = 3, 20, 25, 200
+"""Files and suspects whose surroundings are shown, lines on both sides, and lines of one file at most."""
 
 SECTIONS = ("attempts", "skills", "examples")
 """The parts of the memory that a run can do without, so that their use can be measured."""
@@ -26,8 +30,8 @@ SECTIONS = ("attempts", "skills", "examples")
 class Remembered:
     """What memory has for one attempt.
 
-    `lessons` are reflections on this very failure and the like, `last` what came nearest before; which of the two is
-    given is the retry mode's choice. `rewards` are within [0, 1], by experience; `examples` are whole repairs that people accepted, as text.
+    `lessons` are reflections on this failure and similar ones, `last` what came nearest before; the retry mode chooses
+    between the two. `rewards` are within [0, 1], by experience; `examples` are whole repairs that maintainers accepted, as text.
     """
 
     recalled: tuple[Recollection, ...] = ()
@@ -40,8 +44,8 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """One failure as it is handed over: `tests` is the source of the failing tests, by path; `code` what is
-    suspected, `guidance` a person's words."""
+    """One failure as the model gets it: `tests` is the source of the failing tests, by path; `code` surrounds the
+    suspects, `guidance` is what the user wrote."""
 
     repository: str
     failure: Failure
@@ -58,8 +62,18 @@ def opening(
 ) -> tuple[Message, ...]:
     """The first messages of a run, without the parts that are `withheld`."""
     parts = [*_task(assignment), *memory(assignment, remembered, withheld)]
-    told = Message(role=Role.USER, text="\n\n".join(parts), images=assignment.images)
-    return (Message(role=Role.SYSTEM, text=system), told)
+    task = Message(role=Role.USER, text="\n\n".join(parts), images=assignment.images)
+    return (Message(role=Role.SYSTEM, text=system), task)
+
+
+def code_around(suspects: Sequence[Suspect], sources: Mapping[str, str]) -> str:
+    """The code around the likeliest places, with line numbers, each file once."""
+    parts: list[str] = []
+    for path in list(dict.fromkeys(suspect.path for suspect in suspects))[:SHOWN_FILES]:
+        lines = [suspect.line for suspect in suspects[:SHOWN_PLACES] if suspect.path == path]
+        first = max(min(lines, default=1) - AROUND, 1)
+        parts.append(numbered(path, sources[path], first, min(max(lines, default=1) + AROUND, first + MOST_LINES)))
+    return "\n\n".join(parts)
 
 
 def _task(assignment: Assignment) -> list[str]:
@@ -119,7 +133,7 @@ def _row(experience: Experience, reward: float, repository: str) -> str:
     head = f"reward {reward:.2f} | {kind} | {experience.strategy} | {experience.outcome}"
     if not ours:
         return head
-    edit = "".join(f"\n    {line}" for line in clipped(experience.patch, LONGEST_EDIT).splitlines())
+    edit = "".join(f"\n    {line}" for line in truncated(experience.patch, LONGEST_EDIT).splitlines())
     return f"{head} | {experience.path} | {experience.reflection}{edit}"
 
 
@@ -129,10 +143,10 @@ def _skills(skills: Sequence[Skill]) -> str:
 
 
 def _examples(examples: Sequence[str]) -> str:
-    shown = (clipped(each, LONGEST_EXAMPLE) for each in examples[:SHOWN_EXAMPLES])
+    shown = (truncated(each, LONGEST_EXAMPLE) for each in examples[:SHOWN_EXAMPLES])
     return "\n\n".join(data("accepted repair", each, code=True) for each in shown)
 
 
 def _last(miss: NearMiss) -> str:
     said = f"{miss.passed} failing tests passed with it; then {miss.error_type}: {miss.message}"
-    return data("last try", f"{clipped(miss.edit, LONGEST_EXAMPLE)}\n{said}", code=True)
+    return data("last try", f"{truncated(miss.edit, LONGEST_EXAMPLE)}\n{said}", code=True)

@@ -1,13 +1,12 @@
-"""One strategy's attempt: propose, screen, prove the best, and say what came of it."""
+"""The search for one failure: propose candidates, screen them, prove the best, and report the result of each attempt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 
-from memory.model import AttemptOutcome, EditShape, Failure, NearMiss, Proof, Rewrite
+from memory.model import AttemptOutcome, EditShape, Failure, NearMiss
 from memory.preferences.collecting import Taste
 from memory.reflections import digest
 from memory.rewrites import rewrites
@@ -15,17 +14,16 @@ from workers.patches import unified
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.comparing import Comparer, extent_of
-from workers.repair.ends import facts, outcome_of
+from workers.repair.engines.search.queue import Stream
+from workers.repair.judging.prove import Proofs, Prover
 from workers.repair.localise import suspects
 from workers.repair.pairs import NearMisses, combine
-from workers.repair.proofs import Proofs, Prover
-from workers.repair.reflection import reflection
 from workers.repair.reproduce import Reproduction
-from workers.repair.retry import restored
+from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflection
 from workers.repair.screen import Screen, open_screen
 from workers.repair.search import propose
 from workers.repair.selection import judges, sources_of
-from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, First, Tally, shortlist
+from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, Tally, shortlist
 from workers.repair.templates import Template
 from workers.sandbox.project import Project
 
@@ -38,34 +36,7 @@ SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 """Candidates of one edit before any of two are tried, and how often the near misses are looked at again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptResult:
-    """What came of one strategy. `patch` is a unified diff, empty unless proven; so are `shape`, `proof`, `rewrites`.
-
-    `fixed` is the most failing tests that any candidate made pass, `became` what the failure turned into with the
-    nearest candidate (None if it stayed), `first` the first plausible candidate, `tried` the candidates up to it by
-    template, `wasted` those whose tests never ended or took the process with them, `path` the file of what is proven, or nearest.
-    """
-
-    outcome: AttemptOutcome
-    candidates: int
-    rivals: int
-    test_runs: int
-    reflection: str
-    fixed: int
-    path: str
-    nearest: Verdict | None
-    first: First | None
-    tried: Mapping[str, int]
-    became: Failure | None
-    wasted: int = 0
-    patch: str = ""
-    shape: EditShape | None = None
-    proof: Proof | None = None
-    rewrites: tuple[Rewrite, ...] = ()
-
-
-class Workbench:
+class SearchSession:
     """What the attempts of one repair share: sources, suspects, and one screen that is open between enter and exit."""
 
     def __init__(
@@ -76,12 +47,15 @@ class Workbench:
         failure: Failure,
         progress: Callable[[str], None],
         *,
+        sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
         taste: Taste | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """`weights` are what was learned of templates, to multiply their priors by; `taste` orders what is worth the same."""
-        self._prover = Prover(sandbox, project, reproduction, failure, limits, self.diff)
+        """`sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
+        priors; `taste` orders what is worth the same.
+        """
+        self._prover = Prover(sandbox, project, reproduction, failure, limits)
         self._reproduction = reproduction
         self._failure = failure
         self._weights = weights or {}
@@ -90,7 +64,7 @@ class Workbench:
         self.screened: list[str] = []
         self._demanded: set[str] = set()
         self._near = NearMisses(failure)
-        self.sources = sources_of(project)
+        self.sources = sources_of(project) if sources is None else sources
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste)
@@ -106,7 +80,7 @@ class Workbench:
         )
         self._screen: Screen | None = None
 
-    def __enter__(self) -> Workbench:
+    def __enter__(self) -> SearchSession:
         self._screen = self._open.__enter__()
         if self._screen.note:
             self._progress(self._screen.note)
@@ -162,21 +136,21 @@ class Workbench:
         `strategies` are those that the candidates came from, for the result to name; none for replayed edits.
         """
         assert self._screen is not None, "a workbench is used within its context"
-        before = self.test_runs
+        before = len(self.screened)
         clock = Clock(deadline)
         tally = Tally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         verdicts = self._told(self._screened(stream, clock), stream)
-        proofs = self._prover.begin(seed, self._passing)
+        proofs = Proofs(self._prover, seed, self._passing, self.diff)
         for verdict in verdicts:
             tally.add(verdict)
             if verdict.plausible:
                 listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
-                proofs.take(self._comparer.field(listed, self._screen, seed))
+                proofs.prove(self._comparer.field(listed, self._screen, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
-        return self._result(tally, proofs, tuple(strategies), outcome, self.test_runs - before)
+        return self._result(tally, proofs, tuple(strategies), outcome, self.screened[before:])
 
     def _passing(self, candidates: Sequence[Candidate], tests: Sequence[str]) -> frozenset[Candidate]:
         """Those that pass these tests as well, by which everything is judged from now on: the quickest of them."""
@@ -197,10 +171,6 @@ class Workbench:
     def digest(self, candidate: Candidate) -> str:
         """A short name of what a candidate changes."""
         return digest(candidate.path, self.sources[candidate.path], candidate.source)
-
-    def again(self, miss: NearMiss) -> Candidate | None:
-        """An earlier attempt's edit on the code as it is now; None where it does not fit any more."""
-        return restored(miss, self.sources.get(miss.path))
 
     def tried(self, candidate: Candidate) -> bool:
         """Whether the same edit was taken to be tried before."""
@@ -249,8 +219,28 @@ class Workbench:
         """These near misses, and what they give with a second edit."""
         return near, combine(near, self.sources, self._suspects, self._failure, template_weight=self._weights)
 
+    def nearest(self, tally: Tally) -> NearMiss | None:
+        """The candidate of an attempt that came closest, as the next attempt uses it."""
+        if tally.nearest is None:
+            return None
+        found = tally.nearest.candidate
+        return NearMiss(
+            path=found.path,
+            line=found.line,
+            template=found.template,
+            edit=self.diff(found),
+            passed=tally.nearest.passed,
+            error_type=tally.nearest.error_type,
+            message=tally.nearest.message[:LONGEST_MESSAGE],
+        )
+
     def _result(
-        self, tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome, runs: int
+        self,
+        tally: Tally,
+        proofs: Proofs,
+        strategies: tuple[str, ...],
+        outcome: AttemptOutcome,
+        screened: Sequence[str],
     ) -> AttemptResult:
         best = proofs.best
         shown = best.candidate if best else tally.shown()
@@ -258,15 +248,15 @@ class Workbench:
             outcome=outcome,
             candidates=tally.candidates,
             rivals=tally.rivals,
-            test_runs=runs,
-            reflection=reflection(facts(tally, proofs, strategies, outcome)),
+            reflection=reflection(_facts(tally, proofs, strategies, outcome)),
             fixed=tally.nearest.passed if tally.nearest else 0,
             path=shown.path if shown else "",
-            nearest=tally.nearest,
+            nearest=self.nearest(tally),
             first=tally.first,
             tried=dict(tally.tried),
             became=tally.became() if best is None else None,
             wasted=tally.wasted,
+            ruled_out=tuple(screened),
             patch=self.diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,
             rewrites=rewrites(self.sources[best.candidate.path], best.candidate.source) if best else (),
@@ -274,25 +264,30 @@ class Workbench:
         )
 
 
-class Stream:
-    """Candidates in order, before which others can be put while it is read."""
+def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
+    """How an attempt ended; `spent` says that its time was used up."""
+    if proofs.best is not None:
+        return AttemptOutcome.PROVEN
+    if proofs.made:
+        return AttemptOutcome.UNPROVEN
+    return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
 
-    def __init__(self, candidates: Iterator[Candidate]) -> None:
-        self._sources = [candidates]
 
-    def put_first(self, candidates: Iterator[Candidate]) -> None:
-        """Have these read next."""
-        self._sources.append(candidates)
-
-    @property
-    def left(self) -> bool:
-        """Whether something may be left to read."""
-        return bool(self._sources)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        while self._sources:
-            following = next(self._sources[-1], None)
-            if following is None:
-                self._sources.pop()
-            else:
-                yield following
+def _facts(tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome) -> Facts:
+    """What there is to say about an attempt."""
+    shown = proofs.best.candidate if proofs.best else tally.shown()
+    nearest = tally.nearest
+    return Facts(
+        strategies=strategies,
+        outcome=outcome,
+        failure=tally.failure,
+        candidates=tally.candidates + tally.rivals,
+        plausible=tally.plausible,
+        nearest=shown.template if shown else "",
+        path=shown.path if shown else "",
+        line=shown.line if shown else 0,
+        passed=nearest.passed if nearest else 0,
+        error_type=nearest.error_type if nearest else "",
+        message=nearest.message if nearest else "",
+        objection=proofs.objection,
+    )

@@ -1,0 +1,1 @@
+"""The search engine: edits made from templates, the likeliest first, without a model."""

@@ -1,0 +1,188 @@
+"""The search as an engine of the loop: its strategies, what is expected of each, and a turn of one of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+
+from memory.edits import edit_weights
+from memory.experiences import replay_shapes
+from memory.model import Attempt, AttemptOutcome, Decision, EditShape
+from memory.reflections import given
+from memory.skills import current, usable
+from workers.repair.candidates import Candidate
+from workers.repair.engines.engine import Case, Options, RepairDeps
+from workers.repair.engines.search.queue import CandidateQueue, by_score
+from workers.repair.engines.search.session import SINGLES_FIRST, SearchSession
+from workers.repair.previous_attempts import PreviousAttempts, put_off, restored
+from workers.repair.result import AttemptResult
+from workers.repair.search import REPLAY
+from workers.repair.shapes import is_telling
+from workers.repair.skills import templates_of
+from workers.repair.templates import STRATEGIES, Template, all_templates
+
+REPLAY_PRIOR = 0.8
+"""Exact past edits convert far better than similar past fixes do, and cost one test run each."""
+
+TURN_PRIOR = 0.2
+"""How often a turn of the likeliest strategy finds a repair: it is a handful of candidates."""
+
+DEEP = "everything"
+"""The last resort: all candidates best first, without a cap, after the likeliest were tried strategy by strategy."""
+
+DEEP_PRIOR = 0.3
+
+REPLAYED = 20
+"""So many past edits are tried again before anything else where they repaired the very same failure: elsewhere, most of
+them fit nothing."""
+
+LIFT = 0.9
+"""How far an edit that repaired the very same failure is lifted to the front. Below 1, so that among its places the
+suspects still rank."""
+
+SKILLED = 3
+"""So many edits of skills are tried before anything else at most, of skills that do better than a strategy's turn."""
+
+RESUMED = 40
+"""Candidates of one edit before any of two, where an earlier repair left something to build upon."""
+
+SLICE = 0.25
+"""The share of the time left that one strategy may use."""
+
+MOST_EXPERIENCES = 2000
+"""How many of the latest attempts say how well each kind of edit does."""
+
+
+@contextmanager
+def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
+    """The search for one case, for so many seconds; its test runners are open within the context."""
+    with deps.session(
+        deps.sandbox,
+        case.project,
+        case.reproduction,
+        case.failure,
+        deps.progress,
+        sources=case.sources,
+        weights=_weights(case, deps) if case.remembers else {},
+        taste=deps.taste(case.task.repository) if case.remembers else None,
+    ) as session:
+        yield SearchEngine(case, deps, previous, session, time.monotonic() + seconds)
+
+
+def _weights(case: Case, deps: RepairDeps) -> dict[str, float]:
+    """The learned factors of the templates' priors for this kind of failure."""
+    prior = {template.name: template.prior_for(case.failure.family) for template in all_templates()}
+    return edit_weights(deps.experiences.latest(MOST_EXPERIENCES), case.failure.family, prior)
+
+
+class SearchEngine:
+    """The search for one case until `deadline` (of time.monotonic)."""
+
+    def __init__(
+        self, case: Case, deps: RepairDeps, previous: PreviousAttempts, session: SearchSession, deadline: float
+    ) -> None:
+        self._case = case
+        self._deps = deps
+        self._previous = previous
+        self._session = session
+        self._deadline = deadline
+        self._shapes = lifted(replay_shapes(case.recalled))
+        self._skills = self._learned()
+        self._choice = previous.choose()
+        self._given = given(self._choice.mode, previous.reflections())
+        seed = deps.rng.getrandbits(32)
+        self._queue = CandidateQueue(self._in_order(STRATEGIES, replay=self._shapes, seed=seed), tried=session.tried)
+        self._first = self._tried_first()
+
+    @property
+    def test_runs(self) -> int:
+        """How often tests were run so far."""
+        return self._session.test_runs
+
+    def options(self, tried: tuple[str, ...]) -> Options | None:
+        """The open strategies with what is expected of a turn of each."""
+        known = priors(self._queue.near(), replayable=bool(self._first) or replays(self._shapes) > 0)
+        left = open_strategies(known, tried) if self._seconds_left() > 0 else ()
+        return Options(priors={name: known[name] for name in left}) if left else None
+
+    def attempt(self, decision: Decision) -> AttemptResult:
+        """Try the likeliest candidates of one strategy, or all that is left of all of them."""
+        chosen, seed = decision.chosen, self._deps.rng.getrandbits(32)
+        session, slice_end = self._session, min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
+        if chosen == DEEP:
+            singles = by_score(self._queue.rest(), self._in_order((), seed=seed) if self._skills else iter(()))
+            everything = session.with_pairs(singles, RESUMED if self._given.start else SINGLES_FIRST)
+            return session.attempt(everything, strategies=STRATEGIES, deadline=self._deadline, seed=seed)
+        if chosen == REPLAY:
+            replayed = islice(session.proposed((), replay=self._shapes, seed=seed), replays(self._shapes))
+            return session.attempt(chain(self._first, replayed), strategies=(), deadline=slice_end, seed=seed)
+        return session.attempt(self._queue.of(chosen), strategies=(chosen,), deadline=slice_end, seed=seed)
+
+    def learn(self, _decision: Decision, attempt: Attempt, _result: AttemptResult) -> None:
+        """Credit the recalled experiences whose edit is the one that was proven."""
+        if attempt.outcome is AttemptOutcome.PROVEN:
+            self._deps.experiences.helped(self._case.recalled, attempt.shape)
+
+    def close(self, attempts: Sequence[Attempt]) -> None:
+        """Conclude the choice of what to use of previous attempts."""
+        self._previous.conclude(self._choice, attempts)
+
+    def _seconds_left(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _learned(self) -> tuple[Template, ...]:
+        """The skills that may be used here."""
+        if not self._case.remembers:
+            return ()
+        return templates_of(usable(current(self._deps.store), self._case.task.repository, self._deps.learner.quorum))
+
+    def _in_order(
+        self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] | None = None, seed: int
+    ) -> Iterator[Candidate]:
+        """What is proposed, best first, and what failed in an earlier repair later than that."""
+        learned = () if strategies else self._skills
+        proposed = self._session.proposed(strategies, replay=replay, learned=learned, seed=seed)
+        return put_off(proposed, self._given.later, self._session.digest)
+
+    def _tried_first(self) -> tuple[Candidate, ...]:
+        """What came nearest in an earlier repair, then edits of skills that do better than the likeliest strategy's turn."""
+        sources = self._session.sources
+        again = [found for miss in self._given.start if (found := restored(miss, sources.get(miss.path))) is not None]
+        good = [skill for skill in self._skills if skill.prior >= TURN_PRIOR]
+        return (*again, *islice(self._session.proposed((), learned=good) if good else (), SKILLED))
+
+
+def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
+    """The strategies with the proofs expected of each; `near` is how near each one comes to the likeliest.
+
+    `replay` is one when there is something to replay, the last resort always.
+    """
+    known = {strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}
+    found = {REPLAY: REPLAY_PRIOR, **known} if replayable else known
+    return {**found, DEEP: DEEP_PRIOR}
+
+
+def open_strategies(strategies: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
+    """What may be chosen next: past edits before anything else, the last resort after everything else."""
+    left = [name for name in strategies if name not in tried]
+    if REPLAY in left:
+        return (REPLAY,)
+    return tuple(name for name in left if name != DEEP) or tuple(left)
+
+
+def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
+    """Past edits by how far they come forward in the search: the less, the less their failures were like this one.
+
+    One that fits any name anywhere is no lesson: replayed, it would find whatever happens to pass the tests.
+    """
+    return {shape: LIFT * weight for shape, weight in shapes.items() if is_telling(shape)}
+
+
+def replays(shapes: Mapping[EditShape, float]) -> int:
+    """How many past edits, as `lifted` gave them, to try before anything else: by the square of how near the nearest
+    failure is, as both have to fit, what is recalled and what was done about it.
+    """
+    return math.ceil(REPLAYED * (max(shapes.values(), default=0.0) / LIFT) ** 2)

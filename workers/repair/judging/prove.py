@@ -1,0 +1,332 @@
+"""Prove that a patch repairs what failed and breaks nothing: whole runs in fresh sandboxes, judged from outside them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from memory.model import Failure, Proof, SuiteCount, Telling
+from workers.ports import Limits, Sandbox
+from workers.repair.behaviour import telling
+from workers.repair.candidates import Candidate
+from workers.repair.guard import forbidden
+from workers.repair.machine import cores
+from workers.repair.ranking import Field, opinion
+from workers.repair.reproduce import Reproduction
+from workers.sandbox.project import Project
+from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.testing import run_tests
+
+SHOWN = 3
+"""So many tests are named in a reason."""
+
+PROOFS = 4
+"""So many candidates of one attempt are put to the proof."""
+
+Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
+"""Which candidates pass the given tests too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproven:
+    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do.
+
+    `runs` is how often tests were run to find out.
+    """
+
+    reason: str
+    broken: tuple[str, ...] = ()
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is to be shown: `failing` will pass, and everything that passed in `before` still does."""
+
+    failing: tuple[str, ...]
+    before: TestReport
+
+
+def prove(
+    sandbox: Sandbox,
+    project: Project,
+    *,
+    patch_overlay: Mapping[str, bytes],
+    before: TestReport,
+    failing: Sequence[str],
+    repeats: int = 2,
+    seed: int = 0,
+    limits: Limits | None = None,
+) -> Proof | Unproven:
+    """Run the failing tests, then `repeats` times (at least once) the whole suite, with the patch laid over the checkout.
+
+    `before` is the whole suite without it. Tests that failed before and still fail do not stand against the patch; they
+    are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
+    """
+    untouchable = forbidden(patch_overlay)
+    if untouchable:
+        return Unproven(reason=f"it changes {_named(untouchable)}, which decides what counts as passing")
+    claim = Claim(failing=tuple(failing), before=before)
+    order = random.Random(seed).sample(claim.failing, len(claim.failing))  # noqa: S311 - an order, no secret
+    alone = run_tests(sandbox, project, tests=order, overlay=dict(patch_overlay), limits=limits).report
+    missing = still_failing(claim.failing, alone)
+    if missing:
+        return Unproven(reason=f"{_named(missing)} still fails when run alone", runs=1)
+    with ThreadPoolExecutor(max_workers=min(repeats, cores())) as pool:
+        runs = [
+            pool.submit(run_tests, sandbox, project, overlay=dict(patch_overlay), limits=limits) for _ in range(repeats)
+        ]
+        for number, run in enumerate(runs, start=2):
+            after = run.result().report
+            objection = objection_to(claim, after)
+            if objection is not None:
+                pool.shutdown(cancel_futures=True)
+                return replace(objection, runs=number)
+    return _proof(claim, after, repeats, project)
+
+
+def objection_to(claim: Claim, after: TestReport) -> Unproven | None:
+    """What a whole run with the patch says against it; None when nothing."""
+    if not after.started or (after.trouble and claim.before.complete):
+        return Unproven(reason=f"the suite did not run to its end: {after.trouble}")
+    missing = still_failing(claim.failing, after)
+    if missing:
+        return Unproven(reason=f"{_named(missing)} still fails in the whole suite")
+    passed = {result.id for result in after.passing()}
+    broken = tuple(result.id for result in claim.before.passing() if result.id not in passed)
+    if broken:
+        return Unproven(reason=f"{_named(broken)} passed before and no longer does", broken=broken)
+    if len(after.results) < len(claim.before.results):
+        reason = f"only {len(after.results)} of {len(claim.before.results)} tests are collected"
+        return Unproven(reason=reason)
+    return None
+
+
+def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
+    """Those of `tests` that did not pass. A file, class or function stands for all under it; one that is gone has failed."""
+    outcomes = {result.id: result.outcome for result in report.results}
+    return tuple(test for test in tests if not passes(test, outcomes))
+
+
+def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
+    """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
+    if test in outcomes:
+        return outcomes[test] is TestOutcome.PASSED
+    under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
+    return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
+
+
+def count(report: TestReport) -> SuiteCount:
+    """A run in numbers; an error counts as a failure, an expected failure as neither passed nor failed."""
+    outcomes = [result.outcome for result in report.results]
+    return SuiteCount(
+        passed=outcomes.count(TestOutcome.PASSED),
+        failed=len(report.failing()),
+        skipped=outcomes.count(TestOutcome.SKIPPED),
+        collected=len(outcomes),
+    )
+
+
+def _proof(claim: Claim, after: TestReport, repeats: int, project: Project) -> Proof:
+    failed = tuple(dict.fromkeys((*claim.failing, *(result.id for result in claim.before.failing()))))
+    missing = still_failing(failed, after)
+    return Proof(
+        failed_before=failed,
+        passed_after=tuple(test for test in failed if test not in missing),
+        before=count(claim.before),
+        suite=count(after),
+        repeats=repeats,
+        command=" ".join(project.test_command),
+    )
+
+
+def _named(tests: Sequence[str]) -> str:
+    rest = len(tests) - SHOWN
+    return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+# ── The prover of one failure ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """`passed` counts the failing tests that pass with the edits; `objection` is why they are not proven."""
+
+    report: TestReport
+    passed: int
+    proof: Proof | None = None
+    objection: str = ""
+
+
+class Prover:
+    """Proves edits of one project against one failure. `runs` counts how often tests were run."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        project: Project,
+        reproduction: Reproduction,
+        failure: Failure,
+        limits: Limits | None = None,
+    ) -> None:
+        self._sandbox = sandbox
+        self._project = project
+        self._reproduction = reproduction
+        self._limits = limits
+        self.failing = failure.failing_tests
+        self.runs = 0
+
+    def run(self, tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
+        """Run these tests, none: all, with files laid over the checkout."""
+        self.runs += 1
+        return run_tests(self._sandbox, self._project, tests=tests, overlay=overlay, limits=self._limits).report
+
+    def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
+        """Prove a patch in fresh sandboxes."""
+        shown = prove(
+            self._sandbox,
+            self._project,
+            patch_overlay=overlay,
+            before=self._reproduction.report,
+            failing=self.failing,
+            seed=seed,
+            limits=self._limits,
+        )
+        self.runs += shown.runs if isinstance(shown, Unproven) else 1 + shown.repeats
+        return shown
+
+    def screen(self, overlay: Mapping[str, bytes | None]) -> Evaluation:
+        """Whether the failing tests pass."""
+        report = self.run(self.failing, overlay)
+        missing = still_failing(self.failing, report)
+        objection = f"{len(missing)} of {len(self.failing)} failing tests still fail" if missing else ""
+        return Evaluation(report=report, passed=len(self.failing) - len(missing), objection=objection)
+
+    def evaluate(self, edits: Mapping[str, str]) -> Evaluation:
+        """The proof of edits of the sources, without any test that was added; or the objection to them."""
+        if not edits:
+            return Evaluation(report=self._reproduction.failing_report, passed=0, objection="nothing was edited")
+        overlay = {path: text.encode(errors="replace") for path, text in edits.items()}
+        screened = self.screen(dict(overlay))
+        if screened.objection:
+            return screened
+        shown = self.prove(overlay)
+        if isinstance(shown, Unproven):
+            return replace(screened, objection=shown.reason)
+        return replace(screened, proof=shown)
+
+    def demonstrating(self, edits: Mapping[str, str], tests: Mapping[str, str]) -> dict[str, str]:
+        """Those of the added tests that fail without the edits and pass with them: only these show anything."""
+        return {path: text for path, text in tests.items() if self._demonstrates(path, text, edits)}
+
+    def _demonstrates(self, path: str, text: str, edits: Mapping[str, str]) -> bool:
+        added: dict[str, bytes | None] = {path: text.encode(errors="replace")}
+        repaired = added | {name: edited.encode(errors="replace") for name, edited in edits.items()}
+        if not still_failing((path,), self.run((path,), added)):
+            return False
+        return not still_failing((path,), self.run((path,), repaired))
+
+
+# ── The best of several plausible candidates ───────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """A candidate and what was shown about it."""
+
+    candidate: Candidate
+    proof: Proof
+
+    def left_failing(self) -> int:
+        """How many tests failed before and still do."""
+        return _left_failing(self.proof)
+
+
+class Proofs:
+    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven.
+
+    `passing` gets the tests that a candidate breaks, and screens later candidates by them too; `diff` shows an edit.
+    """
+
+    def __init__(self, prover: Prover, seed: int, passing: Passing, diff: Callable[[Candidate], str]) -> None:
+        self._prover = prover
+        self._seed = seed
+        self._passing = passing
+        self._diff = diff
+        self.best: Proven | None = None
+        self.objection = ""
+        self.made = 0
+
+    def prove(self, field: Field) -> None:
+        """Prove the candidates of a field, best first, until one repairs everything that failed, or enough were tried.
+
+        Candidates that turn out to break something leave the field: what they do differently disputes nothing.
+        """
+        shown: dict[Candidate, Proof] = {}
+        left: Field | None = field
+        while left is not None and (wanted := _next(left, shown)) is not None and self.made < PROOFS:
+            candidate = left.candidates[wanted]
+            self.made += 1
+            proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
+            if isinstance(proof, Unproven):
+                self.objection = self.objection or proof.reason
+                left = self._unbroken(left, candidate, proof.broken)
+            else:
+                shown[candidate] = proof
+        if left is not None:
+            self._settle(left, shown)
+
+    def finished(self) -> bool:
+        """Whether there is no point in looking for more candidates."""
+        return self.best is not None or self.made >= PROOFS
+
+    def _unbroken(self, field: Field, unproven: Candidate, tests: Sequence[str]) -> Field | None:
+        """A field without one, and without those that break the same tests; None when nothing is left."""
+        others = [candidate for candidate in field.candidates if candidate is not unproven]
+        kept = self._passing(others, tests) if tests else frozenset(others)
+        return field.only(kept) if kept else None
+
+    def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:
+        """Keep the best of what was proven, with its rank among the others."""
+        judged = opinion(field)
+        proven = [number for number in judged.order if field.candidates[number] in shown]
+        if not proven:
+            return
+        best = min(proven, key=lambda number: _left_failing(shown[field.candidates[number]]))
+        candidate = field.candidates[best]
+        rival = judged.rival if best == judged.order[0] else judged.order[0]
+        proof = replace(
+            shown[candidate],
+            confidence=judged.confidence,
+            doubt=judged.doubt,
+            plausible=len(field.candidates),
+            alike=judged.alike,
+            clusters=judged.clusters,
+            share=round(judged.share, 3),
+            telling=self._telling(field, best, rival) if judged.clusters > 1 else None,
+        )
+        found = Proven(candidate=candidate, proof=proof)
+        if self.best is None or found.left_failing() < self.best.left_failing():
+            self.best = found
+
+    def _telling(self, field: Field, best: int, rival: int | None) -> Telling | None:
+        if rival is None:
+            return None
+        return telling(field.comparison, best, rival, self._diff(field.candidates[rival]))
+
+
+def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:
+    """The candidate to prove next: the best, one that leaves nothing failing, then the best that behaves otherwise."""
+    judged = opinion(field)
+    whole = [n for n in judged.order if (p := shown.get(field.candidates[n])) is not None and not _left_failing(p)]
+    if not whole:
+        return next((n for n in judged.order if field.candidates[n] not in shown), None)
+    rival = judged.rival
+    return rival if rival is not None and field.candidates[rival] not in shown else None
+
+
+def _left_failing(proof: Proof) -> int:
+    """How many tests failed before and still do."""
+    return len(proof.failed_before) - len(proof.passed_after)

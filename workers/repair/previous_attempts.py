@@ -1,0 +1,118 @@
+"""Previous attempts at the same failure: how much of them the next attempt uses, and what each attempt leaves to the next."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memory.model import Attempt, AttemptOutcome, Decision, EditShape, NearMiss, Reflection, RetryMode
+from memory.reflections import MOST_RECALLED, MOST_RULED_OUT, arms, mode_of, of_same
+from workers.errors import BadInput
+from workers.patches import apply_unified
+from workers.repair.candidates import Candidate
+from workers.repair.engines.engine import Case, RepairDeps
+from workers.repair.result import AttemptResult, choice_components
+
+LATER = 0.25
+"""The share of its score that a candidate keeps if it failed before: the code around it may have changed."""
+
+START_SCORE = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryChoice:
+    """How an attempt uses what earlier ones left; `decision` is None where they left nothing to choose from."""
+
+    mode: RetryMode
+    decision: Decision | None = None
+
+
+class PreviousAttempts:
+    """What earlier attempts at one failure left, those of this repair included; nothing where the case does not remember."""
+
+    def __init__(self, case: Case, deps: RepairDeps) -> None:
+        self._case = case
+        self._deps = deps
+
+    def reflections(self) -> tuple[Reflection, ...]:
+        """On this failure, newest first."""
+        if not self._case.remembers:
+            return ()
+        latest = self._deps.store.reflections.latest(self._case.task.repository, MOST_RECALLED)
+        return of_same(self._case.failure, latest)
+
+    def choose(self, *, lessons: bool = False) -> RetryChoice:
+        """Let the policy choose a mode; `lessons` says that similar failures left something to use as well."""
+        if not (self.reflections() or (lessons and self._case.remembers)):
+            return RetryChoice(mode=RetryMode.NONE)
+        modes = arms(self._deps.retries)
+        case = self._case
+        decision = self._deps.learner.decide(
+            case.task.id, case.state(), tuple(modes), arm=case.arm, prior=modes, attempts=1
+        )
+        return RetryChoice(mode=mode_of(decision.chosen), decision=decision)
+
+    def conclude(self, choice: RetryChoice, attempts: Sequence[Attempt], *, fixed: int = 0) -> None:
+        """Record the outcome of the attempts that followed a choice, if there was one."""
+        if choice.decision is not None and attempts:
+            found = choice_components(self._case.failure, attempts, fixed=fixed)
+            self._deps.learner.conclude(choice.decision, found)
+
+    def reflect(self, decision: Decision, result: AttemptResult) -> None:
+        """Keep what an attempt ruled out, unless it proved something."""
+        if result.outcome is AttemptOutcome.PROVEN:
+            return
+        self._deps.store.reflections.add(
+            Reflection(
+                id=decision.id,
+                repository=self._case.task.repository,
+                error_type=self._case.failure.error_type,
+                failing_tests=self._case.failure.failing_tests,
+                strategy=decision.chosen,
+                outcome=result.outcome,
+                candidates=result.candidates if result.effort is None else 1,
+                ruled_out=result.ruled_out[:MOST_RULED_OUT],
+                nearest=result.nearest,
+                told=result.reflection,
+                created_at=decision.created_at,
+            )
+        )
+
+
+def put_off(
+    candidates: Iterable[Candidate], later: Collection[str], digest: Callable[[Candidate], str]
+) -> Iterator[Candidate]:
+    """The candidates, which come best first; those that failed before come where their score falls to LATER of it."""
+    if not later:
+        yield from candidates
+        return
+    waiting: list[tuple[float, int, Candidate]] = []
+    for number, candidate in enumerate(candidates):
+        while waiting and -waiting[0][0] >= candidate.score:
+            yield heapq.heappop(waiting)[-1]
+        if digest(candidate) in later:
+            heapq.heappush(waiting, (-candidate.score * LATER, number, candidate))
+        else:
+            yield candidate
+    yield from (candidate for _, _, candidate in sorted(waiting, key=lambda each: each[:2]))
+
+
+def restored(miss: NearMiss, source: str | None) -> Candidate | None:
+    """The edit that came nearest, made of the module as it is now; None where it does not apply any more."""
+    if source is None:
+        return None
+    try:
+        edited = apply_unified(source, miss.edit)
+    except BadInput:
+        return None
+    return Candidate(
+        path=miss.path,
+        source=edited,
+        line=miss.line,
+        function="",
+        template=miss.template,
+        strategy="replay",
+        shape=EditShape(template=miss.template, before="", after=""),
+        score=START_SCORE,
+    )
