@@ -17,6 +17,78 @@ NO_FAMILY = seccomp.ERRNO | errno.EAFNOSUPPORT
 X86, ARM = "x86_64", "aarch64"
 MASK = (1 << 64) - 1
 
+REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
+    # name: its number on x86_64, on aarch64, as in the kernel's syscall_64.tbl and asm-generic/unistd.h
+    "_sysctl": (156, None),
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "adjtimex": (159, 171),
+    "bpf": (321, 280),
+    "chroot": (161, 51),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "ioperm": (173, None),
+    "iopl": (172, None),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "lookup_dcookie": (212, 18),
+    "mbind": (237, 235),
+    "migrate_pages": (256, 238),
+    "modify_ldt": (154, None),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "move_pages": (279, 239),
+    "msgget": (68, 186),
+    "name_to_handle_at": (303, 264),
+    "nfsservctl": (180, 42),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "process_madvise": (440, 440),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "setdomainname": (171, 162),
+    "sethostname": (170, 161),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "shmget": (29, 194),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "uselib": (134, None),
+    "userfaultfd": (323, 282),
+    "ustat": (136, None),
+    "vhangup": (153, 58),
+}
+ABSENT_CALLS = {
+    "clone3": (435, 435),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+}
+
 
 def verdict(machine: str, number: int, *arguments: int, audit_id: int | None = None) -> int:
     """What the kernel would do with this call."""
@@ -42,10 +114,10 @@ def verdict(machine: str, number: int, *arguments: int, audit_id: int | None = N
 
 
 @pytest.mark.parametrize("machine", [X86, ARM])
-@pytest.mark.parametrize("name", sorted(seccomp.REFUSED))
+@pytest.mark.parametrize("name", REFUSED_CALLS)
 def test_named_calls_are_refused(machine: str, name: str) -> None:
-    """Each call of the table gets EPERM on each processor that has it."""
-    number = seccomp.REFUSED[name][seccomp.ARCHITECTURES[machine].column]
+    """Each of these calls gets EPERM on each processor that has it."""
+    number = REFUSED_CALLS[name][(X86, ARM).index(machine)]
     if number is None:
         assert machine == ARM
     else:
@@ -53,10 +125,15 @@ def test_named_calls_are_refused(machine: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("machine", [X86, ARM])
-@pytest.mark.parametrize("name", sorted(seccomp.ABSENT))
+@pytest.mark.parametrize("name", ABSENT_CALLS)
 def test_calls_with_a_second_way_seem_absent(machine: str, name: str) -> None:
     """Calls for which C libraries fall back get ENOSYS."""
-    assert verdict(machine, seccomp.ABSENT[name][seccomp.ARCHITECTURES[machine].column]) == UNKNOWN
+    assert verdict(machine, ABSENT_CALLS[name][(X86, ARM).index(machine)]) == UNKNOWN
+
+
+def test_every_call_of_the_filter_is_expected() -> None:
+    """A call that is added to the filter is added here too, with its numbers looked up again."""
+    assert (set(seccomp.REFUSED), set(seccomp.ABSENT)) == (set(REFUSED_CALLS), set(ABSENT_CALLS))
 
 
 @pytest.mark.parametrize(
