@@ -1,4 +1,4 @@
-"""The real command, as a process of its own, and small projects for it to work on."""
+"""The command line, in this process or in one of its own, and small projects for it to work on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.stories.pantry import LEAN
+from typer.testing import CliRunner
+
+from bot.cli.main import app
+from tests.json_contracts import undocumented
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,7 +53,7 @@ class Till:
 """With a bug: a total of exactly 100.00 gets no discount."""
 
 SHOP = {
-    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "shop/__init__.py": "",
     "shop/prices.py": '''"""Prices in cents."""
 
@@ -102,7 +105,7 @@ def test_nothing_is_no_sale():
 SOUND = SHOP | {"shop/till.py": TILL.replace("> 10000", ">= 10000")}
 
 TICKETS = {
-    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "tickets.py": '''"""Who travels for how much."""
 
 
@@ -153,14 +156,16 @@ def test_groups():
 class Ran:
     """How a command ended."""
 
+    command: str
     code: int
     out: str
     err: str
 
     def document(self) -> dict[str, Any]:
-        """Standard output, which has to be JSON and nothing else."""
+        """Standard output, which has to be JSON and nothing else, with documented keys alone."""
         parsed = json.loads(self.out)
         assert isinstance(parsed, dict)
+        assert undocumented(self.command, parsed) == set(), "give these keys a place in docs/commands.md"
         return parsed
 
     def complaint(self) -> str:
@@ -179,7 +184,17 @@ def environment(home: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def apprentice(home: Path, *arguments: str | Path, **given: str) -> Ran:
-    """Run `apprentice` with these arguments and variables."""
+    """Run `apprentice` with these arguments and variables in this process."""
+    wanted = environment(home, given)
+    changes = dict.fromkeys(name for name in os.environ if name not in wanted) | wanted
+    ended = CliRunner().invoke(app, [str(each) for each in arguments], env=changes, prog_name="apprentice")
+    if ended.exception is not None and not isinstance(ended.exception, SystemExit):
+        raise ended.exception
+    return Ran(command=str(arguments[0]), code=ended.exit_code, out=ended.stdout, err=ended.stderr)
+
+
+def apprentice_process(home: Path, *arguments: str | Path, **given: str) -> Ran:
+    """Run `apprentice` with these arguments and variables as a process of its own, as users do."""
     done = subprocess.run(
         [sys.executable, "-m", "bot.cli", *map(str, arguments)],
         cwd=ROOT,
@@ -189,7 +204,7 @@ def apprentice(home: Path, *arguments: str | Path, **given: str) -> Ran:
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+    return Ran(command=str(arguments[0]), code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 def written(at: Path, files: Mapping[str, str]) -> Path:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.store import open_store
-from tests.integration.command_line import apprentice
+from tests.databases import migrated_store
+from tests.integration.command_line import apprentice, apprentice_process
 from tests.made_up import REPOSITORY, made_up
 
 
@@ -17,7 +17,7 @@ from tests.made_up import REPOSITORY, made_up
 def home(tmp_path: Path) -> Path:
     """An Apprentice that has repaired a few things."""
     place = tmp_path / "home"
-    with open_store(f"sqlite:///{place / 'apprentice.db'}") as store:
+    with migrated_store(place / "apprentice.db") as store:
         made_up(store, datetime(2026, 1, 1, tzinfo=UTC), repairs=8)
     return place
 
@@ -73,7 +73,7 @@ def test_a_model_that_shows_nothing_is_told_and_refused(home: Path) -> None:
 def test_learnings_go_out_and_in_and_out_again(home: Path, tmp_path: Path) -> None:
     """What two people taught here is a file that another installation takes over, lists, and takes out."""
     file, there = tmp_path / "learnings.yml", tmp_path / "there"
-    ran = apprentice(home, "export", "learnings", file, "--repository", REPOSITORY, "--json")
+    ran = apprentice_process(home, "export", "learnings", file, "--repository", REPOSITORY, "--json")
     assert ran.code == 0, ran.err
     assert ran.document() == {"path": str(file), "source": REPOSITORY, "lessons": 1}
     assert "http" in file.read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_learnings_go_out_and_in_and_out_again(home: Path, tmp_path: Path) -> No
     assert file.read_text(encoding="utf-8") == once
     assert apprentice(there, "import").out == "nothing was imported\n"
     assert apprentice(there, "import", file, "--json").document() == {"imports": [{"source": REPOSITORY, "lessons": 1}]}
-    assert "AssertionError" in apprentice(there, "import").out
+    assert "AssertionError" in apprentice_process(there, "import").out
     assert apprentice(there, "import", "--remove", REPOSITORY).out == "nothing was imported\n"
     ran = apprentice(there, "import", "--remove", REPOSITORY)
     assert (ran.code, "nothing was imported from" in ran.err) == (2, True)

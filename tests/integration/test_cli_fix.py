@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command_line import SHOP, SOUND, TICKETS, Ran, apprentice, committed, digest, git, names, written
+from tests.integration.command_line import (
+    SHOP,
+    SOUND,
+    TICKETS,
+    Ran,
+    apprentice,
+    apprentice_process,
+    committed,
+    digest,
+    git,
+    names,
+    written,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -35,7 +47,7 @@ def shop(tmp_path: Path) -> Path:
 def test_the_contract(home: Path, shop: Path) -> None:
     """`fix --json` keeps every key that scripts rely on, PATH stays as it is, and everything can be asked about later."""
     before = digest(shop)
-    ran = apprentice(home, "fix", shop, "--json", "--seed", "3", "--budget", "60")
+    ran = apprentice_process(home, "fix", shop, "--json", "--seed", "3", "--budget", "60")
     assert ran.code == 0, ran.err
     assert digest(shop) == before, "not even a cache was left in it"
     assert not list(home.rglob("till.py")), "and no copy of it is kept"
@@ -106,7 +118,7 @@ def the_decision_is_explained(home: Path, decision: str, strategy: str) -> None:
     assert odds[strategy] == document["probability"]
     assert sum(odds.values()) == pytest.approx(1)
     assert document["table"], "what was learned shows at once"
-    assert decision in apprentice(home, "why", decision).out
+    assert decision in apprentice_process(home, "why", decision).out
 
 
 def the_repair_is_counted(home: Path) -> None:
@@ -115,7 +127,7 @@ def the_repair_is_counted(home: Path) -> None:
         "learned": (1, 1),
         "control": (0, 0),
     }
-    assert re.search(r"learned +1 +1 \(100%\)", apprentice(home, "stats").out)
+    assert re.search(r"learned +1 +1 \(100%\)", apprentice_process(home, "stats").out)
 
 
 def the_table_is_rebuilt(home: Path) -> None:
@@ -130,7 +142,7 @@ def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> 
     (project / "shop" / "till.py").chmod(0o755)
     git(project, "commit", "--quiet", "--all", "--message", "mode")
     here = set(names(project))
-    ran = apprentice(home, "fix", project, "--apply", "--seed", "3")
+    ran = apprentice_process(home, "fix", project, "--apply", "--seed", "3")
     assert ran.code == 0, ran.err
     assert "(applied)" in ran.out
     assert set(names(project)) == here
@@ -165,7 +177,7 @@ def test_memory_shortens_the_next_repair(home: Path, shop: Path, tmp_path: Path)
     """A second bug of the same kind, in another project, is fixed by replaying what fixed the first: with fewer candidates."""
     tickets = written(tmp_path / "tickets", TICKETS)
     first, second = (
-        fixed(apprentice(home, "fix", project, "--json", "--seed", "3", APPRENTICE_EMBEDDER="minilm"))
+        fixed(apprentice_process(home, "fix", project, "--json", "--seed", "3", APPRENTICE_EMBEDDER="minilm"))
         for project in (shop, tickets)
     )
     replay = second["attempts"][0]

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command_line import ROOT, SHOP, SOUND, apprentice, committed, environment, written
+from tests.integration.command_line import (
+    ROOT,
+    SHOP,
+    SOUND,
+    apprentice,
+    apprentice_process,
+    committed,
+    environment,
+    written,
+)
 
 
 @pytest.fixture
@@ -131,7 +140,7 @@ def test_why_of_something_unknown(home: Path) -> None:
 
 def test_serve_without_a_secret(home: Path) -> None:
     """Without a webhook secret nothing is listened for."""
-    ran = apprentice(home, "serve")
+    ran = apprentice_process(home, "serve")
     assert ran.code == 2
     assert "set APPRENTICE_WEBHOOK_SECRET" in ran.complaint()
 
@@ -168,7 +177,7 @@ def test_doctor_on_a_machine_that_has_everything(home: Path) -> None:
         "queue": "ok",
     }
     assert "secret" not in checks["queue"][1]
-    lines = apprentice(home, "doctor").out.splitlines()
+    lines = apprentice_process(home, "doctor").out.splitlines()
     assert [line.split()[0] for line in lines] == [state for state, _ in checks.values()]
 
 
@@ -195,7 +204,7 @@ def test_nothing_failing_is_no_error(home: Path, tmp_path: Path) -> None:
     project = written(tmp_path / "shop", SOUND)
     ran = apprentice(home, "fix", project, "--json")
     assert (ran.code, ran.document()["status"], ran.err) == (0, "nothing_failing", "")
-    assert apprentice(home, "fix", project).out == "nothing fails: 6 tests\n"
+    assert apprentice_process(home, "fix", project).out == "nothing fails: 6 tests\n"
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memory.rewards import contributions_of_outcome, contributions_of_signal
-from memory.store import open_store
 from memory.versions import CONTROL, PRESENT, VERSIONS
-from tests.integration.command_line import apprentice
+from tests.databases import migrated_store
+from tests.integration.command_line import apprentice, apprentice_process
 from tests.integration.simulated import World, simulate
 
 
@@ -20,7 +20,7 @@ def home(tmp_path: Path) -> Path:
 
 def filled(home: Path) -> None:
     """A ledger of 150 simulated repairs."""
-    with open_store(f"sqlite:///{home / 'apprentice.db'}") as store:
+    with migrated_store(home / "apprentice.db") as store:
         made = simulate(World(1), 1, 150, PRESENT)
         store.ledger.append_decisions(entry.decision for entry in made.log)
         for entry in made.log:
@@ -32,7 +32,7 @@ def filled(home: Path) -> None:
 
 def test_an_empty_ledger_is_said_to_be_one(home: Path) -> None:
     """Every estimate is refused, nothing is found, and both end well."""
-    ran = apprentice(home, "evaluate")
+    ran = apprentice_process(home, "evaluate")
     assert (ran.code, ran.err) == (0, "")
     assert "greedy: refused: 0 tasks" in ran.out
     assert apprentice(home, "audit").out == "Nothing to look at\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command_line import SOUND, apprentice, committed, digest, git, written
+from tests.integration.command_line import SOUND, apprentice, apprentice_process, committed, digest, git, written
 
 pytestmark = pytest.mark.sandbox
 
@@ -83,7 +83,7 @@ def a_fingerprint_is_explained(home: Path, finding: dict[str, object]) -> None:
 
 def test_people_are_told_in_words(home: Path, project: Path) -> None:
     """Without --json every finding gets its place, its rule and what would be done with it."""
-    ran = apprentice(home, "review", project, "--base", "HEAD~1")
+    ran = apprentice_process(home, "review", project, "--base", "HEAD~1")
     assert ran.code == 0, ran.err
     assert "shop/till.py:14 E711" in ran.out
     assert "not read: logo.png: " in ran.out

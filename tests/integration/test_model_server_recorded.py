@@ -21,7 +21,7 @@ from bot.model_server.recording import read_recording
 from bot.model_server.replaying import Replay
 from bot.model_server.script import Call, Failure, Script, Turn, When
 from bot.model_server.server import ModelServer, Server
-from tests.integration.command_line import ROOT, apprentice, environment
+from tests.integration.command_line import ROOT, apprentice_process, environment
 from workers.errors import BadInput
 
 KEY = "planted-key-of-the-endpoint-0815"
@@ -199,5 +199,5 @@ def test_what_cannot_work_is_one_line(arguments: tuple[str, ...], complaint: str
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     placed = [str(tmp_path / each) if each in files else each for each in arguments]
-    ran = apprentice(tmp_path, "model-server", *placed)
+    ran = apprentice_process(tmp_path, "model-server", *placed)
     assert (ran.code, ran.complaint()) == (2, complaint.replace("BAD", str(tmp_path / "BAD")))

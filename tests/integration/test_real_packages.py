@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import missing
-from tests.integration.command_line import ROOT, apprentice, content, digest, git, names
+from tests.integration.command_line import ROOT, apprentice_process, content, digest, git, names
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.network_registry]
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.network_registry, pytest.mark.extended]
 
 SDISTS = ROOT / ".cache" / "sdists"
 LARGE = 200
@@ -94,7 +94,7 @@ def test_a_planted_bug_is_fixed_with_the_whole_suite_passing(bug: Bug, tmp_path:
     project = unpacked(bug.package, tmp_path)
     plant(bug, project)
     planted = digest(project)
-    ran = apprentice(tmp_path / "home", "fix", project, "--json", "--seed", "1", "--budget", "150")
+    ran = apprentice_process(tmp_path / "home", "fix", project, "--json", "--seed", "1", "--budget", "150")
     assert ran.code == 0, ran.err
     assert digest(project) == planted
     document = ran.document()
@@ -106,7 +106,7 @@ def test_a_planted_bug_is_fixed_with_the_whole_suite_passing(bug: Bug, tmp_path:
     (tmp_path / "fix.patch").write_text(document["patch"])
     git(project, "apply", str(tmp_path / "fix.patch"))
     assert differing(project, unpacked(bug.package, tmp_path / "original")) <= {bug.module}
-    again = apprentice(tmp_path / "home", "fix", project, "--json").document()
+    again = apprentice_process(tmp_path / "home", "fix", project, "--json").document()
     assert again["status"] == "nothing_failing"
 
 
