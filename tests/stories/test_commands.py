@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from inline_snapshot import snapshot
 
+from tests.stories import town as founding
 from tests.stories.town import REPOSITORY, Town
 
 QUESTION = "How do I measure a cup?"
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """One town for all: each story has an issue or a pull request of its own, and none teaches anything."""
+    with founding.town(tmp_path_factory.mktemp("town")) as made:
+        yield made
 
 
 def test_help(town: Town) -> None:
@@ -115,7 +125,7 @@ def test_not_said_to_us(text: str, town: Town) -> None:
     """What is shown, quoted, hidden or said to others is no command."""
     number = town.issue(QUESTION, "")
     assert town.say(number, text) == []
-    assert town.context.store.repositories.all() != []
+    assert len(town.say(number, "@apprentice")) == 1, "we did listen"
 
 
 def test_bot(town: Town) -> None:
@@ -178,7 +188,7 @@ I have done nothing here that could be judged; answer one of my comments instead
 
 def test_nothing_to_judge_in_a_thread(town: Town) -> None:
     """A verdict under somebody else's review comment is answered in that thread."""
-    number = town.propose("notes", {"NOTES.md": "Rice.\n"}, draft=True)
+    number = town.propose("rice", {"NOTES.md": "Rice.\n"}, draft=True)
     comment = town.maya.comment_on_line(REPOSITORY, number, "NOTES.md", 1, "Which rice?")
     assert town.reply(number, comment, "@apprentice accept") == snapshot(
         [
