@@ -22,10 +22,41 @@ import psycopg
 import pytest
 import redis
 
-REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox"}
+from memory.store import open_store
+
+REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox", "network_registry": "registry"}
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 2 << 30
 START_SECONDS = 60.0
 
 _libc = ctypes.CDLL(None)
+
+
+# ── Temporary files ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Put temporary files into memory where programs may run from it and it has room; xdist passes the place on."""
+    if hasattr(config, "workerinput") or config.option.basetemp or not has_room(MEMORY):
+        return
+    for left in MEMORY.glob("apprentice-tests-*"):  # by a run that was killed
+        if not Path("/proc", left.name.rpartition("-")[2]).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    place = MEMORY / f"apprentice-tests-{os.getpid()}"
+    config.option.basetemp = place
+    config.add_cleanup(lambda: shutil.rmtree(place, ignore_errors=True))
+
+
+def has_room(place: Path) -> bool:
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return False
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize >= ROOM_BYTES and not found.f_flag & os.ST_NOEXEC
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"temporary files: {config.option.basetemp or 'on disk'}"
 
 
 # ── What was real ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -36,9 +67,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by fixture, so that the mark cannot be forgotten, and note the marks where xdist carries them along."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
-        for mark in REAL_THINGS:
-            if f"{mark}_url" in getattr(item, "fixturenames", ()):
+        for mark, fixture in {"redis": "redis_url", "postgresql": "postgresql_server"}.items():
+            if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(mark)
+        for mark in REAL_THINGS:
             if item.get_closest_marker(mark):
                 item.user_properties.append(("real", mark))
 
@@ -89,11 +121,33 @@ def redis_answers(port: int) -> bool:
 @pytest.fixture
 def postgresql_url(postgresql_server: str) -> Iterator[str]:
     """An empty database of the test's own."""
+    with postgresql_database(postgresql_server) as url:
+        yield url
+
+
+@pytest.fixture
+def migrated_postgresql_url(postgresql_server: str, postgresql_template: str) -> Iterator[str]:
+    """A database of the test's own with today's schema."""
+    with postgresql_database(postgresql_server, f"TEMPLATE {postgresql_template}") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql_server: str) -> Iterator[str]:
+    """The name of a database that the migrations made."""
+    with postgresql_database(postgresql_server) as url:
+        open_store(url).close()
+        yield url.rpartition("/")[2].partition("?")[0]
+
+
+@contextmanager
+def postgresql_database(server: str, made_from: str = "") -> Iterator[str]:
+    """A new database, which is dropped at the end; its URL."""
     name = f"test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(f"postgresql://postgres@/postgres?host={postgresql_server}", autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-        yield f"postgresql://postgres@/{name}?host={postgresql_server}"
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with psycopg.connect(f"postgresql://postgres@/postgres?host={server}", autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} {made_from}".encode())
+        yield f"postgresql://postgres@/{name}?host={server}"
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,8 @@ from memory.embed import HashedWords
 from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Actor, AttemptOutcome, Permission, RetryMode, SignalKind, Task, TaskKind
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 from workers.agent.engine import STRATEGIES, LlmOptions
 from workers.llm.client import models_of
 from workers.repair.engines.engine import RepairDeps
@@ -33,9 +34,6 @@ from workers.settings import WorkerSettings
 
 pytestmark = pytest.mark.sandbox
 
-LEAN = " ".join(
-    f"-p no:{name}" for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "inline_snapshot")
-)
 LESSON = "The bound itself is allowed, so compare with the size before the new one comes."
 LESSON_ASKED = When(system=("four sentences",))
 LOOPS = ("model:minimal", "model:related", "model:test_first")
@@ -93,7 +91,7 @@ class House:
 
     def __init__(self, home: Path, server: ModelServer) -> None:
         self.home = home
-        self.store: Store = open_store(f"sqlite:///{home / 'memory.db'}")
+        self.store: Store = migrated_store(home / "memory.db")
         self.rng = random.Random(3)
         self.learner = Learner(self.store, self.rng, self.clock, control_share=0.0)
         settings = WorkerSettings(home=home, model_base_url=server.url, model="scripted")
@@ -119,7 +117,7 @@ class House:
         root.mkdir()
         for path, text in box(name).items():
             (root / path).write_text(text)
-        (root / "pytest.ini").write_text(f"[pytest]\naddopts = {LEAN}\n")
+        (root / "pytest.ini").write_text("[pytest]\n")
         task = Task(
             id=root.name, kind=TaskKind.REPAIR, repository=repository, sha=root.name, number=0, created_at=self.clock()
         )

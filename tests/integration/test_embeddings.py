@@ -13,7 +13,7 @@ import pytest
 from memory.embed import MiniLM
 from memory.experiences import Experiences
 from memory.model import AttemptOutcome, Experience, Family
-from memory.store import open_store
+from tests.databases import migrated_store
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,7 +79,7 @@ def test_similar_failures_rank_nearer(model: MiniLM) -> None:
 def test_recall_by_meaning_in_a_real_store(model: MiniLM, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Through the store and the fusion, a failure told in other words recalls its kin first."""
     path = tmp_path_factory.mktemp("memory") / "memory.db"
-    with open_store(f"sqlite:///{path}") as store:
+    with migrated_store(path) as store:
         experiences = Experiences(store, model)
         experiences.warm()
         for i, failure in enumerate(FAILURES):

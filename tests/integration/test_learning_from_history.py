@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from bot.cli.main import app
 from memory.model import Fate
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 from tests.unit.workers.history.conftest import Branch
 from workers.errors import BadInput
 from workers.history import learn as learning
@@ -43,7 +44,7 @@ def branch(tmp_path: Path) -> Branch:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path}/memory.db") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 
@@ -60,7 +61,7 @@ def test_reading_in_pieces_gives_the_same(
         branch.commit({})
         read = learn(directory, NAME, store=store, sandbox=sandbox, most=100)
         assert read.resumed is (seed > 1)
-    with open_store(f"sqlite:///{tmp_path}/other.db") as other:
+    with migrated_store(tmp_path / "other.db") as other:
         learn(directory, NAME, store=other, sandbox=sandbox, most=100)
         assert other.past.of(NAME) == store.past.of(NAME) != []
         assert {each.fate for each in other.past.of(NAME) if each.rule == "F401"} >= {Fate.FIXED}

@@ -14,7 +14,8 @@ import pytest
 from bot.model_server import wire
 from bot.model_server.script import Call, Failure, Script, Turn, When
 from bot.model_server.server import ModelServer
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, READ_FILE, speak
 from workers.llm.client import models_of
 from workers.llm.errors import BadReply, BudgetSpent, ModelError, Refused
@@ -28,7 +29,7 @@ HELLO = "Hello — hello, and hello to all who come after."
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 

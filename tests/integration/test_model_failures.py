@@ -16,7 +16,8 @@ from pydantic import SecretStr
 
 from bot.model_server.script import Failure, Script, Turn
 from bot.model_server.server import ModelServer
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, Speaking, speak
 from workers.llm.endpoint import Endpoint
 from workers.llm.errors import ContextOverflow, ModelUnavailable
@@ -34,7 +35,7 @@ RawTurn = Callable[[BaseHTTPRequestHandler], None]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 

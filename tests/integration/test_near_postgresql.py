@@ -15,14 +15,15 @@ from memory.embed import HashedWords
 from memory.experiences import Experiences
 from memory.model import Among, AttemptOutcome, Experience, Family
 from memory.store import Near, Store, open_near, open_store
+from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WORDS = ["basket", "total", "price", "tax", "header", "parse", "token", "stream", "empty", "list", "average", "loader"]
 
 
 @pytest.fixture
-def store(postgresql_url: str) -> Iterator[Store]:
-    with open_store(postgresql_url) as opened:
+def store(migrated_postgresql_url: str) -> Iterator[Store]:
+    with open_store(migrated_postgresql_url) as opened:
         yield opened
 
 
@@ -62,7 +63,7 @@ def test_the_nearest_are_found_with_and_without_filters(filled: tuple[Near, np.n
 
 def test_recall_is_as_without_pgvector(store: Store, tmp_path: object) -> None:
     """Most of what comes back is the same from pgvector as from a process's own memory; what is forgotten is gone from both."""
-    with open_store(f"sqlite:///{tmp_path}/memory.db") as small:
+    with migrated_store(tmp_path / "memory.db") as small:
         both = [Experiences(store, HashedWords()), Experiences(small, HashedWords())]
         for memory in both:
             for row in range(30):
@@ -82,18 +83,21 @@ def test_recall_is_as_without_pgvector(store: Store, tmp_path: object) -> None:
 
 
 def test_a_refused_extension_is_told_and_done_without(
-    store: Store, postgresql_url: str, caplog: pytest.LogCaptureFixture
+    store: Store, migrated_postgresql_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A role that may not create the extension gets exact search in the process, and a line that says so."""
-    with psycopg.connect(postgresql_url, autocommit=True) as admin:
+    with psycopg.connect(migrated_postgresql_url, autocommit=True) as admin:
         admin.execute("CREATE ROLE plain LOGIN")
         admin.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO plain")
-    with open_store(postgresql_url.replace("postgres@", "plain@")) as limited, caplog.at_level(logging.WARNING):
+    with (
+        open_store(migrated_postgresql_url.replace("postgres@", "plain@")) as limited,
+        caplog.at_level(logging.WARNING),
+    ):
         memory = Experiences(limited, HashedWords())
         memory.remember(replace(experience(1), id="only"))
         found = memory.recall(signature="KeyError", error_type="KeyError", family="lookup", repository="o/many")
     assert [each.experience.id for each in found] == ["only"]
     assert "pgvector cannot be used" in caplog.text
-    with psycopg.connect(postgresql_url, autocommit=True) as admin:
+    with psycopg.connect(migrated_postgresql_url, autocommit=True) as admin:
         admin.execute("DROP OWNED BY plain")
         admin.execute("DROP ROLE plain")

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from memory.store import JobState, Store, open_store
+from memory.store import JobState, Store
+from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.jobs import Account, Fix, Job, RepositoryRef, Review
 from workers.queue.celery_app import depth, make_celery, send
@@ -44,7 +45,7 @@ class House:
         self.broker_url = broker_url
         self.settings = Settings(home=home, broker_url=broker_url)
         self.celery = make_celery(self.settings)
-        self.store: Store = open_store(self.settings.database())
+        self.store: Store = migrated_store(self.home / "apprentice.db")
 
     @contextmanager
     def worker(self) -> Iterator[subprocess.Popen[bytes]]:

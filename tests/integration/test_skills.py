@@ -18,7 +18,8 @@ from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
 from memory.skills import current, template_of, usable
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 from workers.repair.engines.engine import RepairDeps
 from workers.repair.engines.search.engine import SKILLED
 from workers.repair.engines.search.session import SearchSession
@@ -28,11 +29,6 @@ from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 
 pytestmark = pytest.mark.sandbox
-
-LEAN = " ".join(
-    f"-p no:{name}"
-    for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "xdist.looponfail", "inline_snapshot")
-)
 
 SHELF = {
     "shelf.py": """
@@ -98,7 +94,7 @@ class House:
     """A memory with its learner, and repairs that use both."""
 
     def __init__(self, home: Path) -> None:
-        self.store: Store = open_store(f"sqlite:///{home / 'memory.db'}")
+        self.store: Store = migrated_store(home / "memory.db")
         self._home = home
         self._clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
         self.learner = Learner(self.store, random.Random(1), self._clock, control_share=0.0)
@@ -115,7 +111,7 @@ class House:
         root.mkdir()
         for path, text in files.items():
             (root / path).write_text(text)
-        (root / "pytest.ini").write_text(f"[pytest]\naddopts = {LEAN}\n")
+        (root / "pytest.ini").write_text("[pytest]\n")
         task = Task(
             id=root.name,
             kind=TaskKind.REPAIR,

@@ -35,10 +35,10 @@ def decision(decision_id: str, *, created_at: datetime = NOW) -> Decision:
     )
 
 
-def end_connections(postgresql_url: str) -> None:
+def end_connections(migrated_postgresql_url: str) -> None:
     """End every other connection, and wait until they are gone."""
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    with psycopg.connect(postgresql_url, autocommit=True) as admin:
+    with psycopg.connect(migrated_postgresql_url, autocommit=True) as admin:
         assert admin.execute(f"SELECT pg_terminate_backend(pid) {others}").fetchall()
         while admin.execute(f"SELECT 1 {others}").fetchall():
             time.sleep(0.02)
@@ -52,15 +52,15 @@ def learn(store: Store) -> None:
 
 
 @pytest.fixture
-def store(postgresql_url: str) -> Iterator[Store]:
-    with open_store(postgresql_url) as opened:
+def store(migrated_postgresql_url: str) -> Iterator[Store]:
+    with open_store(migrated_postgresql_url) as opened:
         yield opened
 
 
-def test_connections_that_the_server_dropped_are_replaced(store: Store, postgresql_url: str) -> None:
+def test_connections_that_the_server_dropped_are_replaced(store: Store, migrated_postgresql_url: str) -> None:
     """After the server has ended every connection, as at a restart, a call a moment later works."""
     assert store.inbox.delivery_count() == 0
-    end_connections(postgresql_url)
+    end_connections(migrated_postgresql_url)
     assert store.inbox.delivery_count() == 0
 
 
@@ -86,7 +86,7 @@ def test_a_decision_that_is_noted_directly_is_the_one_that_a_transaction_appends
     assert [store.ledger.decision(each) for each in ("d1", "d2")] == [here, replace(here, id="d2")]
 
 
-def test_what_the_driver_says_is_an_error_of_ours(store: Store, postgresql_url: str) -> None:
+def test_what_the_driver_says_is_an_error_of_ours(store: Store, migrated_postgresql_url: str) -> None:
     """A value that cannot be kept is refused, a server that went away is unavailable, and the next call works."""
     with pytest.raises(StoreError, match="NUL"):
         store.ledger.append_decision(decision("d\0"))
@@ -98,18 +98,18 @@ def test_what_the_driver_says_is_an_error_of_ours(store: Store, postgresql_url: 
     assert store.ledger.append_decision(decision("d1"))
 
 
-def test_a_reading_transaction_sees_one_state(store: Store, postgresql_url: str) -> None:
+def test_a_reading_transaction_sees_one_state(store: Store, migrated_postgresql_url: str) -> None:
     """What is committed while something is being read does not show up half-way."""
     count = text("SELECT count(*) FROM deliveries")
     with store.database.reading() as connection:
         assert connection.execute(count).scalar_one() == 0
-        with psycopg.connect(postgresql_url) as other:
+        with psycopg.connect(migrated_postgresql_url) as other:
             other.execute("INSERT INTO deliveries VALUES ('g1', 'push', now())")
         assert connection.execute(count).scalar_one() == 0
     assert store.inbox.delivery_count() == 1
 
 
-def test_any_spelling_of_the_url_uses_psycopg(postgresql_url: str) -> None:
+def test_any_spelling_of_the_url_uses_psycopg(migrated_postgresql_url: str) -> None:
     """A URL with or without a driver's name leads to the same store."""
-    with open_store(postgresql_url.replace("postgresql://", "postgresql+psycopg://")) as store:
+    with open_store(migrated_postgresql_url.replace("postgresql://", "postgresql+psycopg://")) as store:
         assert store.database.engine.dialect.driver == "psycopg"

@@ -22,7 +22,8 @@ import httpx
 import pytest
 
 from bot.web.signature import HEADER, sign
-from memory.store import JobState, Store, open_store
+from memory.store import JobState, Store
+from tests.databases import migrated_store
 from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep
 from workers.settings import Settings
@@ -118,7 +119,7 @@ def test_five_hundred_deliveries(tmp_path: Path) -> None:
     web, settings = Web(tmp_path), Settings(home=tmp_path)
     todo = [*range(500), *range(0, 500, 5)]
     random.Random(7).shuffle(todo)
-    with open_store(settings.database()) as store, started(str(TOY_WORKER), str(tmp_path)):
+    with migrated_store(tmp_path / "apprentice.db") as store, started(str(TOY_WORKER), str(tmp_path)):
         for kill_at in (450, 200, None):
             with web.life() as process:
                 send_until_killed(web, process, todo, kill_at)

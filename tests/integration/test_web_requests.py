@@ -14,6 +14,7 @@ import pytest
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
 from memory.store import JobState, NewJob, Store, open_store
+from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.settings import WebSettings
 
@@ -37,7 +38,7 @@ class Desk:
 
     def __init__(self, home: Path, **settings: object) -> None:
         self.settings = WebSettings(home=home, webhook_secret=SECRET, **settings)
-        self.store = open_store(self.settings.database())
+        self.store = migrated_store(self.settings.home / "apprentice.db")
         self.sent: list[str] = []
         self.broken = False
         self.app = create_app(self.settings, self.store, self.send, lambda: NOW)

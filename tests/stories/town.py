@@ -30,6 +30,7 @@ from bot.web.app import create_app
 from memory.embed import HashedWords
 from memory.model import Sighting
 from memory.store import JobState, StoredJob, open_store
+from tests.databases import migrated
 from tests.stories.pantry import FILES
 from workers.context import Context, build
 from workers.errors import Retryable
@@ -251,6 +252,7 @@ def founded(
     home: Path, send: Send, clock: Callable[[], datetime], files: Mapping[str, str] = FILES
 ) -> Iterator[tuple[Playground, dict[str, object]]]:
     """The repository, its people, and Apprentice listening; with the settings by which a worker finds them."""
+    migrated(home / "apprentice.db")
     with Playground(home / "github") as playground:
         for login in ("kitchen", "maya", "finn", "tara", "olga"):
             playground.add_user(login)

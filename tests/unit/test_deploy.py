@@ -19,7 +19,8 @@ import yaml
 
 from bot.web.events import KNOWN
 from bot.web.metrics import Metrics
-from memory.store import JobState, NewJob, Store, open_store
+from memory.store import JobState, NewJob, Store
+from tests.databases import migrated_store
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
 
@@ -282,7 +283,7 @@ def statements() -> list[str]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as opened:
+    with migrated_store(tmp_path / "apprentice.db") as opened:
         yield opened
 
 
@@ -295,12 +296,11 @@ def test_runbook_sql_runs_on_sqlite(store: Store, tmp_path: Path) -> None:
     connection.close()
 
 
-def test_runbook_sql_runs_on_postgresql(postgresql_url: str) -> None:
+def test_runbook_sql_runs_on_postgresql(migrated_postgresql_url: str) -> None:
     """On the other database too."""
     import psycopg
 
-    open_store(postgresql_url).close()
-    with psycopg.connect(postgresql_url) as connection:
+    with psycopg.connect(migrated_postgresql_url) as connection:
         for statement in statements():
             connection.execute(statement.encode())
 
@@ -327,7 +327,7 @@ def test_runbook_backup(store: Store, tmp_path: Path) -> None:
     store.inbox.enqueue([NewJob(id="a-job", kind="fix", payload=b"{}")], now=datetime.now(UTC))
     (script,) = blocks("python")
     subprocess.run([sys.executable, "-c", script, tmp_path / "apprentice.db", tmp_path / "copy.db"], check=True)
-    with open_store(f"sqlite:///{tmp_path / 'copy.db'}") as copy:
+    with migrated_store(tmp_path / "copy.db") as copy:
         assert copy.inbox.counts()[JobState.READY] == 1
 
 

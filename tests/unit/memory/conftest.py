@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from memory.learner import Learner
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 
 
 class Ticking:
@@ -27,7 +28,7 @@ class Ticking:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 

@@ -16,7 +16,7 @@ from memory.rewards import (
     contributions_of_signal,
     contributions_of_verdict,
 )
-from memory.store import open_store
+from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Entry = tuple[Decision, Outcome | Signal]
@@ -63,7 +63,7 @@ def test_any_order_of_arrival_gives_the_same_table(entries: list[Entry]) -> None
     digests = set()
     with tempfile.TemporaryDirectory() as home:
         for name, order in (("given", entries), ("sorted", sorted(entries, key=lambda each: repr(each[1])))):
-            with open_store(f"sqlite:///{Path(home) / name}.db") as store:
+            with migrated_store(Path(home, f"{name}.db")) as store:
                 store.ledger.append_decisions({about.id: about for about, _ in entries}.values())
                 for about, entry in order:
                     if isinstance(entry, Outcome):

@@ -10,8 +10,9 @@ import pytest
 from memory import rewards
 from memory.learner import Learner, draw_again
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
-from memory.store import Store, open_store
+from memory.store import Store
 from memory.trust import SIGNALS_ON_ONE_LABEL
+from tests.databases import migrated_store
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
 NAMES = ("swap", "guard", "rename")
@@ -159,7 +160,7 @@ def test_order_of_signals_does_not_matter(tmp_path: Path) -> None:
     digests = set()
     for seed in range(4):
         order = random.Random(seed).sample(range(6), 6)
-        with open_store(f"sqlite:///{tmp_path / str(seed)}.db") as store:
+        with migrated_store(tmp_path / f"{seed}.db") as store:
             learner = Learner(store, random.Random(3), now, control_share=0.0)
             decision = decide(learner)
             for i in order:

@@ -11,7 +11,8 @@ import pytest
 from memory.exports import Form, export
 from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 REPOSITORY = "o/r"
@@ -30,7 +31,7 @@ MESSAGES = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 

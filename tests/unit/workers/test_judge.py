@@ -10,6 +10,7 @@ from memory.embed import HashedWords
 from memory.model import Arm
 from memory.rewards import contributions_of_outcome
 from memory.versions import CONTROL, FORMER, PRESENT
+from tests.databases import migrated
 from tests.unit.memory.ledgers import logged
 from workers.context import Context, build
 from workers.flows import FLOWS, policy_check
@@ -21,6 +22,7 @@ EVEN = {"a": 0.5, "b": 0.5}
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
+    migrated(tmp_path / "apprentice.db")
     return build(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job("job-1")
 
 

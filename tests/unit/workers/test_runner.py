@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.store import JobState, NewJob, Store, StoredJob, open_store
+from memory.store import JobState, NewJob, Store, StoredJob
+from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
 from workers.jobs import Account, Answer, Job, Poll, RepositoryRef, encode, job_id
 from workers.queue.enqueue import rows
@@ -69,7 +70,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     settings = WorkerSettings(home=tmp_path, lease_seconds=30)
-    with open_store(settings.database()) as store:
+    with migrated_store(tmp_path / "apprentice.db") as store:
         store.inbox.enqueue([NewJob(id="j", kind="poll", payload=encode(POLL))], now=NOW)
         yield Bench(store=store, settings=settings, flows={})
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory.model import Post, PostKind
-from memory.store import NewJob, Store, open_store
+from memory.store import NewJob, Store
+from tests.databases import migrated_store
 from workers.errors import Retryable
 from workers.queue.sweeper import enqueue_judgement, enqueue_polls, sweep
 
@@ -19,7 +20,7 @@ SECOND = timedelta(seconds=1)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+    with migrated_store(tmp_path / "a.db") as store:
         yield store
 
 

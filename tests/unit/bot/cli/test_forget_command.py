@@ -14,14 +14,15 @@ from typer.testing import CliRunner, Result
 from bot.cli.main import app
 from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as opened:
+    with migrated_store(tmp_path / "apprentice.db") as opened:
         yield opened
 
 

@@ -26,6 +26,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.store import Store, open_store
+from tests.databases import migrated
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
 ROOT = Path(__file__).parents[4]
@@ -38,10 +39,10 @@ def now() -> datetime:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty database, of each kind in turn."""
+    """The URL of a database with today's schema and without rows, of each kind in turn."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'apprentice.db'}"
-    url: str = request.getfixturevalue("postgresql_url")
+        return migrated(tmp_path / "apprentice.db")
+    url: str = request.getfixturevalue("migrated_postgresql_url")
     return url
 
 

@@ -15,7 +15,8 @@ from memory.rewards import (
     contributions_of_signal,
     contributions_of_verdict,
 )
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 
 Decide = Callable[..., Decision]
 Judge = Callable[..., Outcome]
@@ -75,7 +76,7 @@ def test_the_order_of_events_does_not_matter(
     decisions, outcomes, signals = history(decide, judge, react)
     by_id = {decision.id: decision for decision in decisions}
     digests = []
-    with open_store(f"sqlite:///{tmp_path_factory.mktemp('other') / 'other.db'}") as other:
+    with migrated_store(tmp_path_factory.mktemp("other") / "other.db") as other:
         for each, seed in ((store, 1), (other, 2)):
             each.ledger.append_decisions(decisions)
             for outcome in random.Random(seed).sample(outcomes, len(outcomes)):

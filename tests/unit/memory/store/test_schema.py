@@ -45,6 +45,15 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, of each kind in turn: here the migrations themselves are tested."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'apprentice.db'}"
+    url: str = request.getfixturevalue("postgresql_url")
+    return url
+
+
 def test_head_is_the_newest_revision() -> None:
     """The revision that an opened store must have is the newest that there is, and revisions form one line."""
     config = Config()

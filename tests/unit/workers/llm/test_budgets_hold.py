@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.store import Limit, Scope, Store, Unit, open_store
+from memory.store import Limit, Scope, Store, Unit
+from tests.databases import migrated_store
 from workers.llm.budgets import Price, most_of
 from workers.llm.client import Client, Tiered
 from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelError
@@ -76,7 +77,7 @@ class At:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from memory.embed import HashedWords
-from memory.store import Store, open_store
+from memory.store import Store
+from tests.databases import migrated_store
 from workers.context import build
 from workers.llm.budgets import Price
 from workers.llm.client import Tiered, models_of, tiers_of
@@ -43,7 +44,7 @@ class Scripted:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as opened:
+    with migrated_store(tmp_path / "memory.db") as opened:
         yield opened
 
 

@@ -15,7 +15,7 @@ from memory.model import Arm, Finding, Severity, TaskKind
 from memory.preferences.collecting import Taste
 from memory.preferences.reward import Hyperparameters, RewardModel
 from memory.preferences.training import train
-from memory.store import open_store
+from tests.databases import migrated_store
 from workers.review.decide import decide, queue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ def test_of_equals_the_most_liked_chooses_first() -> None:
 def test_the_last_inline_comment_goes_to_the_most_liked(arm: Arm, heard: str, tmp_path: Path) -> None:
     """Except in the control arm, which uses nothing learned."""
     found = [replace(finding(path), severity=Severity.MAJOR) for path in ("a.py", "tests/b.py")]
-    with open_store(f"sqlite:///{tmp_path / 'memory.db'}") as store:
+    with migrated_store(tmp_path / "memory.db") as store:
         learner = Learner(store, random.Random(5), lambda: NOW, control_share=0.0)
         liked = taste(**{"path=test": 50.0})
         decided = decide(found, learner, task_id="t", repository="o/r", arm=arm, slots=1, taste=liked)

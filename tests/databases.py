@@ -1,0 +1,30 @@
+"""Databases with today's schema, copied from one that the migrations made once for each test process."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from memory.store import Store, open_store
+
+
+@cache
+def _template() -> bytes:
+    with tempfile.TemporaryDirectory(prefix="apprentice-template-") as directory:
+        path = Path(directory, "template.db")
+        open_store(f"sqlite:///{path}").close()
+        return path.read_bytes()
+
+
+def migrated(path: Path) -> str:
+    """The URL of the SQLite database at `path`, which is made if it does not exist."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_template())
+    return f"sqlite:///{path}"
+
+
+def migrated_store(path: Path) -> Store:
+    """The store in the SQLite database at `path`, which is made if it does not exist."""
+    return open_store(migrated(path))
