@@ -14,9 +14,6 @@ from benchmarks.repair.cases import write_case
 from bot.model_server.script import Call, Script, Turn, When
 
 ROOT = Path(__file__).parents[2]
-LEAN = " ".join(
-    f"-p no:{name}" for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "inline_snapshot")
-)
 LESSON = "The bound itself is allowed, so compare with the size before the new one comes."
 OLD, NEW, WRONG = "len(self.held) <= self.size", "len(self.held) < self.size", "len(self.held) != self.size + 2"
 PRICE = "1,1,1"
@@ -48,7 +45,7 @@ def test_it_holds_no_more_than_its_size():
             into / name,
             name=name,
             files={f"{name}.py": source, f"test_{name}.py": test.replace("SIZES", "(1, 2)")}
-            | {"pytest.ini": f"[pytest]\naddopts = {LEAN}\n"},
+            | {"pytest.ini": "[pytest]\n"},
             held_out={"test_held_out.py": test.replace("SIZES", "(0, 1, 2, 3)")},
             test_command="python -m pytest -q",
             budget_seconds=10.0,

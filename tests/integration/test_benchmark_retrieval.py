@@ -8,10 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.retrieval.importers import logs, reports
 from benchmarks.retrieval.sets import Case, Question, read, write
 
 ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.extended
 
 
 def run(*arguments: str, home: Path) -> str:

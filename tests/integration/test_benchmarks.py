@@ -50,6 +50,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.sandbox
 @pytest.mark.parametrize("name", TINY)
 def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +22,6 @@ from bot.playground.maintainer import Maintainer
 from bot.playground.rest.dispatch import Request, Response
 from bot.playground.server import Playground
 from memory.store import JobState, Store, open_store
-from tests.stories.pantry import LEAN
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep
@@ -41,7 +40,7 @@ REVIEW = ("POST", "/reviews$")
 CHECK = ("POST", "/check-runs$")
 
 BROKEN = {
-    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "pantry/__init__.py": "",
     "pantry/units.py": 'def shown(amount):\n    return f"{amont} g"\n',
     "tests/test_units.py": "from pantry.units import shown\n\n\ndef test_shown():\n    assert shown(5) == '5 g'\n",
@@ -168,6 +167,15 @@ def die_and_rise(house: House, job: Callable[[], object]) -> None:
     assert (counts[JobState.FAILED], counts[JobState.DEAD]) == (0, 0)
 
 
+IN_EVERY_RUN = {"proven", "pushed", "pull request made", "review made"}
+"""The deaths between an effect on GitHub and our note of it, and one before; `make test-all` tries the others."""
+
+
+def points_of(table: Iterable[str]) -> list[object]:
+    """The points of a table, those that only `make test-all` tries with their mark."""
+    return [pytest.param(each, marks=() if each in IN_EVERY_RUN else pytest.mark.extended) for each in table]
+
+
 FIX_POINTS: dict[str, Callable[[House], None]] = {
     "token minted": lambda house: house.die_after(*TOKEN),
     "reproducing": lambda house: setattr(house, "line_to_die_at", "reproducing:"),
@@ -182,7 +190,7 @@ FIX_POINTS: dict[str, Callable[[House], None]] = {
 }
 
 
-@pytest.mark.parametrize("point", FIX_POINTS)
+@pytest.mark.parametrize("point", points_of(FIX_POINTS))
 def test_fix(point: str, house: House) -> None:
     """A fix whose worker is killed here is finished by the next: one branch, one pull request, one comment."""
     maya = Maintainer(house.playground, "maya")
@@ -204,7 +212,7 @@ REVIEW_POINTS: dict[str, Callable[[House], None]] = {
 }
 
 
-@pytest.mark.parametrize("point", REVIEW_POINTS)
+@pytest.mark.parametrize("point", points_of(REVIEW_POINTS))
 def test_review(point: str, house: House) -> None:
     """A review whose worker is killed here is finished by the next: one review, each remark once, one check run."""
     finn = Maintainer(house.playground, "finn")

@@ -22,14 +22,10 @@ from workers.sandbox.project import Project, discover
 
 pytestmark = pytest.mark.sandbox
 
-LEAN = " ".join(
-    f"-p no:{name}"
-    for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "xdist.looponfail", "inline_snapshot")
-)
 LIMITS = Limits(wall_seconds=60, cpu_seconds=20)
 
 SHOP = {
-    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "shop/__init__.py": "",
     "shop/till.py": '''
         """Adding up."""

@@ -25,14 +25,10 @@ from workers.sandbox.project import Project, discover
 
 pytestmark = pytest.mark.sandbox
 
-LEAN = " ".join(
-    f"-p no:{name}"
-    for name in ("randomly", "hypothesispytest", "anyio", "timeout", "xdist", "xdist.looponfail", "platformdirs")
-)
 LIMITS = Limits(wall_seconds=60, cpu_seconds=30)
 
 GARDEN = {
-    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN} -p no:inline_snapshot"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "garden/__init__.py": "",
     "garden/beds.py": '''
         """Beds and what grows in them."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import xdist
 
 from memory.model import EditShape
 from workers.ports import Limits
@@ -27,23 +28,8 @@ pytestmark = pytest.mark.sandbox
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=4, memory_mb=1024)
 
-LEAN = " ".join(
-    f"-p no:{name}"
-    for name in (
-        "randomly",
-        "hypothesispytest",
-        "anyio",
-        "timeout",
-        "xdist",
-        "xdist.looponfail",
-        "platformdirs",
-        "inline_snapshot",
-    )
-)
-"""Without the plugins of our own environment, whose import would cost more than everything that is tested here."""
-
 LEDGER = {
-    "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "' + LEAN + '"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "src/ledger/__init__.py": "from ledger.book import Book\nfrom ledger.money import Money\n",
     "src/ledger/money.py": '''
         """Amounts in cents."""
@@ -405,7 +391,7 @@ def screened(project: Project, wanted: Selection, candidates: list[Candidate]) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.extended) for part in (1, 2, 3))])
 def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: Selection, part: int) -> None:
     """For over 100 edits, harmless and nasty, both ways agree on every single test, and so on what is plausible."""
     everything = every_candidate(ledger.tree)
@@ -557,7 +543,8 @@ def test_a_project_that_spreads_its_tests_over_processes_is_screened_in_one(
 ) -> None:
     """pytest-xdist, when the project asks for it, is told to keep to one process."""
     files = {**LEDGER, "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-n 2 -p no:randomly"\n'}
-    project = discover(written(tmp_path, files), python=None, test_command=None)
+    plugins = Path(xdist.__file__).parents[1]
+    project = replace(discover(written(tmp_path, files), python=None, test_command=None), read_only=(plugins,))
     good = edit(project.tree, MONEY, "self.amount - other", "self.amount + other")
     verdicts, screen = screened(project, selection, [good])
     assert verdicts[0].plausible
@@ -568,7 +555,7 @@ def test_a_project_that_is_its_own_pytest_plugin_gets_a_process_for_each_candida
     tmp_path: Path, selection: Selection
 ) -> None:
     """What pytest imports before the tests cannot be exchanged by a fork, so it is not."""
-    files = {**LEDGER, "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ledger.rules -p no:randomly"\n'}
+    files = {**LEDGER, "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ledger.rules"\n'}
     project = discover(written(tmp_path, files), python=None, test_command=None)
     good = edit(project.tree, MONEY, "self.amount - other", "self.amount + other")
     verdicts, screen = screened(project, selection, [good])

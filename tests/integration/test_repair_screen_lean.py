@@ -22,12 +22,9 @@ from workers.sandbox.testing import run_tests
 pytestmark = pytest.mark.sandbox
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=10, memory_mb=1024)
-LEAN = "-p no:randomly -p no:hypothesispytest -p no:anyio -p no:timeout -p no:xdist -p no:inline_snapshot"
-
 SHOP = {
-    "pyproject.toml": f"""
+    "pyproject.toml": """
         [tool.pytest.ini_options]
-        addopts = "{LEAN}"
         filterwarnings = ["error::DeprecationWarning"]
         xfail_strict = true
     """,
@@ -266,7 +263,11 @@ def forked(project: Project, wanted: Selection, tried: list[Candidate]) -> list[
         ]
 
 
-@pytest.mark.parametrize("conftest", ["", SOFTENING, RETRYING], ids=["plain", "softening", "retrying"])
+@pytest.mark.parametrize(
+    "conftest",
+    [SOFTENING, *(pytest.param(each, marks=pytest.mark.extended) for each in ("", RETRYING))],
+    ids=["softening", "plain", "retrying"],
+)
 def test_each_test_ends_as_in_a_fresh_process(tmp_path: Path, conftest: str) -> None:
     """Captured output and logs, warnings, directories, fixtures, cases, skips and expected failures, with any plugin."""
     project = written(tmp_path, {**SHOP, "conftest.py": conftest})
@@ -315,9 +316,8 @@ def test_several_servers_say_the_same_in_the_same_order(tmp_path: Path) -> None:
 
 
 BASKET = {
-    "pyproject.toml": f"""
+    "pyproject.toml": """
         [tool.pytest.ini_options]
-        addopts = "{LEAN}"
     """,
     "basket.py": """
         LIMITS = {"most": 3}
@@ -391,7 +391,11 @@ def unplaced(text: str) -> Candidate:
     )
 
 
-@pytest.mark.parametrize("others", [WITHOUT, LEAVING_TRACES, ENDING], ids=["none", "traces", "ending"])
+@pytest.mark.parametrize(
+    "others",
+    [LEAVING_TRACES, *(pytest.param(each, marks=pytest.mark.extended) for each in (WITHOUT, ENDING))],
+    ids=["traces", "none", "ending"],
+)
 def test_candidates_that_share_a_fork_are_judged_as_if_alone(tmp_path: Path, others: tuple[str, ...]) -> None:
     """Whatever a wrong candidate leaves behind, the right one after it is found, and all verdicts are what they were."""
     project = written(tmp_path, BASKET)

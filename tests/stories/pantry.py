@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-LEAN = " ".join(
-    f"-p no:{name}"
-    for name in (
-        "randomly",
-        "hypothesispytest",
-        "anyio",
-        "timeout",
-        "xdist",
-        "xdist.looponfail",
-        "platformdirs",
-        "inline_snapshot",
-    )
-)
-"""Without the plugins of our own environment, whose import would cost more than everything that is tested here."""
-
 UNITS = '''"""Amounts as cooks write them."""
 
 from __future__ import annotations
@@ -101,7 +86,7 @@ class Recipe:
 
 FILES = {
     "README.md": "# Pantry\n",
-    "pyproject.toml": f'[tool.pytest.ini_options]\naddopts = "{LEAN}"\n',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
     "pantry/__init__.py": "",
     "pantry/units.py": UNITS,
     "pantry/shelf.py": SHELF,

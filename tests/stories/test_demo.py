@@ -41,6 +41,7 @@ def test_the_demo_tells_its_whole_story() -> None:
     assert 0 < second < first
 
 
+@pytest.mark.extended
 def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None:
     """Nothing in it is faked: with the edit family that repairs the bug removed, the story cannot be told."""
     for package in ("bot", "workers", "memory"):

@@ -11,7 +11,7 @@ import msgspec
 from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
 from workers.sandbox.project import Project
-from workers.sandbox.testing import WORKSPACE, base_environment, common_options
+from workers.sandbox.testing import ROOT_OPTION, WORKSPACE, base_environment
 
 _T = TypeVar("_T")
 
@@ -164,7 +164,7 @@ def workload(project: Project, limits: Limits) -> Workload:
         python=project.python,
         env={
             **base_environment(project),
-            "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache {common_options(project)}",
+            "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache {ROOT_OPTION}",
         },
         read_only=(*project.read_only, PACKAGE),
         limits=limits,

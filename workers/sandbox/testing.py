@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,11 +113,10 @@ def _line(message: str) -> str:
 
 
 WORKSPACE = "/workspace"
+ROOT_OPTION = f"--rootdir={WORKSPACE}"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
 TRACE_OUTPUT_KB = 65_536
-OUR_TOOLS = ("hypothesispytest", "inline_snapshot", "randomly")
-"""pytest plugins of our own development environment."""
 
 OWN_ENDINGS = (0, 1)
 """Exit codes of a pytest that ran to its end: all passed, some failed."""
@@ -211,7 +209,7 @@ def _environment(
 ) -> dict[str, str]:
     environment = {
         **base_environment(project, plugin),
-        "PYTEST_ADDOPTS": f"-p {PLUGIN} {common_options(project)}",
+        "PYTEST_ADDOPTS": f"-p {PLUGIN} {ROOT_OPTION}",
         "APPRENTICE_ROOT": WORKSPACE,
     }
     if selected:
@@ -221,16 +219,6 @@ def _environment(
     if test_seconds is not None:
         environment["APPRENTICE_TEST_SECONDS"] = str(test_seconds)
     return environment
-
-
-def common_options(project: Project) -> str:
-    """pytest's options for every run of a project, beside its own.
-
-    A project that runs on our interpreter asked for none of the tools that we are developed with, and one of them would
-    shuffle its tests.
-    """
-    ours = OUR_TOOLS if project.python == Path(sys.executable).absolute() else ()
-    return " ".join((*(f"-p no:{name}" for name in ours), f"--rootdir={WORKSPACE}"))
 
 
 def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
