@@ -23,8 +23,6 @@ OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", 
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
 
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
-SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASS|PASSWORD|PASSWD|CREDENTIAL)S?$", re.IGNORECASE)
-SECRET_LENGTH = 8
 """Shorter values of such variables are words that may stand anywhere."""
 
 S = TypeVar("S", bound="Settings")
@@ -253,20 +251,6 @@ def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else "; see docs/settings.md"
             raise BadInput(f"{name} is not a setting{hint}")
-
-
-def secret_variable(name: str) -> str:
-    """The secret in a variable of the user's choice. Raises BadInput, which does not say what is in it, if it has none."""
-    value = os.environ.get(name, "")
-    if not value:
-        raise BadInput(f"{name} is not set, or empty; it is to hold a key")
-    return value
-
-
-def environment_secrets(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """The values of variables whose names say that they are secret, as far as they are long enough to be recognised."""
-    named = (value for name, value in environment.items() if SECRET_NAME.search(name))
-    return frozenset(value for value in named if len(value) >= SECRET_LENGTH)
 
 
 def child_environment(*, without: type[Settings], keep: type[Settings]) -> dict[str, str]:

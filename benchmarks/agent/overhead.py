@@ -23,10 +23,8 @@ import msgspec
 import numpy as np
 
 from benchmarks.report import Numbers, show, spread
-from bot.model_server.asked import Asked
-from bot.model_server.playing import Accounts, Play
-from bot.model_server.script import Answer, Call, Script
-from bot.model_server.server import Server
+from bot.model_server.script import Script, ScriptedAnswer, ScriptedCall
+from bot.model_server.server import ModelServer
 from memory.store import open_store
 from workers.agent.conversation import Conversation
 from workers.agent.loop import Agent
@@ -52,18 +50,10 @@ TAIL = 100
 # ── The endpoint ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Unkept(Accounts):
-    """Accounts that do not keep the requests: there are thousands of long ones."""
-
-    def heard(self, _asked: Asked) -> int:
-        return 0
-
-
 def _serve(pipe: Connection) -> None:
     """A server that calls for the tool at once, whatever it is asked, until the other end of the pipe is closed."""
-    play = Play(Script(otherwise=Answer(calls=(Call(name="look", arguments={"path": "shown.py"}),))))
-    play.accounts = Unkept()
-    with Server(play) as server:
+    script = Script(otherwise=ScriptedAnswer(calls=(ScriptedCall(name="look", arguments={"path": "shown.py"}),)))
+    with ModelServer(script, keep=False) as server:  # there are thousands of long requests
         pipe.send(server.url)
         pipe.poll(None)
 

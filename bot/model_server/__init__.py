@@ -1,1 +1,1 @@
-"""A model to play with: an OpenAI-compatible server that follows a script, and records and replays real ones."""
+"""A stand-in for a model: an OpenAI-compatible server that follows a script."""

@@ -1,27 +1,40 @@
-"""What a script may say, read strictly: the turns of a conversation that is known beforehand."""
+"""The script of a model: which request gets which answer. Read strictly from YAML or JSON."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import yaml
 from msgspec import UNSET, Struct
 
+from bot.model_server.request import ChatRequest, RequestError
 from workers.errors import BadInput
 
-PLACE = re.compile(r"\$(\$|[A-Za-z_]\w*)")
-"""`$name`, to be filled from a capture, or `$$` for a dollar. A dollar before anything else is itself."""
-
 _KINDS = ("say", "json", "calls", "refusal", "error", "raw")
-_AS_THEY_STAND = ("error", "raw")
+_SENT_UNCHANGED = ("error", "raw")
 _FIRST_ERROR, _LAST_ERROR = 400, 599
+_QUOTED_CHARACTERS = 120
+_UNSUPPORTED = {  # the message, the parameter and the code of the error for each feature
+    "tools": ("tools is not supported in this model.", "tools", None),
+    "json_schema": (
+        "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+        "response_format",
+        None,
+    ),
+    "stream": ("stream is not supported with this model.", "stream", None),
+    "images": ("Invalid content type. image_url is not supported with this model.", "messages", None),
+    "temperature": (
+        "Unsupported parameter: 'temperature' is not supported with this model.",
+        "temperature",
+        "unsupported_parameter",
+    ),
+}
 
 
-class Has(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the endpoint can; a request for what it has not is refused as real servers do."""
+class ServerFeatures(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the endpoint supports; it refuses a request for anything else as real servers do."""
 
     tools: bool = True
     json_schema: bool = True
@@ -31,7 +44,7 @@ class Has(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class When(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a request must be for a turn to fit: all of it. The texts are looked for as they stand."""
+    """The conditions of a turn; all of them must hold. The texts are literal."""
 
     contains: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -40,15 +53,31 @@ class When(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tools: tuple[str, ...] = ()
     model: str = ""
 
+    def fits(self, request: ChatRequest) -> bool:
+        """Whether the request meets every condition."""
+        return (
+            (not self.model or self.model == request.model)
+            and set(self.tools) <= set(request.tools)
+            and all(text in request.text for text in self.contains)
+            and not any(text in request.text for text in self.lacks)
+            and all(text in request.last for text in self.last)
+            and all(text in request.system for text in self.system)
+        )
 
-class Call(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tool to be called; `arguments` as text are sent as they stand, so that they can be malformed."""
+
+class ScriptedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tool that the model calls; `arguments` as text go out unchanged, so that they can be malformed."""
 
     name: str
     arguments: dict[str, object] | str = msgspec.field(default_factory=dict)
 
+    @property
+    def text(self) -> str:
+        """The arguments as they go out."""
+        return self.arguments if isinstance(self.arguments, str) else _json(self.arguments)
 
-class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class ScriptedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An error in OpenAI's form; `retry_after` are seconds, sent as the header."""
 
     status: int
@@ -61,46 +90,43 @@ class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(f"`status` is {self.status}, which is no error")
 
 
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Exactly one of `say`, `json`, `calls` (which may stand with `say`), `refusal`, `error` and `raw`; how it is sent.
+class ScriptedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Exactly one of `say`, `json`, `calls` (with or without `say`), `refusal`, `error` and `raw`, and its delivery.
 
-    `delay` are seconds; `cut` is the number of chunks after which a stream is broken off.
+    `delay` are seconds; `cut` is the number of chunks after which a stream breaks off.
     """
 
     say: str | None = None
     json: object = UNSET
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     refusal: str | None = None
-    error: Failure | None = None
+    error: ScriptedError | None = None
     raw: str | None = None
     delay: float = 0.0
     cut: int | None = None
     finish: str | None = None
-    capture: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         given = [kind for kind in _KINDS if getattr(self, kind) not in (None, (), UNSET)]
         if len(given) != 1 and given != ["say", "calls"]:
             raise ValueError(f"needs exactly one of {', '.join(_KINDS)}; it has {' and '.join(given) or 'none'}")
-        if given[0] in _AS_THEY_STAND and (self.cut, self.finish) != (None, None):
-            raise ValueError(f"`{given[0]}` is sent as it stands: `cut` and `finish` have no place there")
+        if given[0] in _SENT_UNCHANGED and (self.cut, self.finish) != (None, None):
+            raise ValueError(f"`{given[0]}` is sent unchanged: `cut` and `finish` have no place there")
         if self.delay < 0 or (self.cut is not None and self.cut < 0):
             raise ValueError("`delay` and `cut` cannot be negative")
-        for name, pattern in self.capture.items():
-            _check_pattern(name, pattern)
-        for name in sorted({name for text in self.texts() for name in PLACE.findall(text)} - {"$", *self.capture}):
-            raise ValueError(f"`${name}` is not in `capture`; write `$${name}` for a dollar")
 
-    def texts(self) -> Iterator[str]:
-        """Every text in which `$name` is filled."""
-        yield self.say or ""
-        yield from _strings(self.json)
-        for call in self.calls:
-            yield from _strings(call.arguments)
+    @property
+    def text(self) -> str | None:
+        """The words of the message."""
+        return self.say if self.json is UNSET else _json(self.json)
+
+    @property
+    def finish_reason(self) -> str:
+        return self.finish or ("tool_calls" if self.calls else "stop")
 
 
-class Turn(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An answer, and when it is given: at most `times` times, 0 for as often as it fits."""
+class Turn(ScriptedAnswer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An answer and its conditions; it answers at most `times` times, 0 for always."""
 
     when: When = When()
     times: int = 0
@@ -112,25 +138,44 @@ class Turn(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the endpoint is, and what it answers: by the first turn that fits and is not used up, else `otherwise`.
+    """What the endpoint is, and what it answers: the first turn that fits and is not used up, else `otherwise`.
 
-    Without `key` everybody may ask; without `models` any model is known; `context_tokens` 0 is no limit.
+    Without `key` every client may ask; without `models` the endpoint knows any model.
     """
 
     key: str = ""
     models: tuple[str, ...] = ()
-    has: Has = Has()
-    context_tokens: int = 0
+    has: ServerFeatures = ServerFeatures()
     turns: tuple[Turn, ...] = ()
-    otherwise: Answer | None = None
+    otherwise: ScriptedAnswer | None = None
 
-    def __post_init__(self) -> None:
-        if self.context_tokens < 0:
-            raise ValueError("`context_tokens` cannot be negative")
+    def check(self, request: ChatRequest) -> None:
+        """Raise RequestError for an unknown model and an unsupported feature."""
+        if self.models and request.model not in self.models:
+            message = f"The model `{request.model}` does not exist or you do not have access to it."
+            raise RequestError(404, message, code="model_not_found", param="model")
+        for feature, requested in request.features.items():
+            if requested and not getattr(self.has, feature):
+                message, param, code = _UNSUPPORTED[feature]
+                raise RequestError(400, message, code=code, param=param)
+
+    def turn_for(self, request: ChatRequest, used: Mapping[int, int]) -> int | None:
+        """The place of the first turn that fits and has not answered `times` times."""
+        for place, turn in enumerate(self.turns):
+            if turn.when.fits(request) and not 0 < turn.times <= used.get(place, 0):
+                return place
+        return None
+
+
+def no_turn_fits(request: ChatRequest) -> RequestError:
+    """The error for a request that the script does not know; it quotes the last message."""
+    line = " ".join(request.last.split())
+    quoted = line if len(line) <= _QUOTED_CHARACTERS else line[: _QUOTED_CHARACTERS - 1] + "…"
+    return RequestError(400, f"no turn of the script fits; last message: {quoted}", code="no_turn_fits")
 
 
 def read_script(path: Path) -> Script:
-    """The script in a YAML or JSON file. Raises BadInput with one line that says what is wrong, and where."""
+    """The script in a YAML or JSON file. Raises BadInput with one line that names the error and its place."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -141,32 +186,16 @@ def read_script(path: Path) -> Script:
 
 
 def parse_script(text: str, name: str) -> Script:
-    """The script in YAML, of which JSON is a part; `name` is said in errors. Raises BadInput."""
+    """The script in YAML, of which JSON is a part; errors begin with `name`. Raises BadInput."""
     try:
         return msgspec.convert(yaml.safe_load(text), Script)
     except yaml.YAMLError as error:
         raise BadInput(f"{name} is not YAML: {' '.join(str(error).split())}") from error
     except msgspec.ValidationError as error:
-        said, _, place = str(error).partition(" - at ")
+        problem, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").removeprefix(".")
-        raise BadInput(f"{name}: {f'{where}: ' if where else ''}{said[0].lower()}{said[1:]}") from error
+        raise BadInput(f"{name}: {f'{where}: ' if where else ''}{problem[0].lower()}{problem[1:]}") from error
 
 
-def _check_pattern(name: str, pattern: str) -> None:
-    try:
-        groups = re.compile(pattern).groups
-    except re.error as error:
-        raise ValueError(f"`capture` {name} is not a regular expression: {error}") from error
-    if not groups:
-        raise ValueError(f"`capture` {name} has no group; put parentheses around what is to be taken")
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _strings(inner)
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

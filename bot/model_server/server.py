@@ -1,211 +1,270 @@
-"""The running server: `with ModelServer(script) as server: OpenAI(base_url=server.url, …)`."""
+"""The scripted model over HTTP: `with ModelServer(script) as server: OpenAI(base_url=server.url, …)`."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-import socket
 import threading
-import time
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
-import uvicorn
+import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bot.model_server import replies
-from bot.model_server.asked import Asked, Document
-from bot.model_server.counting import Outcome, Usage
-from bot.model_server.errors import Refused
-from bot.model_server.playing import Accounts, Play
-from bot.model_server.replies import Reply
-from bot.model_server.script import Script
-from workers.errors import BadInput
+from bot.background_server import LOOPBACK, BackgroundServer
+from bot.model_server.request import TOKEN_CHARACTERS, ChatRequest, RequestError, count_tokens, parse_request
+from bot.model_server.script import Script, ScriptedAnswer, no_turn_fits
 
-LOOPBACK = "127.0.0.1"
-_STARTUP = 20.0
-_PATIENCE = 2  # seconds for requests that are still answered when the server stops
-_GLANCE = 0.1  # seconds between two looks, during a delay, at whether the server is to stop
-_HIGHEST_PORT = 65535
+JsonDocument = dict[str, object]
+_CREATED = 1_700_000_000  # the same in each answer, so that two runs are equal byte for byte
+_CHUNK_CHARACTERS = 24
+BLOCK_TOKENS = 128  # a prompt cache keeps whole blocks
+_POLL_SECONDS = 0.1  # between two looks, during a delay, at whether the client or the server ends
+_EVENT_STREAM, _JSON = "text/event-stream", "application/json"
 
 
-class Endpoint(Protocol):
-    """What answers behind the HTTP: a script, a recording, or a real endpoint that is being recorded."""
+@dataclass(slots=True)
+class ServerUsage:
+    """Completed calls and their tokens (`cached` are among `prompt`), and how many requests ended otherwise.
 
-    accounts: Accounts
+    `cut` and `malformed` ended as the script wants it, `abandoned` by a client that hung up, `refused` with an error.
+    """
 
-    async def models(self, authorization: str) -> Document:
-        """The list of models. Raises Refused."""
-        ...
+    calls: int = 0
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+    cut: int = 0
+    malformed: int = 0
+    abandoned: int = 0
+    refused: int = 0
 
-    async def reply(self, body: bytes, authorization: str) -> Reply:
-        """The answer to a request for a completion. Raises Refused."""
-        ...
 
+class ModelServer(BackgroundServer):
+    """A scripted model. `requests` are those that it could read; with `keep` False, for long runs, it keeps none."""
 
-class Server:
-    """An endpoint on a port, in a thread of its own; `port` 0 takes a free one. Raises BadInput if it cannot be had."""
-
-    def __init__(self, endpoint: Endpoint, *, host: str = LOOPBACK, port: int = 0) -> None:
-        self._accounts = endpoint.accounts
-        self._socket = _listen(host, port)
-        shown = f"[{host}]" if ":" in host else host
-        self.root = f"http://{shown}:{self._socket.getsockname()[1]}"
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                _application(endpoint, lambda: self._server.should_exit),
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                server_header=False,
-                timeout_graceful_shutdown=_PATIENCE,
-            )
-        )
-        self._thread = threading.Thread(target=self._serve, name="model-server", daemon=True)
+    def __init__(self, script: Script, *, host: str = LOOPBACK, port: int = 0, keep: bool = True) -> None:
+        self._script, self._keep = script, keep
+        self._used: Counter[int] = Counter()
+        self._cache = PromptCache()
+        self._answered = 0
+        self._requests: list[ChatRequest] = []
+        self._lock = threading.Lock()
+        self.usage = ServerUsage()
+        routes = [
+            Route("/v1/chat/completions", self._complete, methods=["POST"]),
+            Route("/v1/models", self._list_models, methods=["GET"]),
+            Route("/usage", self._show_usage, methods=["GET"]),
+        ]
+        application = Starlette(routes=routes, exception_handlers={RequestError: self._refuse})
+        super().__init__(application, name="model server", host=host, port=port)
+        logging.getLogger("uvicorn.error").addFilter(_is_not_a_cut)
 
     @property
     def url(self) -> str:
-        """What a client takes as its base URL."""
+        """The base URL for clients."""
         return f"{self.root}/v1"
 
     @property
-    def requests(self) -> Sequence[Asked]:
-        """Every request so far that could be read, in the order of their arrival."""
-        return self._accounts.requests
+    def requests(self) -> Sequence[ChatRequest]:
+        """In the order of their arrival."""
+        with self._lock:
+            return tuple(self._requests)
+
+    async def _list_models(self, http: HttpRequest) -> Response:
+        self._check_key(http)
+        ids = self._script.models or ("scripted",)
+        listed = [{"id": each, "object": "model", "created": _CREATED, "owned_by": "apprentice"} for each in ids]
+        return JSONResponse({"object": "list", "data": listed})
+
+    async def _show_usage(self, _http: HttpRequest) -> Response:
+        return JSONResponse(asdict(self.usage))
+
+    async def _refuse(self, _http: HttpRequest, error: Exception) -> Response:
+        assert isinstance(error, RequestError)
+        self.usage.refused += 1
+        kind = "requests" if error.status == 429 else "server_error" if error.status >= 500 else "invalid_request_error"
+        shown = {"message": error.message, "type": kind, "param": error.param, "code": error.code}
+        headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:g}"}
+        return JSONResponse({"error": shown}, error.status, headers)
+
+    async def _complete(self, http: HttpRequest) -> Response:
+        """Runs in the server's one thread, as everything that counts: an answer is counted before it is sent."""
+        self._check_key(http)
+        request = parse_request(await http.body())
+        with self._lock:
+            if self._keep:
+                self._requests.append(request)
+        self._answered += 1
+        number = self._answered
+        self._script.check(request)
+        answer = self._choose(request)
+        if not await self._wait(http, answer.delay):
+            self.usage.abandoned += 1
+            return Response(status_code=499)
+        if answer.error is not None:
+            raise RequestError(**msgspec.structs.asdict(answer.error))
+        if answer.raw is not None:
+            self.usage.malformed += 1
+            return Response(answer.raw, media_type=_EVENT_STREAM if request.stream else _JSON)
+        completion = Completion(
+            answer=answer,
+            number=number,
+            model=request.model,
+            prompt_tokens=count_tokens(request.prompt),
+            cached_tokens=self._cache.cached_tokens(request.model, request.prompt),
+        )
+        return self._send(request, completion, answer.cut)
+
+    def _check_key(self, http: HttpRequest) -> None:
+        if self._script.key and http.headers.get("authorization", "") != f"Bearer {self._script.key}":
+            raise RequestError(401, "Incorrect API key provided.", code="invalid_api_key")
+
+    def _choose(self, request: ChatRequest) -> ScriptedAnswer:
+        place = self._script.turn_for(request, self._used)
+        if place is not None:
+            self._used[place] += 1
+            return self._script.turns[place]
+        if self._script.otherwise is None:
+            raise no_turn_fits(request)
+        return self._script.otherwise
+
+    async def _wait(self, http: HttpRequest, seconds: float) -> bool:
+        """Let the delay pass; False as soon as the client hangs up or the server stops."""
+        while seconds > 0:
+            if self.stopping or await http.is_disconnected():
+                return False
+            await asyncio.sleep(min(seconds, _POLL_SECONDS))
+            seconds -= _POLL_SECONDS
+        return True
+
+    def _send(self, request: ChatRequest, completion: Completion, cut: int | None) -> Response:
+        """The completion as one body or as a stream; `cut` breaks either off."""
+        events = completion.events(with_usage=request.wants_usage)
+        whole = b"".join(events) if request.stream else completion.body()
+        kind = _EVENT_STREAM if request.stream else _JSON
+        if cut is not None:
+            self.usage.cut += 1
+            deltas = len(events) - 2 - request.wants_usage  # all but the reason of the end, and what follows it
+            part = b"".join(events[: min(cut, deltas)]) if request.stream else whole[: len(whole) // 2]
+            return _CutResponse(whole, part, kind)
+        self.usage.calls += 1
+        self.usage.prompt += completion.prompt_tokens
+        self.usage.cached += completion.cached_tokens
+        self.usage.completion += completion.tokens
+        return Response(whole, media_type=kind)
+
+
+class _CutResponse(Response):
+    """Announces the whole body and sends a part: uvicorn closes the connection when the body does not end."""
+
+    def __init__(self, whole: bytes, part: bytes, media_type: str) -> None:
+        super().__init__(whole, media_type=media_type)
+        self._part = part
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self._part, "more_body": True})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """An answer as the endpoint sends it; its ids carry `number`."""
+
+    answer: ScriptedAnswer
+    number: int
+    model: str
+    prompt_tokens: int
+    cached_tokens: int
 
     @property
-    def usage(self) -> Usage:
-        """Our own count of what was answered."""
-        return self._accounts.usage
+    def tokens(self) -> int:
+        calls = "".join(call.name + call.text for call in self.answer.calls)
+        return count_tokens((self.answer.text or "") + (self.answer.refusal or "") + calls)
 
-    def start(self) -> Self:
-        logging.getLogger("uvicorn.error").addFilter(_is_news)
-        self._thread.start()
-        deadline = time.monotonic() + _STARTUP
-        while not self._server.started:
-            if time.monotonic() > deadline or not self._thread.is_alive():
-                raise RuntimeError("the model server did not start")
-            time.sleep(0.005)
-        return self
+    def body(self) -> bytes:
+        """The answer in one piece."""
+        answer = self.answer
+        message: JsonDocument = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+        if answer.calls:
+            message["tool_calls"] = [
+                {**self._call_head(place), "function": {"name": call.name, "arguments": call.text}}
+                for place, call in enumerate(answer.calls)
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
+        document = {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
+        return msgspec.json.encode(document)
 
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
+    def events(self, *, with_usage: bool) -> list[bytes]:
+        """The answer as server-sent events: its deltas, the reason of its end, its usage if wanted, `[DONE]`."""
+        head = self._head("chat.completion.chunk") | ({"usage": None} if with_usage else {})
+        end: tuple[JsonDocument, str] = ({}, self.answer.finish_reason)
+        deltas = [*((delta, None) for delta in self._deltas()), end]
+        sent = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": why}]} for delta, why in deltas]
+        if with_usage:
+            sent.append({**head, "choices": [], "usage": self._usage()})
+        return [*(b"data: " + msgspec.json.encode(each) + b"\n\n" for each in sent), b"data: [DONE]\n\n"]
 
-    def __enter__(self) -> Self:
-        return self.start()
+    def _deltas(self) -> Iterator[JsonDocument]:
+        answer = self.answer
+        yield {"role": "assistant", "content": "" if answer.text is not None else None}
+        for kind, text in (("content", answer.text), ("refusal", answer.refusal)):
+            for piece in _pieces(text or ""):
+                yield {kind: piece}
+        for place, call in enumerate(answer.calls):
+            head = {"index": place, **self._call_head(place)}
+            yield {"tool_calls": [{**head, "function": {"name": call.name, "arguments": ""}}]}
+            for piece in _pieces(call.text):
+                yield {"tool_calls": [{"index": place, "function": {"arguments": piece}}]}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+    def _head(self, kind: str) -> JsonDocument:
+        return {"id": f"chatcmpl-{self.number}", "object": kind, "created": _CREATED, "model": self.model}
 
-    def _serve(self) -> None:
-        self._server.run(sockets=[self._socket])
+    def _call_head(self, place: int) -> JsonDocument:
+        return {"id": f"call_{self.number}_{place}", "type": "function"}
 
-
-class ModelServer(Server):
-    """A scripted model on loopback."""
-
-    def __init__(self, script: Script, *, host: str = LOOPBACK, port: int = 0) -> None:
-        super().__init__(Play(script), host=host, port=port)
-
-
-class _Sending(Response):
-    """Sends a reply; counts it just before its last piece, so that whoever has all of it finds it counted."""
-
-    def __init__(self, reply: Reply, settle: Callable[[Reply, Outcome], None], stopping: Callable[[], bool]) -> None:
-        super().__init__(status_code=reply.status, headers=reply.headers, media_type=reply.content_type)
-        del self.headers["content-length"]
-        if reply.length is not None:
-            self.headers["content-length"] = str(reply.length)
-        self._reply = reply
-        self._settle = settle
-        self._stopping = stopping
-
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        waited = await self._wait(receive)
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if not waited:
-            self._settle(self._reply, Outcome.ABANDONED)
-            return
-        *first, last = self._reply.pieces or (b"",)
-        for piece in first:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        gone = await _hangs_up(receive, 0)
-        self._settle(self._reply, Outcome.ABANDONED if gone else self._reply.outcome)
-        # Without an end to the body, uvicorn closes the connection: that is the cut.
-        await send({"type": "http.response.body", "body": last, "more_body": self._reply.broken})
-
-    async def _wait(self, receive: Receive) -> bool:
-        """Let the delay pass; False as soon as the client has hung up or the server is to stop."""
-        left = self._reply.delay
-        while left > 0 and not self._stopping():
-            if await _hangs_up(receive, min(left, _GLANCE)):
-                return False
-            left -= _GLANCE
-        return left <= 0
+    def _usage(self) -> JsonDocument:
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.tokens,
+            "total_tokens": self.prompt_tokens + self.tokens,
+            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
+        }
 
 
-async def _hangs_up(receive: Receive, seconds: float) -> bool:
-    """Wait so long, or until the client has hung up; whether it has."""
-    try:
-        async with asyncio.timeout(seconds):
-            message = await receive()
-    except TimeoutError:
-        return False
-    return bool(message["type"] == "http.disconnect")
+class PromptCache:
+    """The beginnings of all prompts so far, in whole blocks, by model."""
+
+    def __init__(self) -> None:
+        self._known: set[bytes] = set()
+
+    def cached_tokens(self, model: str, prompt: str) -> int:
+        """Tokens at the beginning of the prompt that an earlier one began with; remembers this one."""
+        chain = list(_blocks(model, prompt))
+        ready = next((place for place, digest in enumerate(chain) if digest not in self._known), len(chain))
+        self._known.update(chain)
+        return ready * BLOCK_TOKENS
 
 
-def _application(endpoint: Endpoint, stopping: Callable[[], bool]) -> Starlette:
-    def sent(reply: Reply) -> Response:
-        return _Sending(reply, endpoint.accounts.settle, stopping)
-
-    async def complete(request: Request) -> Response:
-        return sent(await endpoint.reply(await request.body(), _authorization(request)))
-
-    async def models(request: Request) -> Response:
-        return JSONResponse(await endpoint.models(_authorization(request)))
-
-    async def usage(_request: Request) -> Response:
-        return JSONResponse(endpoint.accounts.usage.to_json())
-
-    async def refuse(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
-        return sent(replies.refusal(error))
-
-    return Starlette(
-        routes=[
-            Route("/v1/chat/completions", complete, methods=["POST"]),
-            Route("/v1/models", models, methods=["GET"]),
-            Route("/usage", usage, methods=["GET"]),
-        ],
-        exception_handlers={Refused: refuse},
-    )
+def _blocks(model: str, prompt: str) -> Iterator[bytes]:
+    """A digest for each whole block, of the prompt up to the block's end."""
+    running = hashlib.sha256(model.encode() + b"\0")
+    size = BLOCK_TOKENS * TOKEN_CHARACTERS
+    for start in range(0, len(prompt) - size + 1, size):
+        running.update(prompt[start : start + size].encode("utf-8", "surrogatepass"))
+        yield running.digest()
 
 
-def _authorization(request: Request) -> str:
-    return request.headers.get("authorization", "")
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + _CHUNK_CHARACTERS] for start in range(0, len(text), _CHUNK_CHARACTERS))
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listening = socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        said = error.strerror if isinstance(error, OSError) else f"a port is a number from 0 to {_HIGHEST_PORT}"
-        raise BadInput(f"cannot listen on {host}:{port}: {said}; give another --host or --port") from error
-    # asyncio does this only where a socket names its protocol; without it, an answer's second piece waits 40 ms for an ACK.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """All that uvicorn says, but for what a cut makes it say."""
+def _is_not_a_cut(record: logging.LogRecord) -> bool:
+    """False for the error that uvicorn logs at a cut."""
     return record.msg != "ASGI callable returned without completing response."

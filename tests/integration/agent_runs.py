@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.agent.folder import Record, read
 from benchmarks.repair.cases import write_case
-from bot.model_server.script import Call, Script, Turn, When
+from bot.model_server.script import Script, ScriptedCall, Turn, When
 
 ROOT = Path(__file__).parents[2]
 LESSON = "The bound itself is allowed, so compare with the size before the new one comes."
@@ -58,8 +58,8 @@ def edits(name: str, new: str, *texts: str) -> tuple[Turn, ...]:
     here, done = (f"test_{name}.py::", *texts), f"edited {name}.py"
     arguments: dict[str, object] = {"path": f"{name}.py", "old": OLD, "new": new}
     return (
-        Turn(calls=(Call(name="edit", arguments=arguments),), when=When(contains=here, lacks=(done,))),
-        Turn(calls=(Call(name="finish", arguments={"summary": "Done."}),), when=When(contains=(*here, done))),
+        Turn(calls=(ScriptedCall(name="edit", arguments=arguments),), when=When(contains=here, lacks=(done,))),
+        Turn(calls=(ScriptedCall(name="finish", arguments={"summary": "Done."}),), when=When(contains=(*here, done))),
     )
 
 

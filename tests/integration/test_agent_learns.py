@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.model_server.script import Call, Script, Turn, When
+from bot.model_server.script import Script, ScriptedCall, Turn, When
 from bot.model_server.server import ModelServer
 from memory.embed import HashedWords
 from memory.experiences import Experiences
@@ -71,8 +71,8 @@ def edit(name: str, new: str, when: When) -> tuple[Turn, ...]:
     done = When(contains=(*when.contains, f"edited {name}.py"), lacks=when.lacks)
     todo = When(contains=when.contains, lacks=(*when.lacks, f"edited {name}.py"))
     return (
-        Turn(calls=(Call(name="edit", arguments=arguments),), when=todo),
-        Turn(calls=(Call(name="finish", arguments={"summary": f"{name}.py:9 {LESSON}"}),), when=done),
+        Turn(calls=(ScriptedCall(name="edit", arguments=arguments),), when=todo),
+        Turn(calls=(ScriptedCall(name="finish", arguments={"summary": f"{name}.py:9 {LESSON}"}),), when=done),
     )
 
 
@@ -178,7 +178,7 @@ def test_memory_is_not_asked_where_it_is_off(tmp_path: Path, control: bool) -> N
     """Neither the control arm nor a repair without memory gets anything of the tool that asks it."""
     with house(tmp_path, *wrong("crate")) as (home, _):
         home.repair("crate")
-    asks = Turn(calls=(Call(name="recall", arguments={"like": "it holds more than its size"}),), times=1)
+    asks = Turn(calls=(ScriptedCall(name="recall", arguments={"like": "it holds more than its size"}),), times=1)
     with house(tmp_path, asks, *wrong("crate")) as (home, server):
         home.learner = Learner(home.store, home.rng, home.clock, control_share=float(control))
         home.repair("crate", remember=control)

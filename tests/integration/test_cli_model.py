@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.model_server.script import Call, Script, Turn
+from bot.model_server.script import Script, ScriptedCall, Turn
 from bot.model_server.server import ModelServer
 from tests.integration.command_line import SHOP, Ran, apprentice, written
 
@@ -23,7 +23,7 @@ def test_a_kettle_alone():
 
 
 def call(name: str, **arguments: object) -> Turn:
-    return Turn(calls=(Call(name=name, arguments=arguments),), times=1)
+    return Turn(calls=(ScriptedCall(name=name, arguments=arguments),), times=1)
 
 
 def test_a_repair_of_several_files_is_applied(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,8 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bot.model_server import wire
-from bot.model_server.script import Call, Failure, Script, Turn, When
+from bot.model_server.script import Script, ScriptedCall, ScriptedError, Turn, When
 from bot.model_server.server import ModelServer
 from memory.store import Store
 from tests.databases import migrated_store
@@ -65,14 +65,15 @@ def test_a_reply_is_the_same_whole_and_in_pieces(store: Store, stream: bool) -> 
 @pytest.mark.parametrize("stream", [True, False])
 def test_the_servers_word_on_model_and_usage_is_taken(store: Store, stream: bool) -> None:
     """The model's own name, and its count at our price, with what it had ready at less, however they come."""
-    answer = wire.Completion(
-        id="c1",
-        model="toy-1",
-        choices=(wire.Choice(message=wire.Message(content="Hello."), finish_reason="stop"),),
-        usage=wire.Tokens(prompt_tokens=10, completion_tokens=4, prompt_tokens_details=wire.Details(cached_tokens=6)),
-    )
-    whole, pieces = msgspec.json.encode(answer), b"".join(wire.events(answer, with_usage=True)) + wire.DONE
-    with playing(Turn(raw=(pieces if stream else whole).decode())) as server:
+    usage = {"prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 6}}
+    message = {"role": "assistant", "content": "Hello."}
+    head = {"id": "c1", "created": 1, "model": "toy-1"}
+    end = {"index": 0, "finish_reason": "stop"}
+    whole = {**head, "object": "chat.completion", "choices": [{**end, "message": message}], "usage": usage}
+    chunk = {**head, "object": "chat.completion.chunk", "choices": [{**end, "delta": message}], "usage": None}
+    last = {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage}
+    stream_text = "".join(f"data: {each}\n\n" for each in (json.dumps(chunk), json.dumps(last), "[DONE]"))
+    with playing(Turn(raw=stream_text if stream else json.dumps(whole))) as server:
         spoken = speak(store, server.url, stream=stream)
         reply = spoken.client.reply(ASK)
     assert reply.model == "toy-1"
@@ -84,7 +85,10 @@ def test_the_servers_word_on_model_and_usage_is_taken(store: Store, stream: bool
 @pytest.mark.parametrize("stream", [True, False])
 def test_tools_are_called(store: Store, stream: bool) -> None:
     """The calls of a reply come with their ids and arguments, and go back with the next request."""
-    calls = (Call(name="read_file", arguments='{"path": 1}'), Call(name="read_file", arguments="not json"))
+    calls = (
+        ScriptedCall(name="read_file", arguments='{"path": 1}'),
+        ScriptedCall(name="read_file", arguments="not json"),
+    )
     with playing(Turn(calls=calls, times=1), Turn(say="Done.")) as server:
         client = speak(store, server.url, stream=stream).client
         ask = replace(ASK, tools=(READ_FILE,))
@@ -105,7 +109,9 @@ def test_tools_are_called(store: Store, stream: bool) -> None:
 
 def test_without_tools_the_model_is_told_of_them_in_words(store: Store) -> None:
     """A server that refuses tools is asked again once, and from then on gets and gives them in messages."""
-    refusal = Turn(when=When(tools=("read_file",)), error=Failure(status=400, message="toy does not support tools"))
+    refusal = Turn(
+        when=When(tools=("read_file",)), error=ScriptedError(status=400, message="toy does not support tools")
+    )
     called = 'Let me look.\n\n```json\n{"tool": "read_file", "arguments": {"path": "a.py"}}\n```'
     with playing(refusal, Turn(say=called, times=1), Turn(say="It says x.")) as server:
         spoken = speak(store, server.url)
@@ -136,7 +142,7 @@ def test_what_a_server_lacks_is_learned_one_by_one(store: Store) -> None:
         "stream": "streaming is not supported",
         "images": "image input is not supported by this model",
     }
-    refusals = [Turn(error=Failure(status=400, message=said), times=1) for said in complaints.values()]
+    refusals = [Turn(error=ScriptedError(status=400, message=said), times=1) for said in complaints.values()]
     picture = Message(role=Role.USER, text="What is this?", images=(Image(media_type="image/png", content=b"png"),))
     ask = replace(ASK, messages=(ASK.messages[0], picture))
     with playing(*refusals, Turn(say="ok")) as server:
@@ -169,7 +175,7 @@ def test_a_schema_is_sent_strictly(store: Store) -> None:
 
 def test_without_schemas_the_form_is_told_and_repaired(store: Store) -> None:
     """A server without schemas is told in words; an answer that does not fit is sent back once with what is wrong."""
-    refusal = Failure(status=400, message="This response_format type is unavailable now")
+    refusal = ScriptedError(status=400, message="This response_format type is unavailable now")
     fitting = 'Here:\n```json\n{"agrees": false, "why": "no"}\n```'
     turns = (Turn(error=refusal, times=1), Turn(say="Sure! I agree.", times=1), Turn(say=fitting))
     with playing(*turns) as server:
@@ -201,7 +207,7 @@ def test_a_refusal_is_an_answer(store: Store, stream: bool) -> None:
 
 def test_usage_that_is_not_told_is_estimated(store: Store) -> None:
     """A stream without usage is accounted upwards, and marked so."""
-    refusal = Failure(status=400, message="stream_options: not permitted")
+    refusal = ScriptedError(status=400, message="stream_options: not permitted")
     with playing(Turn(error=refusal, times=1), Turn(say="Hello.")) as server:
         spoken = speak(store, server.url)
         reply = spoken.client.reply(ASK)

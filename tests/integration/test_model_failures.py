@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.model_server.script import Failure, Script, Turn
+from bot.model_server.script import Script, ScriptedError, Turn
 from bot.model_server.server import ModelServer
 from memory.store import Store
 from tests.databases import migrated_store
@@ -46,7 +46,7 @@ def playing(*turns: Turn, **more: object) -> ModelServer:
 
 def failing(status: int, message: str, *, code: str | None = None, retry_after: float | None = None) -> Turn:
     """A turn that refuses in OpenAI's form."""
-    return Turn(error=Failure(status=status, message=message, code=code, retry_after=retry_after))
+    return Turn(error=ScriptedError(status=status, message=message, code=code, retry_after=retry_after))
 
 
 @contextmanager

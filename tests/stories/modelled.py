@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bot.model_server.script import Call, Script, Turn, When
+from bot.model_server.script import Script, ScriptedCall, Turn, When
 from bot.model_server.server import ModelServer
 from tests.stories import town as founding
 from tests.stories.pantry import FILES
@@ -32,7 +32,7 @@ SAID = "pantry/shelf.py:25 refused to hand out the last of something."
 
 def call(name: str, when: When = ALWAYS, **arguments: object) -> Turn:
     """A turn that calls one tool, once."""
-    return Turn(calls=(Call(name=name, arguments=arguments),), times=1, when=when)
+    return Turn(calls=(ScriptedCall(name=name, arguments=arguments),), times=1, when=when)
 
 
 def mend(when: When = ALWAYS) -> tuple[Turn, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from bot.model_server.script import Call, Script, Turn, When
+from bot.model_server.script import Script, ScriptedCall, Turn, When
 from tests.stories.modelled import ISSUE, RIGHT, SHELF, TEST, WRONG, call, modelled
 from tests.stories.town import Town
 
@@ -17,7 +17,9 @@ REASON = "the shelf must keep one gram of everything"
 
 def reply(text: str, *cites: str, when: When | None = None) -> Turn:
     """An answer with the places that it rests on."""
-    return Turn(calls=(Call(name="reply", arguments={"text": text, "cites": list(cites)}),), when=when or When())
+    return Turn(
+        calls=(ScriptedCall(name="reply", arguments={"text": text, "cites": list(cites)}),), when=when or When()
+    )
 
 
 def test_a_question_is_answered(tmp_path: Path) -> None:

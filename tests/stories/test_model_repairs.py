@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from bot.model_server.script import Call, Failure, Has, Script, Turn, When
+from bot.model_server.script import Script, ScriptedCall, ScriptedError, ServerFeatures, Turn, When
 from memory.model import TaskKind
 from tests.stories.modelled import BROKEN, ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
 from tests.stories.town import REPOSITORY, Town, readable
@@ -177,12 +177,12 @@ def test_several_repairs_are_proposed_at_once(tmp_path: Path) -> None:
     with modelled(tmp_path, Script(turns=turns), model_strategies=("model:propose",)) as (town, server):
         town.issue(ISSUE, TEST)
         assert len(town.fixes()) == 1
-        assert server.usage.total.calls == 2
+        assert server.usage.calls == 2
 
 
 def test_what_the_embedded_engine_leaves(tmp_path: Path) -> None:
     """Where nothing is to be had of the model, the embedded engine repairs what it can."""
-    script = Script(turns=(Turn(error=Failure(status=400, message="no such thing here")),))
+    script = Script(turns=(Turn(error=ScriptedError(status=400, message="no such thing here")),))
     with modelled(tmp_path, script, model_strategies=("embedded", "model:minimal")) as (town, _):
         town.issue(ISSUE, TEST)
         assert len(town.fixes()) == 1
@@ -219,13 +219,15 @@ I could reproduce this but found no fix that I can prove, in <n> s.
     ("trouble", "settings"),
     [
         pytest.param(
-            (Turn(calls=(Call(name="edit", arguments='{"path": "pantry'),), times=1),), {}, id="broken arguments"
+            (Turn(calls=(ScriptedCall(name="edit", arguments='{"path": "pantry'),), times=1),),
+            {},
+            id="broken arguments",
         ),
         pytest.param((call("read", path="../../etc/passwd"), call("open", path="x")), {}, id="tool errors"),
         pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone"),
         pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body"),
-        pytest.param((Turn(error=Failure(status=500), times=1),), {}, id="500"),
-        pytest.param((Turn(error=Failure(status=429, retry_after=0.2), times=1),), {}, id="429"),
+        pytest.param((Turn(error=ScriptedError(status=500), times=1),), {}, id="500"),
+        pytest.param((Turn(error=ScriptedError(status=429, retry_after=0.2), times=1),), {}, id="429"),
         pytest.param((Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream"),
         pytest.param((Turn(say="slow", delay=30.0, times=1),), {"model_timeout_seconds": 1.0}, id="time-out"),
     ],
@@ -240,12 +242,12 @@ def test_troubles_on_the_way(tmp_path: Path, trouble: tuple[Turn, ...], settings
 @pytest.mark.parametrize(
     "has",
     [
-        pytest.param(Has(tools=False), id="no tools"),
-        pytest.param(Has(stream=False), id="no streams"),
-        pytest.param(Has(temperature=False), id="no temperature"),
+        pytest.param(ServerFeatures(tools=False), id="no tools"),
+        pytest.param(ServerFeatures(stream=False), id="no streams"),
+        pytest.param(ServerFeatures(temperature=False), id="no temperature"),
     ],
 )
-def test_an_endpoint_that_lacks_something(tmp_path: Path, has: Has) -> None:
+def test_an_endpoint_that_lacks_something(tmp_path: Path, has: ServerFeatures) -> None:
     """What an endpoint does not have is done without it."""
     edit = {"tool": "edit", "arguments": {"path": SHELF, "old": WRONG, "new": RIGHT}}
     end = {"tool": "finish", "arguments": {"summary": SAID}}
@@ -259,11 +261,11 @@ def test_an_endpoint_without_json(tmp_path: Path) -> None:
     """Where there is no JSON mode, an answer that is no JSON gets one turn to be repaired."""
     repair = {"repairs": [{"why": "Off by one.", "edits": [{"path": SHELF, "old": WRONG, "new": RIGHT}]}]}
     turns = (Turn(say="You should compare otherwise.", times=1), Turn(json=repair))
-    script = Script(has=Has(json_schema=False), turns=turns)
+    script = Script(has=ServerFeatures(json_schema=False), turns=turns)
     with modelled(tmp_path, script, model_strategies=("model:propose",)) as (town, server):
         town.issue(ISSUE, TEST)
         assert len(town.fixes()) == 1, town.progress[-4:]
-        assert server.usage.total.calls == 2
+        assert server.usage.calls == 2
 
 
 def test_a_model_that_declines(tmp_path: Path) -> None:
@@ -294,7 +296,10 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 def test_the_same_again_and_again(tmp_path: Path) -> None:
     """A model that goes round in circles is stopped at the third round."""
     script = Script(
-        turns=(Turn(say=REFLECTION, when=When(system=("four sentences",))), Turn(calls=(Call(name="run_tests"),)))
+        turns=(
+            Turn(say=REFLECTION, when=When(system=("four sentences",))),
+            Turn(calls=(ScriptedCall(name="run_tests"),)),
+        )
     )
     with modelled(tmp_path, script) as (town, _):
         town.issue(ISSUE, TEST)
@@ -314,7 +319,7 @@ def test_a_budget_is_used_up(tmp_path: Path) -> None:
     script = Script(turns=tuple(call("search", text=word) for word in words))
     with modelled(tmp_path, script, model_tokens_per_run=16_000) as (town, server):
         number = town.issue(ISSUE, TEST)
-        assert server.usage.total.prompt + server.usage.total.completion <= 12_000
+        assert server.usage.prompt + server.usage.completion <= 12_000
         assert [readable(each.body) for each in town.answers(number)] == snapshot(
             [
                 """\
@@ -369,8 +374,8 @@ def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
     asked = [
         Turn(
             calls=(
-                Call(name="read", arguments={"path": SHELF, "start": start}),
-                Call(name="symbol", arguments={"name": name}),
+                ScriptedCall(name="read", arguments={"path": SHELF, "start": start}),
+                ScriptedCall(name="symbol", arguments={"name": name}),
             ),
             times=1,
         )
@@ -412,7 +417,7 @@ def test_a_screenshot(tmp_path: Path) -> None:
 
 def test_a_model_that_cannot_see(tmp_path: Path) -> None:
     """Where the endpoint takes no pictures, the repair is made without them."""
-    with modelled(tmp_path, Script(has=Has(images=False), turns=mend())) as (town, _):
+    with modelled(tmp_path, Script(has=ServerFeatures(images=False), turns=mend())) as (town, _):
         town.issue(ISSUE, f"![it]({town.playground.attach(PNG)})\n\n{TEST}")
         assert len(town.fixes()) == 1, town.progress[-4:]
 

@@ -10,7 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from bot.local import review
-from bot.model_server.script import Failure, Has, Script, Turn, When
+from bot.model_server.script import Script, ScriptedError, ServerFeatures, Turn, When
 from bot.model_server.server import ModelServer
 from memory.model import Severity
 from tests.integration.command_line import committed
@@ -85,9 +85,9 @@ def critique(*verdicts: dict[str, object]) -> Turn:
     return Turn(json={"verdicts": list(verdicts)}, when=CRITIQUE)
 
 
-def script(*turns: Turn, has: Has | None = None) -> Script:
+def script(*turns: Turn, has: ServerFeatures | None = None) -> Script:
     """A model that says this, and nothing where it is asked for more."""
-    return Script(turns=(*turns, alone(), described(), critique()), has=has or Has())
+    return Script(turns=(*turns, alone(), described(), critique()), has=has or ServerFeatures())
 
 
 def opened(town: Town, title: str = "A bag takes a kilogram", body: str = "", by: str = "finn") -> int:
@@ -285,7 +285,7 @@ def test_the_critique_drops_and_demotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
-        pytest.param(Turn(error=Failure(status=500), when=CRITIQUE), id="500"),
+        pytest.param(Turn(error=ScriptedError(status=500), when=CRITIQUE), id="500"),
         pytest.param(Turn(refusal="I do not judge.", when=CRITIQUE), id="refusal"),
         pytest.param(Turn(say="They are fine.", when=CRITIQUE), id="malformed"),
     ],
@@ -301,10 +301,10 @@ def test_a_critique_that_fails_keeps_everything(tmp_path: Path, trouble: Turn) -
     [
         pytest.param(Turn(say="It looks fine to me."), {}, "the answer is to hold one JSON object", id="malformed"),
         pytest.param(Turn(refusal="I cannot help with that."), {}, "the model declined", id="refusal"),
-        pytest.param(Turn(error=Failure(status=500)), {}, "500", id="500s"),
+        pytest.param(Turn(error=ScriptedError(status=500)), {}, "500", id="500s"),
         pytest.param(alone(), {"model_tokens_per_run": 2_000}, "is used up", id="budget"),
         pytest.param(
-            Turn(error=Failure(status=400, code="context_length_exceeded", message="maximum context length")),
+            Turn(error=ScriptedError(status=400, code="context_length_exceeded", message="maximum context length")),
             {},
             "",
             id="overflow",
@@ -349,7 +349,7 @@ def test_an_endpoint_without_json(tmp_path: Path) -> None:
     """Where there is no JSON mode, an answer with words around it is read, and one that is no JSON is repaired."""
     wordy = Turn(say=f"Here it is:\n```json\n{json.dumps({'findings': [said()]})}\n```", when=When(last=("again",)))
     turns = (wordy, Turn(say="A bag is never full.", when=CODE_ALONE, times=1))
-    with modelled(tmp_path, script(*turns, has=Has(json_schema=False))) as (town, _):
+    with modelled(tmp_path, script(*turns, has=ServerFeatures(json_schema=False))) as (town, _):
         assert len(remarks(town, opened(town))) == 1
 
 

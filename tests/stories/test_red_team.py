@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.model_server.script import Call, Script, Turn
+from bot.model_server.script import Script, ScriptedCall, Turn
 from bot.model_server.server import ModelServer
 from tests.stories.injections import CANARY, INJECTIONS, acting
 from tests.stories.modelled import ISSUE, SHELF, TEST, WRONG, call, mend, modelled
@@ -90,7 +90,9 @@ def test_an_answer_by_a_model_that_obeys(tmp_path: Path) -> None:
         call("read", path="/proc/self/environ"),
         call("search", text="BEGIN RSA PRIVATE KEY"),
         call("edit", path=SHELF, old=WRONG, new="True"),
-        Turn(calls=(Call(name="reply", arguments={"text": said, "cites": [f"{SHELF}:25", "../../app.pem:1"]}),)),
+        Turn(
+            calls=(ScriptedCall(name="reply", arguments={"text": said, "cites": [f"{SHELF}:25", "../../app.pem:1"]}),)
+        ),
     )
     with modelled(tmp_path, Script(key="a-key-for-the-model", turns=turns), model_api_key="a-key-for-the-model") as (
         town,

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.model_server.asked import Asked, parse
-from bot.model_server.errors import Refused
-from bot.model_server.matching import first_fitting, fits, nothing_fits, spelt_out
-from bot.model_server.script import Answer, Call, Turn, When
+from bot.model_server.request import ChatRequest, RequestError, parse_request
+from bot.model_server.script import Script, Turn, When, no_turn_fits
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}
@@ -22,9 +20,9 @@ TALK: list[Mapping[str, object]] = [
 ]
 
 
-def asked(*messages: Mapping[str, object], **more: object) -> Asked:
+def asked(*messages: Mapping[str, object], **more: object) -> ChatRequest:
     """A request as it comes."""
-    return parse(json.dumps({"model": "m", "messages": messages or TALK, **more}).encode())
+    return parse_request(json.dumps({"model": "m", "messages": messages or TALK, **more}).encode())
 
 
 @pytest.mark.parametrize(
@@ -47,37 +45,19 @@ def asked(*messages: Mapping[str, object], **more: object) -> Asked:
 )
 def test_a_turn_fits_if_all_holds(when: When, wanted: bool) -> None:
     """Texts are looked for where the rule says, in words, arguments and results; one thing amiss is enough."""
-    assert fits(when, asked(tools=[TOOL])) is wanted
+    assert when.fits(asked(tools=[TOOL])) is wanted
 
 
 def test_used_up_turns_are_passed_over() -> None:
     """The first that fits answers `times` times; 0 is always; nothing fitting is None."""
     turns = (Turn(say="a", times=2), Turn(say="b", when=When(lacks=("See",))), Turn(say="c"))
-    assert [first_fitting(turns, {0: used}, asked()) for used in (0, 1, 2)] == [0, 0, 2]
-    assert first_fitting(turns[:2], {0: 2}, asked()) is None
-
-
-def test_captures_fill_every_text() -> None:
-    """The last match's first group replaces `$name` in words, arguments, and JSON at any depth; `$$` is a dollar."""
-    capture = {"id": r"id (\d)", "path": r'"path": "([^"]+)"'}
-    calls = (Call(name="f", arguments={"at": ["$path", 1]}), Call(name="g", arguments='{"$id'))
-    said = spelt_out(Answer(say="$id of $path, $$5 $5 $", calls=calls, capture=capture), asked())
-    assert said.text == "8 of a.py, $5 $5 $"
-    assert said.calls == (("f", '{"at":["a.py",1]}'), ("g", '{"8'))
-    assert spelt_out(Answer(json={"a": [{"b": "$id"}], "c": None}, capture=capture), asked()).text == (
-        '{"a":[{"b":"8"}],"c":null}'
-    )
-
-
-def test_a_capture_that_finds_nothing_is_told() -> None:
-    """Nothing is made up for it."""
-    with pytest.raises(Refused, match=r"`capture` id finds nothing in the messages by \(zz\)"):
-        spelt_out(Answer(say="$id", capture={"id": "(zz)"}), asked())
+    assert [Script(turns=turns).turn_for(asked(), {0: used}) for used in (0, 1, 2)] == [0, 0, 2]
+    assert Script(turns=turns[:2]).turn_for(asked(), {0: 2}) is None
 
 
 def test_the_last_message_is_quoted_on_one_short_line() -> None:
     """What no turn fits says what was asked, clipped."""
-    refused = nothing_fits(asked({"role": "user", "content": "one\ntwo " + "x" * 500}))
+    refused = no_turn_fits(asked({"role": "user", "content": "one\ntwo " + "x" * 500}))
     assert refused.status == 400
     assert refused.message == f"no turn of the script fits; last message: one two {'x' * 111}…"
 
@@ -96,8 +76,8 @@ def test_the_last_message_is_quoted_on_one_short_line() -> None:
 )
 def test_what_is_no_request_is_refused(body: bytes) -> None:
     """Anything but a request for a completion gets 400."""
-    with pytest.raises(Refused) as refused:
-        parse(body)
+    with pytest.raises(RequestError) as refused:
+        parse_request(body)
     assert refused.value.status == 400
 
 
