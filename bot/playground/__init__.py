@@ -1,1 +1,1 @@
-"""A GitHub to play with: a stand-in that speaks real HTTP and real git, and a scripted maintainer."""
+"""A stand-in for GitHub that speaks real HTTP and real git, a scripted maintainer, and the demo."""

@@ -10,9 +10,8 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.playground.accounts import Actor, App, Role, Token
-from bot.playground.nouns import Repository
-from bot.playground.refusals import Refused, bad_credentials, forbidden_app, forbidden_user, not_found
+from bot.playground.errors import ApiError, bad_credentials, forbidden_app, forbidden_user, not_found
+from bot.playground.models import AccessToken, ActingAccount, App, HostedRepository, RepositoryRole
 from bot.playground.world import World
 
 _LEVELS = {"": 0, "read": 1, "write": 2, "admin": 3}
@@ -22,22 +21,22 @@ _CLOCK_DRIFT = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a request takes: one of these App permissions at this level, or this role for a person.
+    """What a request requires: one of these App permissions at this level, or this role of a user.
 
     No permissions: any installation token will do. `app` asks for the App's own JWT instead.
     """
 
     permissions: tuple[str, ...] = ()
     level: str = "read"
-    role: Role = Role.READ
+    role: RepositoryRole = RepositoryRole.READ
     app: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Nobody (no token), a person or an installation (`token`), or an App itself (`app`)."""
+    """An anonymous client (no token), a user or an installation (`token`), or an App itself (`app`)."""
 
-    token: Token | None = None
+    token: AccessToken | None = None
     app: App | None = None
 
     @property
@@ -47,11 +46,11 @@ class Caller:
             return self.token.user.login
         return f"app:{self.app.slug}" if self.app else ""
 
-    def actor(self) -> Actor:
-        """Who acts; raises Refused 401 for nobody and for an App without an installation token."""
+    def actor(self) -> ActingAccount:
+        """The account that acts; raises ApiError 401 for an anonymous client and for an App without an installation token."""
         if self.token is None:
-            raise Refused(401, "Requires authentication")
-        return Actor(user=self.token.user, via=self.token.installation.app if self.token.installation else None)
+            raise ApiError(401, "Requires authentication")
+        return ActingAccount(user=self.token.user, via=self.token.installation.app if self.token.installation else None)
 
 
 def make_key() -> tuple[str, str]:
@@ -65,7 +64,7 @@ def make_key() -> tuple[str, str]:
 
 
 def authenticate(world: World, header: str) -> Caller:
-    """The caller that an Authorization header stands for; raises Refused 401."""
+    """The caller that an Authorization header names; raises ApiError 401."""
     if not header:
         return Caller()
     scheme, _, value = header.partition(" ")
@@ -86,7 +85,7 @@ def _password(encoded: str) -> str:
     return password or user
 
 
-def _token(world: World, value: str) -> Token:
+def _token(world: World, value: str) -> AccessToken:
     known = world.tokens.get(value.strip())
     if known is None or (known.expires_at is not None and known.expires_at <= world.now()):
         raise bad_credentials()
@@ -110,9 +109,9 @@ def _app(world: World, value: str) -> App:
         }
         claims = jwt.decode(value, app.public_key, algorithms=["RS256"], options=options)  # type: ignore[arg-type]  # PyJWT's TypedDict
     except StopIteration:
-        raise Refused(404, "Integration not found") from None
+        raise ApiError(404, "Integration not found") from None
     except jwt.InvalidTokenError:
-        raise Refused(401, "A JSON web token could not be decoded") from None
+        raise ApiError(401, "A JSON web token could not be decoded") from None
     _check_times(world, claims.get("exp"), claims.get("iat"))
     return app
 
@@ -120,26 +119,26 @@ def _app(world: World, value: str) -> App:
 def _check_times(world: World, expires: object, issued: object) -> None:
     now = world.now().timestamp()
     if not isinstance(expires, int | float) or expires <= now:
-        raise Refused(
+        raise ApiError(
             401,
             "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
         )
     if expires > now + _LONGEST_JWT + _CLOCK_DRIFT:
-        raise Refused(401, "'Expiration time' claim ('exp') is too far in the future")
+        raise ApiError(401, "'Expiration time' claim ('exp') is too far in the future")
     if not isinstance(issued, int | float) or issued > now + _CLOCK_DRIFT:
-        raise Refused(
+        raise ApiError(
             401, "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
         )
 
 
-def check(world: World, caller: Caller, where: Repository | None, needs: Needs) -> None:
-    """Raise Refused where the caller may not do this."""
+def check(world: World, caller: Caller, where: HostedRepository | None, needs: Needs) -> None:
+    """Raise ApiError where the caller may not do this."""
     if needs.app:
         if caller.app is None:
-            raise Refused(401, "A JSON web token could not be decoded")
+            raise ApiError(401, "A JSON web token could not be decoded")
         return
     if caller.app is not None:
-        raise Refused(401, "Bad credentials")
+        raise ApiError(401, "Bad credentials")
     if where is None:
         return
     if caller.token is None:
@@ -150,14 +149,14 @@ def check(world: World, caller: Caller, where: Repository | None, needs: Needs) 
         _check_person(world, caller.token, where, needs)
 
 
-def _check_anonymous(where: Repository, needs: Needs) -> None:
+def _check_anonymous(where: HostedRepository, needs: Needs) -> None:
     if where.private:
         raise not_found()
     if _LEVELS[needs.level] > 1:
-        raise Refused(401, "Requires authentication")
+        raise ApiError(401, "Requires authentication")
 
 
-def _check_installation(token: Token, where: Repository, needs: Needs) -> None:
+def _check_installation(token: AccessToken, where: HostedRepository, needs: Needs) -> None:
     wanted = ",".join(f"{name}={needs.level}" for name in needs.permissions)
     if where.id not in token.repository_ids:
         if where.private:
@@ -170,9 +169,9 @@ def _check_installation(token: Token, where: Repository, needs: Needs) -> None:
         raise forbidden_app(wanted)
 
 
-def _check_person(world: World, token: Token, where: Repository, needs: Needs) -> None:
+def _check_person(world: World, token: AccessToken, where: HostedRepository, needs: Needs) -> None:
     role = world.role(token.user, where)
-    if role < Role.READ:
+    if role < RepositoryRole.READ:
         raise not_found()
     if role < needs.role:
         raise forbidden_user()

@@ -18,12 +18,12 @@ _STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
 
 
-class GitFailed(Exception):
-    """git said no; the text is its own."""
+class GitCommandFailed(Exception):
+    """git failed; the text is its error message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class GitIdentity:
     name: str
     email: str
 
@@ -33,15 +33,15 @@ class CommitInfo:
     sha: str
     tree: str
     parents: tuple[str, ...]
-    author: Person
+    author: GitIdentity
     authored_at: datetime
-    committer: Person
+    committer: GitIdentity
     committed_at: datetime
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class ChangedFile:
     """One file of a diff. `patch` begins at its first hunk header and is empty for a binary file."""
 
     path: str
@@ -70,12 +70,12 @@ def git(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = Non
     """Run git to its end; its standard output. Raises GitFailed on any exit code outside `ok`."""
     program = shutil.which("git")
     if program is None:
-        raise GitFailed("git is not installed: install it and start again")
+        raise GitCommandFailed("git is not installed: install it and start again")
     done = subprocess.run(  # noqa: S603 - fixed program, arguments are built here and never reach a shell
         [program, *arguments], input=stdin, capture_output=True, env=environment(**(env or {})), check=False
     )
     if done.returncode not in ok:
-        raise GitFailed(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed")
+        raise GitCommandFailed(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed")
     return done.stdout
 
 
@@ -114,7 +114,7 @@ class BareRepository:
         return dict(line.split(" ", 1) for line in lines)
 
     def resolve(self, name: str) -> str | None:
-        """The commit that `name` (a ref, a branch, a SHA) stands for."""
+        """The commit of a ref, a branch or a SHA."""
         if name.startswith("-"):
             return None
         found = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1, 128)).decode().strip()
@@ -143,9 +143,9 @@ class BareRepository:
             sha=fields[0],
             tree=fields[1],
             parents=tuple(fields[2].split()),
-            author=Person(name=fields[3], email=fields[4]),
+            author=GitIdentity(name=fields[3], email=fields[4]),
             authored_at=datetime.fromtimestamp(int(fields[5]), UTC),
-            committer=Person(name=fields[6], email=fields[7]),
+            committer=GitIdentity(name=fields[6], email=fields[7]),
             committed_at=datetime.fromtimestamp(int(fields[8]), UTC),
             message=fields[9].rstrip("\n"),
         )
@@ -179,17 +179,7 @@ class BareRepository:
         _mode, kind, rest = line.split(" ", 2)
         return kind, rest.split("\t")[0]
 
-    def listing(self, tree: str) -> list[tuple[str, str, str, int]]:
-        """The entries of a tree: type, object id, name, size in bytes."""
-        found = []
-        for line in self.run("ls-tree", "-z", "-l", tree).decode(errors="replace").split("\0"):
-            if line:
-                facts, name = line.split("\t", 1)
-                _mode, kind, oid, size = facts.split()
-                found.append((kind, oid, name, 0 if size == "-" else int(size)))
-        return found
-
-    def changes(self, base: str, head: str) -> list[FileChange]:
+    def changes(self, base: str, head: str) -> list[ChangedFile]:
         """The diff between two commits or trees, file by file."""
         raw = self.run("diff", "--raw", "-z", "-M", "--no-abbrev", base, head).decode(errors="replace").split("\0")
         numbers = self.run("diff", "--numstat", "-M", base, head, "--").decode(errors="replace").splitlines()
@@ -207,7 +197,12 @@ class BareRepository:
         return found
 
     def edit(
-        self, parent: str | None, files: Mapping[str, bytes | None], message: str, author: Person, committer: Person
+        self,
+        parent: str | None,
+        files: Mapping[str, bytes | None],
+        message: str,
+        author: GitIdentity,
+        committer: GitIdentity,
     ) -> str:
         """A new commit on `parent` with these files written (None deletes); its SHA. Moves no ref."""
         with tempfile.TemporaryDirectory() as scratch:
@@ -226,7 +221,9 @@ class BareRepository:
         mode = self.text("ls-tree", "--full-tree", parent, "--", path).split(" ")[0] if parent else ""
         return f"{mode or '100644'} {blob}\t{path}\0".encode()
 
-    def commit_tree(self, tree: str, parents: Sequence[str], message: str, author: Person, committer: Person) -> str:
+    def commit_tree(
+        self, tree: str, parents: Sequence[str], message: str, author: GitIdentity, committer: GitIdentity
+    ) -> str:
         env = {
             "GIT_AUTHOR_NAME": author.name,
             "GIT_AUTHOR_EMAIL": author.email,
@@ -263,10 +260,10 @@ def _raw_rows(raw: Sequence[str]) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _change(row: tuple[str, str, str, str], numbers: str, patch: str) -> FileChange:
+def _change(row: tuple[str, str, str, str], numbers: str, patch: str) -> ChangedFile:
     status, oid, old, new = row
     added, removed, _name = numbers.split("\t", 2)
-    return FileChange(
+    return ChangedFile(
         path=new,
         previous=old if old != new else "",
         status=_STATUS[status],

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import re
 
-from bot.playground.accounts import Role
-from bot.playground.acts.pulls import pushed
 from bot.playground.auth import Caller, authenticate
-from bot.playground.git import ZERO, BareRepository, GitFailed, git
-from bot.playground.nouns import Repository
-from bot.playground.refusals import Refused
-from bot.playground.rest.dispatch import Request, Response
+from bot.playground.errors import ApiError
+from bot.playground.git import ZERO, BareRepository, GitCommandFailed, git
+from bot.playground.models import HostedRepository, RepositoryRole
+from bot.playground.operations.pulls import pushed
+from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.world import World
 
 _PATH = re.compile(r"^/(?P<owner>[^/]+)/(?P<repo>[^/]+?)\.git(?P<rest>/info/refs|/git-upload-pack|/git-receive-pack)$")
@@ -22,7 +21,7 @@ def is_git(path: str) -> bool:
     return _PATH.match(path) is not None
 
 
-def serve(world: World, request: Request) -> Response:
+def serve(world: World, request: PlaygroundRequest) -> PlaygroundResponse:
     """Answer one request of a git client. A push announces each ref that moved."""
     caller = Caller()
     try:
@@ -34,50 +33,52 @@ def serve(world: World, request: Request) -> Response:
             if writing and request.method == "POST":
                 _announce(world, where, caller, before)
             return response
-    except Refused as refused:
+    except ApiError as refused:
         headers = {"Content-Type": "text/plain; charset=utf-8", **(_REALM if refused.status == 401 else {})}
-        return Response(status=refused.status, headers=headers, body=f"{refused.message}\n".encode(), actor=caller.name)
+        return PlaygroundResponse(
+            status=refused.status, headers=headers, body=f"{refused.message}\n".encode(), actor=caller.name
+        )
 
 
-def _target(world: World, request: Request, caller: Caller) -> tuple[Repository, bool]:
-    """The repository, and whether this is a push; raises Refused when the caller may not."""
+def _target(world: World, request: PlaygroundRequest, caller: Caller) -> tuple[HostedRepository, bool]:
+    """The repository, and whether this is a push; raises ApiError when the caller may not."""
     match = _PATH.match(request.path)
     assert match is not None
     writing = "git-receive-pack" in (request.query + match["rest"])
     with world.lock:
         try:
             where = world.repository(match["owner"], match["repo"])
-        except Refused:
+        except ApiError:
             raise _unseen(caller) from None
         _check(world, caller, where, writing=writing)
     return where, writing
 
 
-def _unseen(caller: Caller) -> Refused:
-    """What does not exist and what may not be seen look the same; nobody is asked to say who they are first."""
-    return Refused(404, "Repository not found.") if caller.token else Refused(401, "Authentication required")
+def _unseen(caller: Caller) -> ApiError:
+    """A missing repository and a hidden one look the same; an anonymous client must authenticate first."""
+    return ApiError(404, "Repository not found.") if caller.token else ApiError(401, "Authentication required")
 
 
-def _check(world: World, caller: Caller, where: Repository, *, writing: bool) -> None:
+def _check(world: World, caller: Caller, where: HostedRepository, *, writing: bool) -> None:
     token = caller.token
     if token is None:
         if writing or where.private:
-            raise Refused(401, "Authentication required")
+            raise ApiError(401, "Authentication required")
     elif token.installation:
         level = token.permissions.get("contents", "")
         if where.id not in token.repository_ids and (writing or where.private):
             raise _unseen(caller)
         if level != "write" and (writing or level != "read"):
-            raise Refused(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
+            raise ApiError(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
     else:
         role = world.role(token.user, where)
-        if role < Role.READ:
+        if role < RepositoryRole.READ:
             raise _unseen(caller)
-        if writing and role < Role.WRITE:
-            raise Refused(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
+        if writing and role < RepositoryRole.WRITE:
+            raise ApiError(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
 
 
-def _backend(bare: BareRepository, request: Request, caller: Caller) -> Response:
+def _backend(bare: BareRepository, request: PlaygroundRequest, caller: Caller) -> PlaygroundResponse:
     """Run git's own CGI."""
     body = gzip.decompress(request.body) if request.headers.get("content-encoding") == "gzip" else request.body
     match = _PATH.match(request.path)
@@ -95,15 +96,15 @@ def _backend(bare: BareRepository, request: Request, caller: Caller) -> Response
         "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
     }
     # One that refuses what was asked for says so in its answer, and dies: servers pass the answer on.
-    head, told, content = git("http-backend", stdin=body, env=env, ok=(0, 1, 128)).partition(b"\r\n\r\n")
-    if not told:
-        raise GitFailed("git http-backend gave no answer")
+    head, separator, content = git("http-backend", stdin=body, env=env, ok=(0, 1, 128)).partition(b"\r\n\r\n")
+    if not separator:
+        raise GitCommandFailed("git http-backend gave no answer")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
     status = int(headers.pop("Status", "200").split()[0])
-    return Response(status=status, headers=headers, body=content, actor=caller.name)
+    return PlaygroundResponse(status=status, headers=headers, body=content, actor=caller.name)
 
 
-def _announce(world: World, where: Repository, caller: Caller, before: dict[str, str]) -> None:
+def _announce(world: World, where: HostedRepository, caller: Caller, before: dict[str, str]) -> None:
     after = where.git.refs()
     for ref in sorted(before.keys() | after.keys()):
         old, new = before.get(ref, ZERO), after.get(ref, ZERO)

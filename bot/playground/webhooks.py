@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bot.playground.deliveries import Delivery, Notice
+from bot.playground.models import Webhook, WebhookDelivery
 from bot.playground.world import World
 
 TIMEOUT = 10.0
@@ -20,8 +20,6 @@ TIMEOUT = 10.0
 class _Reply:
     status: str
     code: int
-    headers: dict[str, str]
-    body: str
 
 
 def signature(secret: str, body: bytes, algorithm: str = "sha256") -> str:
@@ -29,7 +27,7 @@ def signature(secret: str, body: bytes, algorithm: str = "sha256") -> str:
     return f"{algorithm}={hmac.new(secret.encode(), body, algorithm).hexdigest()}"
 
 
-def headers_of(notice: Notice) -> dict[str, str]:
+def headers_of(notice: Webhook) -> dict[str, str]:
     """What GitHub sends beside the body."""
     app = notice.app
     hook = hashlib.sha1(app.slug.encode(), usedforsecurity=False).hexdigest()[:7]
@@ -50,7 +48,7 @@ def headers_of(notice: Notice) -> dict[str, str]:
     }
 
 
-class Postman:
+class WebhookSender:
     """A thread that empties the world's outbox, in order."""
 
     def __init__(self, world: World) -> None:
@@ -79,20 +77,16 @@ class Postman:
             else:
                 self._deliver(item)
 
-    def _deliver(self, notice: Notice) -> None:
+    def _deliver(self, notice: Webhook) -> None:
         began, at = time.monotonic(), self._world.now()
-        sent = headers_of(notice)
-        reply = _post(notice.app.webhook_url, sent, notice.body)
-        delivery = Delivery(
+        reply = _post(notice.app.webhook_url, headers_of(notice), notice.body)
+        delivery = WebhookDelivery(
             id=self._world.next_id("delivery"),
             notice=notice,
             delivered_at=at,
             duration=round(time.monotonic() - began, 2),
             status=reply.status,
             status_code=reply.code,
-            request_headers=sent,
-            response_headers=reply.headers,
-            response_body=reply.body,
         )
         with self._world.lock:
             self._world.deliveries.append(delivery)
@@ -101,19 +95,19 @@ class Postman:
 def _post(url: str, headers: dict[str, str], body: bytes) -> _Reply:
     parts = urlsplit(url)
     if not parts.hostname:
-        return _Reply(status="no webhook url", code=0, headers={}, body="")
+        return _Reply(status="no webhook url", code=0)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname, parts.port, timeout=TIMEOUT)
     try:
         connection.request("POST", parts.path or "/", body, headers)
         answer = connection.getresponse()
-        text = answer.read().decode(errors="replace")
+        answer.read()
     except TimeoutError:
-        return _Reply(status="timed out", code=504, headers={}, body="")
+        return _Reply(status="timed out", code=504)
     except (OSError, http.client.HTTPException):
-        return _Reply(status="failed to connect to host", code=502, headers={}, body="")
+        return _Reply(status="failed to connect to host", code=502)
     finally:
         connection.close()
     good = 200 <= answer.status < 300
     status = "OK" if good else f"Invalid HTTP Response: {answer.status}"
-    return _Reply(status=status, code=answer.status, headers=dict(answer.getheaders()), body=text)
+    return _Reply(status=status, code=answer.status)

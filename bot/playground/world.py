@@ -10,11 +10,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
 
-from bot.playground.accounts import App, Installation, Role, Token, User
-from bot.playground.deliveries import Delivery, Notice
+from bot.playground.errors import FieldError, invalid, not_found
 from bot.playground.git import BareRepository
-from bot.playground.nouns import CheckRun, Comment, Issue, Reaction, Repository, Review, ReviewComment, Thread
-from bot.playground.refusals import Fault, invalid, not_found
+from bot.playground.models import (
+    AccessToken,
+    Account,
+    App,
+    HostedCheckRun,
+    HostedComment,
+    HostedInstallation,
+    HostedIssue,
+    HostedReaction,
+    HostedRepository,
+    HostedReview,
+    HostedThread,
+    RepositoryRole,
+    ReviewComment,
+    Webhook,
+    WebhookDelivery,
+)
 
 TOKEN_LIFE = timedelta(hours=1)
 
@@ -49,30 +63,30 @@ class World:
         self.now = clock
         self.base_url = ""
         self.lock = threading.RLock()
-        self.users: dict[int, User] = {}
+        self.users: dict[int, Account] = {}
         self.apps: dict[int, App] = {}
-        self.installations: dict[int, Installation] = {}
-        self.repositories: dict[int, Repository] = {}
+        self.installations: dict[int, HostedInstallation] = {}
+        self.repositories: dict[int, HostedRepository] = {}
         self.attachments: dict[str, bytes] = {}
-        self.comments: dict[int, Comment] = {}
-        self.reviews: dict[int, Review] = {}
+        self.comments: dict[int, HostedComment] = {}
+        self.reviews: dict[int, HostedReview] = {}
         self.review_comments: dict[int, ReviewComment] = {}
-        self.threads: dict[int, Thread] = {}
-        self.check_runs: dict[int, CheckRun] = {}
-        self.tokens: dict[str, Token] = {}
-        self.deliveries: list[Delivery] = []
-        self.outbox: SimpleQueue[Notice | threading.Event | None] = SimpleQueue()
+        self.threads: dict[int, HostedThread] = {}
+        self.check_runs: dict[int, HostedCheckRun] = {}
+        self.tokens: dict[str, AccessToken] = {}
+        self.deliveries: list[WebhookDelivery] = []
+        self.outbox: SimpleQueue[Webhook | threading.Event | None] = SimpleQueue()
         self._counters: dict[str, Iterator[int]] = {kind: itertools.count(at) for kind, at in _FIRST_ID.items()}
 
     def next_id(self, kind: str) -> int:
         return next(self._counters[kind])
 
-    # Adding people, apps and repositories.
+    # Adding accounts and repositories.
 
-    def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> User:
+    def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> Account:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
-            raise invalid(Fault(resource="User", field="login", code="already_exists"))
-        made = User(
+            raise invalid(FieldError(resource="User", field="login", code="already_exists"))
+        made = Account(
             id=self.next_id("user"),
             login=login,
             name=name or login,
@@ -85,18 +99,18 @@ class World:
 
     def add_repository(
         self,
-        owner: User,
+        owner: Account,
         name: str,
         *,
         private: bool = False,
         default_branch: str = "main",
         description: str = "",
-        parent: Repository | None = None,
-    ) -> Repository:
+        parent: HostedRepository | None = None,
+    ) -> HostedRepository:
         number = self.next_id("repository")
         bare = BareRepository.create(self.root / f"{number}.git", default_branch)
         now = self.now()
-        made = Repository(
+        made = HostedRepository(
             id=number,
             owner=owner,
             name=name,
@@ -107,56 +121,56 @@ class World:
             created_at=now,
             pushed_at=now,
             parent=parent,
-            roles={owner.id: Role.ADMIN},
+            roles={owner.id: RepositoryRole.ADMIN},
         )
         self.repositories[number] = made
         return made
 
     # Finding.
 
-    def user(self, login: str) -> User:
-        """Raises Refused 404."""
+    def user(self, login: str) -> Account:
+        """Raises ApiError 404."""
         for user in self.users.values():
             if user.login.lower() == login.lower():
                 return user
         raise not_found()
 
-    def repository(self, owner: str, name: str) -> Repository:
-        """Raises Refused 404."""
+    def repository(self, owner: str, name: str) -> HostedRepository:
+        """Raises ApiError 404."""
         wanted = f"{owner}/{name}".lower()
         for repository in self.repositories.values():
             if repository.full_name.lower() == wanted:
                 return repository
         raise not_found()
 
-    def issue(self, repository: Repository, number: int) -> Issue:
-        """An issue or a pull request's conversation; raises Refused 404."""
+    def issue(self, repository: HostedRepository, number: int) -> HostedIssue:
+        """An issue or a pull request's conversation; raises ApiError 404."""
         if number not in repository.issues:
             raise not_found()
         return repository.issues[number]
 
-    def comment(self, repository: Repository, number: int) -> Comment:
+    def comment(self, repository: HostedRepository, number: int) -> HostedComment:
         found = self.comments.get(number)
         if found is None or found.issue.repository is not repository:
             raise not_found()
         return found
 
-    def review_comment(self, repository: Repository, number: int) -> ReviewComment:
+    def review_comment(self, repository: HostedRepository, number: int) -> ReviewComment:
         found = self.review_comments.get(number)
         if found is None or found.thread.issue.repository is not repository:
             raise not_found()
         return found
 
-    def check_run(self, repository: Repository, number: int) -> CheckRun:
+    def check_run(self, repository: HostedRepository, number: int) -> HostedCheckRun:
         found = self.check_runs.get(number)
         if found is None or found.repository is not repository:
             raise not_found()
         return found
 
-    def installations_on(self, repository: Repository) -> list[Installation]:
+    def installations_on(self, repository: HostedRepository) -> list[HostedInstallation]:
         return [each for each in self.installations.values() if repository.id in each.repository_ids]
 
-    def open_pulls(self, repository: Repository, branch: str) -> list[Issue]:
+    def open_pulls(self, repository: HostedRepository, branch: str) -> list[HostedIssue]:
         """Open pull requests, in any repository, whose head is this branch."""
         return [
             issue
@@ -170,22 +184,22 @@ class World:
 
     # Who may do what.
 
-    def role(self, user: User, repository: Repository) -> Role:
+    def role(self, user: Account, repository: HostedRepository) -> RepositoryRole:
         """What this account may do; everybody reads what is public."""
-        granted = repository.roles.get(user.id, Role.NONE)
-        return granted if repository.private else max(granted, Role.READ)
+        granted = repository.roles.get(user.id, RepositoryRole.NONE)
+        return granted if repository.private else max(granted, RepositoryRole.READ)
 
-    def issue_token(self, user: User) -> Token:
+    def issue_token(self, user: Account) -> AccessToken:
         """A personal access token."""
-        made = Token(value=f"ghp_{secrets.token_hex(18)}", user=user)
+        made = AccessToken(value=f"ghp_{secrets.token_hex(18)}", user=user)
         self.tokens[made.value] = made
         return made
 
     def issue_installation_token(
-        self, installation: Installation, repository_ids: frozenset[int], permissions: dict[str, str]
-    ) -> Token:
+        self, installation: HostedInstallation, repository_ids: frozenset[int], permissions: dict[str, str]
+    ) -> AccessToken:
         """A token that ends in an hour."""
-        made = Token(
+        made = AccessToken(
             value=f"ghs_{secrets.token_hex(18)}",
             user=installation.app.bot,
             expires_at=self.now() + TOKEN_LIFE,
@@ -196,11 +210,11 @@ class World:
         self.tokens[made.value] = made
         return made
 
-    def react(self, reactions: list[Reaction], user: User, content: str) -> tuple[Reaction, bool]:
+    def react(self, reactions: list[HostedReaction], user: Account, content: str) -> tuple[HostedReaction, bool]:
         """The user's reaction of this kind, and whether it is new: the same one twice is one."""
         for reaction in reactions:
             if reaction.user is user and reaction.content == content:
                 return reaction, False
-        made = Reaction(id=self.next_id("reaction"), user=user, content=content, created_at=self.now())
+        made = HostedReaction(id=self.next_id("reaction"), user=user, content=content, created_at=self.now())
         reactions.append(made)
         return made, True

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.interference import fail
-from bot.playground.maintainer import Maintainer
-from bot.playground.rest.dispatch import Request, Response
+from bot.playground.client import Maintainer
+from bot.playground.faults import fail
+from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
 from memory.store import JobState, Store, open_store
 from tests.stories.town import BOT, REPOSITORY, founded
@@ -108,7 +108,7 @@ class House:
     def die_before(self, method: str, path: str) -> None:
         """The next such request is not served any more."""
 
-        def hook(request: Request) -> Response | None:
+        def hook(request: PlaygroundRequest) -> PlaygroundResponse | None:
             self.die()
             return fail(502)(request)
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.git import GitFailed
-from bot.playground.maintainer import Maintainer
-from bot.playground.person import Denied
+from bot.playground.client import Maintainer, RequestDenied
+from bot.playground.git import GitCommandFailed
 from bot.playground.server import Playground
 
 REPOSITORY = "ada/sums"
@@ -82,10 +81,10 @@ def test_what_cannot_be_applied_is_refused(ada: Maintainer) -> None:
     number = ada.open_pull(REPOSITORY, head="topic", title="Sums")
     plain = ada.comment_on_line(REPOSITORY, number, "sums.py", 2, "Hm")
     late = ada.comment_on_line(REPOSITORY, number, "sums.py", 2, suggestion("    return a + b\n"))
-    with pytest.raises(Denied, match="has no suggestion"):
+    with pytest.raises(RequestDenied, match="has no suggestion"):
         ada.apply_suggestions(REPOSITORY, number, plain)
     ada.push(REPOSITORY, "topic", {"sums.py": SUMS.replace("a - b", "b + a")}, "Myself")
-    with pytest.raises(Denied, match="Outdated suggestions cannot be applied"):
+    with pytest.raises(RequestDenied, match="Outdated suggestions cannot be applied"):
         ada.apply_suggestions(REPOSITORY, number, late)
 
 
@@ -138,7 +137,7 @@ def test_a_conflict_cannot_be_merged(ada: Maintainer) -> None:
     ada.push(REPOSITORY, "topic", {"more.py": "x = 1\n"}, "More")
     shown = ada.request("GET", f"/repos/{REPOSITORY}/pulls/{number}")
     assert (shown["mergeable"], shown["mergeable_state"]) == (False, "dirty")
-    with pytest.raises(Denied, match="405 Pull Request is not mergeable"):
+    with pytest.raises(RequestDenied, match="405 Pull Request is not mergeable"):
         ada.merge(REPOSITORY, number)
 
 
@@ -187,7 +186,7 @@ def test_git_asks_for_the_right_token(playground: Playground, tmp_path: Path) ->
 
 def test_git_pushes_only_with_write_permission(playground: Playground, bob: Maintainer) -> None:
     """A person without the role cannot push; with it they can."""
-    with pytest.raises(GitFailed, match="403"):
+    with pytest.raises(GitCommandFailed, match="403"):
         bob.push(REPOSITORY, "mine", {"x.py": "x = 1\n"}, "Mine")
     playground.grant(REPOSITORY, "bob", "write")
     sha = bob.push(REPOSITORY, "mine", {"x.py": "x = 1\n"}, "Mine")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from bot.playground.interference import delay, fail, secondary_limit
-from bot.playground.rest.dispatch import Request
+from bot.playground.faults import delay, fail, secondary_limit
+from bot.playground.rest.dispatch import PlaygroundRequest
 from bot.playground.server import Playground
 from tests.integration.playground_tour import HOME, REPOSITORY, SUMS, Scene, set_scene
 
@@ -195,7 +195,7 @@ def test_a_secondary_limit_names_its_wait(scene: Scene) -> None:
 
 def test_a_hook_sees_the_request_and_may_hold_it(scene: Scene) -> None:
     """A hook gets the request as it came, while others go on."""
-    seen: list[Request] = []
+    seen: list[PlaygroundRequest] = []
     scene.playground.before("GET", r"/branches$", lambda request: seen.append(request))
     scene.playground.before("GET", r"/branches$", delay(0.01))
     scene.ada.ok("GET", f"{HOME}/branches?per_page=1")

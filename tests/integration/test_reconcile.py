@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.accounts import App
+from bot.playground.models import App
 from bot.playground.server import Playground
 from memory.embed import HashedWords
 from workers.context import Context, build

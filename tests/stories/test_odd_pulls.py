@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from bot.playground.git import BareRepository
-from bot.playground.rest.dispatch import Request, Response
+from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from tests.stories.test_reviews import EMPTY, JARS
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS
@@ -26,13 +26,13 @@ def bare(town: Town) -> BareRepository:
 def forget(town: Town, sha: str) -> None:
     """GitHub gives out a commit no more that no ref leads to."""
     words = f"ERR upload-pack: not our ref {sha}".encode()
-    refusal = Response(
+    refusal = PlaygroundResponse(
         status=200,
         headers={"Content-Type": "application/x-git-upload-pack-result"},
         body=f"{len(words) + 4:04x}".encode() + words,
     )
 
-    def refuse(request: Request) -> Response | None:
+    def refuse(request: PlaygroundRequest) -> PlaygroundResponse | None:
         zipped = request.headers.get("content-encoding") == "gzip"
         body = gzip.decompress(request.body) if zipped else request.body
         return refusal if f"want {sha}".encode() in body else None

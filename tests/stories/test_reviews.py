@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from bot.playground.interference import fail
+from bot.playground.faults import fail
 from memory.model import Action
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.interference import fail
-from bot.playground.nouns import Thread
+from bot.playground.faults import fail
+from bot.playground.models import HostedThread
 from tests.stories.pantry import FILES
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY
@@ -155,7 +155,7 @@ def test_ten_pushes_and_one(town: Town) -> None:
     assert not written, f"{written} were not there and were written: read them, and run this again"
 
 
-def _hold(reviews: list[str], threads: list[Thread], push: Push) -> None:
+def _hold(reviews: list[str], threads: list[HostedThread], push: Push) -> None:
     """What stands was said once in the life of the pull request and is open; what is gone is not open."""
     lines = [line for body in reviews for line in body.splitlines() if re.match(r"- `\S+:\d+` \*\*", line)]
     for planted in FIRST | {MORE}:
@@ -171,19 +171,19 @@ def _hold(reviews: list[str], threads: list[Thread], push: Push) -> None:
     assert not lines, "so is each line of a summary"
 
 
-def _threads(town: Town, number: int) -> list[Thread]:
+def _threads(town: Town, number: int) -> list[HostedThread]:
     pull = town.playground.world.repository(*REPOSITORY.split("/")).issues[number].pull
     assert pull is not None
     return list(pull.threads)
 
 
-def _is_about(thread: Thread, planted: Planted) -> bool:
+def _is_about(thread: HostedThread, planted: Planted) -> bool:
     """Whether a thread was begun about a finding: by its rule, and by the line that it was begun on."""
     first = thread.comments[0]
     return f"**{planted.rule}**" in first.body and planted.code in first.hunk.splitlines()[-1]
 
 
-def _picture(town: Town, number: int, name: str, reviews: list[str], threads: list[Thread]) -> str:
+def _picture(town: Town, number: int, name: str, reviews: list[str], threads: list[HostedThread]) -> str:
     """What people see of a pull request after a round."""
     checks = [f"Check: {each.conclusion}, {each.title}" for each in town.checks(number)]
     said = [f"Review:\n\n{readable(body)}" for body in reviews] or ["No review."]

@@ -20,11 +20,10 @@ from socket import create_server
 
 import uvicorn
 
-from bot.playground.accounts import App
-from bot.playground.interference import fail
-from bot.playground.maintainer import Maintainer
-from bot.playground.person import Checked, Opened, Said
-from bot.playground.rest.dispatch import Request, Response
+from bot.playground.client import Maintainer, ShownCheck, ShownComment, ShownPull
+from bot.playground.faults import fail
+from bot.playground.models import App
+from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
 from bot.web.app import create_app
 from memory.embed import HashedWords
@@ -124,7 +123,7 @@ class Town:
         """The bot's next such request has its effect, and is answered with an error."""
         lost = fail(502)
 
-        def hook(request: Request) -> Response | None:
+        def hook(request: PlaygroundRequest) -> PlaygroundResponse | None:
             return lost(request) if request.headers.get("user-agent", "").startswith("apprentice") else None
 
         self.playground.after(method, path, hook, nth=0)
@@ -167,11 +166,11 @@ class Town:
         found = self.maya.review_comments(REPOSITORY, number)
         return [readable(each.body) for each in found if each.author == BOT and each.id not in before]
 
-    def answers(self, number: int) -> list[Said]:
+    def answers(self, number: int) -> list[ShownComment]:
         """What the bot said in a conversation."""
         return [each for each in self.maya.comments(REPOSITORY, number) if each.author == BOT]
 
-    def fixes(self, state: str = "open") -> list[Opened]:
+    def fixes(self, state: str = "open") -> list[ShownPull]:
         """The bot's pull requests."""
         return [each for each in self.maya.pulls(REPOSITORY, state) if each.author == BOT]
 
@@ -191,22 +190,22 @@ class Town:
         self.settle()
         return sha
 
-    def reviews(self, number: int) -> list[Said]:
+    def reviews(self, number: int) -> list[ShownComment]:
         return [each for each in self.maya.reviews(REPOSITORY, number) if each.author == BOT and each.body]
 
-    def remarks(self, number: int) -> list[Said]:
+    def remarks(self, number: int) -> list[ShownComment]:
         """The bot's inline comments that begin a thread."""
         found = self.maya.review_comments(REPOSITORY, number)
         return [each for each in found if each.author == BOT and not each.reply_to]
 
-    def checks(self, number: int) -> list[Checked]:
+    def checks(self, number: int) -> list[ShownCheck]:
         """The check runs of a pull request's head."""
         return self.maya.checks(REPOSITORY, self.maya.pull(REPOSITORY, number).head_sha)
 
     def sightings(self, number: int) -> list[Sighting]:
         return self.context.store.posts.sightings(REPOSITORY, number)
 
-    def remark_on(self, number: int, rule: str) -> Said:
+    def remark_on(self, number: int, rule: str) -> ShownComment:
         """The inline comment about the only finding of a rule."""
         (found,) = [each for each in self.remarks(number) if f"**{rule}**" in each.body]
         return found

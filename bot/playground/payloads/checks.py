@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from bot.playground.accounts import node_id
-from bot.playground.nouns import CheckAnnotation, CheckRun, Issue
-from bot.playground.payloads.people import JsonObject, app, when, when_or_null
+from bot.playground.models import CheckAnnotation, HostedCheckRun, HostedIssue, node_id
+from bot.playground.payloads.accounts import JsonObject, api, app, web, when, when_or_null
 from bot.playground.payloads.pulls import pull_of
-from bot.playground.payloads.repositories import api, web
 from bot.playground.world import World
 
 
-def check_run(world: World, made: CheckRun) -> JsonObject:
+def check_run(world: World, made: HostedCheckRun) -> JsonObject:
     home = api(world, made.repository)
     url = f"{home}/check-runs/{made.id}"
     return {
@@ -39,12 +37,12 @@ def check_run(world: World, made: CheckRun) -> JsonObject:
     }
 
 
-def suite_id(made: CheckRun) -> int:
+def suite_id(made: HostedCheckRun) -> int:
     """One suite for each commit and App."""
     return 40_000_000_000 + int(made.head_sha[:7], 16) + made.app.id
 
 
-def check_run_event(world: World, made: CheckRun) -> JsonObject:
+def check_run_event(world: World, made: HostedCheckRun) -> JsonObject:
     """A check run as webhooks carry it: with its suite."""
     home = api(world, made.repository)
     suite = {
@@ -65,7 +63,7 @@ def check_run_event(world: World, made: CheckRun) -> JsonObject:
     return {**check_run(world, made), "check_suite": suite}
 
 
-def annotation(world: World, run: CheckRun, made: CheckAnnotation) -> JsonObject:
+def annotation(world: World, run: HostedCheckRun, made: CheckAnnotation) -> JsonObject:
     return {
         "path": made.path,
         "blob_href": f"{web(world, run.repository)}/blob/{run.head_sha}/{made.path}",
@@ -80,7 +78,7 @@ def annotation(world: World, run: CheckRun, made: CheckAnnotation) -> JsonObject
     }
 
 
-def _pulls_at(made: CheckRun) -> list[Issue]:
+def _pulls_at(made: HostedCheckRun) -> list[HostedIssue]:
     """Open pull requests of this repository whose head is the checked commit."""
     return [
         issue
@@ -89,7 +87,7 @@ def _pulls_at(made: CheckRun) -> list[Issue]:
     ]
 
 
-def _pull(world: World, issue: Issue) -> JsonObject:
+def _pull(world: World, issue: HostedIssue) -> JsonObject:
     pull = pull_of(issue)
     head, base = pull.head_repository, issue.repository
     return {

@@ -5,24 +5,31 @@ from __future__ import annotations
 import re
 from html import escape
 
-from bot.playground.accounts import Role, User
-from bot.playground.nouns import REACTIONS, Comment, Issue, Label, Reaction, Repository
-from bot.playground.payloads.people import JsonObject, app_or_null, user, user_or_null, when, when_or_null
-from bot.playground.payloads.repositories import api, web
+from bot.playground.models import (
+    REACTIONS,
+    Account,
+    HostedComment,
+    HostedIssue,
+    HostedLabel,
+    HostedReaction,
+    HostedRepository,
+    RepositoryRole,
+)
+from bot.playground.payloads.accounts import JsonObject, api, app_or_null, user, user_or_null, web, when, when_or_null
 from bot.playground.world import World
 
 
-def association(author: User, repository: Repository) -> str:
+def association(author: Account, repository: HostedRepository) -> str:
     """What the author is to the repository."""
     if author is repository.owner:
         return "OWNER"
-    granted = repository.roles.get(author.id, Role.NONE)
-    if granted is Role.NONE:
+    granted = repository.roles.get(author.id, RepositoryRole.NONE)
+    if granted is RepositoryRole.NONE:
         return "NONE"
     return "MEMBER" if repository.owner.type == "Organization" else "COLLABORATOR"
 
 
-def label(world: World, repository: Repository, made: Label) -> JsonObject:
+def label(world: World, repository: HostedRepository, made: HostedLabel) -> JsonObject:
     return {
         "id": made.id,
         "node_id": made.node_id,
@@ -34,7 +41,7 @@ def label(world: World, repository: Repository, made: Label) -> JsonObject:
     }
 
 
-def reaction(world: World, made: Reaction) -> JsonObject:
+def reaction(world: World, made: HostedReaction) -> JsonObject:
     return {
         "id": made.id,
         "node_id": made.node_id,
@@ -44,13 +51,13 @@ def reaction(world: World, made: Reaction) -> JsonObject:
     }
 
 
-def rollup(url: str, reactions: list[Reaction]) -> JsonObject:
+def rollup(url: str, reactions: list[HostedReaction]) -> JsonObject:
     """reaction-rollup."""
     counts = {word: sum(1 for each in reactions if each.content == word) for word in REACTIONS}
     return {"url": f"{url}/reactions", "total_count": len(reactions), **counts}
 
 
-def issue(world: World, made: Issue) -> JsonObject:
+def issue(world: World, made: HostedIssue) -> JsonObject:
     """issue; a pull request's conversation too."""
     repository = made.repository
     url = f"{api(world, repository)}/issues/{made.number}"
@@ -91,24 +98,24 @@ def issue(world: World, made: Issue) -> JsonObject:
 _PICTURE = re.compile(r"!\[([^\]]*)\]\((\S+?)\)")
 
 
-def rendered(made: Issue) -> JsonObject:
+def rendered(made: HostedIssue) -> JsonObject:
     """What the media type `full` adds. Of Markdown only pictures are rendered."""
     text = made.body or ""
     parts = (f'<img src="{escape(url)}" alt="{escape(name)}">' for name, url in _PICTURE.findall(text))
     return {"body_html": f"<p>{escape(_PICTURE.sub('', text))}{''.join(parts)}</p>", "body_text": text}
 
 
-def issue_event(world: World, made: Issue) -> JsonObject:
+def issue_event(world: World, made: HostedIssue) -> JsonObject:
     """An issue as webhooks carry it: they do not say who closed it."""
     return {key: value for key, value in issue(world, made).items() if key != "closed_by"}
 
 
-def page(world: World, made: Issue) -> str:
-    """The address for people."""
+def page(world: World, made: HostedIssue) -> str:
+    """The address of its page."""
     return f"{web(world, made.repository)}/{'pull' if made.pull else 'issues'}/{made.number}"
 
 
-def _pull_part(world: World, made: Issue) -> JsonObject:
+def _pull_part(world: World, made: HostedIssue) -> JsonObject:
     if made.pull is None:
         return {}
     shown = page(world, made)
@@ -122,7 +129,7 @@ def _pull_part(world: World, made: Issue) -> JsonObject:
     return {"draft": made.pull.draft, "pull_request": links}
 
 
-def comment(world: World, made: Comment) -> JsonObject:
+def comment(world: World, made: HostedComment) -> JsonObject:
     """issue-comment."""
     repository = made.issue.repository
     url = f"{api(world, repository)}/issues/comments/{made.id}"

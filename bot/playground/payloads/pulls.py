@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from bot.playground.nouns import Issue, Pull, Repository, Review, ReviewComment, Thread
+from bot.playground.models import HostedIssue, HostedPull, HostedRepository, HostedReview, HostedThread, ReviewComment
+from bot.playground.payloads.accounts import JsonObject, api, repository, user, user_or_null, when, when_or_null
 from bot.playground.payloads.issues import association, label, page, rollup
-from bot.playground.payloads.people import JsonObject, user, user_or_null, when, when_or_null
-from bot.playground.payloads.repositories import api, repository
 from bot.playground.world import World
 
 
-def pull_of(made: Issue) -> Pull:
+def pull_of(made: HostedIssue) -> HostedPull:
     """The pull request's own part; the issue must be one."""
     assert made.pull is not None
     return made.pull
 
 
-def _links(world: World, made: Issue) -> dict[str, str]:
+def _links(world: World, made: HostedIssue) -> dict[str, str]:
     home = api(world, made.repository)
     url = f"{home}/pulls/{made.number}"
     return {
@@ -30,7 +29,7 @@ def _links(world: World, made: Issue) -> dict[str, str]:
     }
 
 
-def _end(world: World, where: Repository, ref: str, sha: str) -> JsonObject:
+def _end(world: World, where: HostedRepository, ref: str, sha: str) -> JsonObject:
     return {
         "label": f"{where.owner.login}:{ref}",
         "ref": ref,
@@ -56,7 +55,7 @@ def _merge_switches() -> JsonObject:
     }
 
 
-def simple_pull(world: World, made: Issue) -> JsonObject:
+def simple_pull(world: World, made: HostedIssue) -> JsonObject:
     """pull-request-simple: what lists and review events carry."""
     pull, links = pull_of(made), _links(world, made)
     return {
@@ -95,7 +94,7 @@ def simple_pull(world: World, made: Issue) -> JsonObject:
     }
 
 
-def full_pull(world: World, made: Issue) -> JsonObject:
+def full_pull(world: World, made: HostedIssue) -> JsonObject:
     """pull-request, with what takes git to find out."""
     pull, bare = pull_of(made), made.repository.git
     start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
@@ -119,11 +118,10 @@ def full_pull(world: World, made: Issue) -> JsonObject:
     }
 
 
-def review(world: World, made: Review) -> JsonObject:
+def review(world: World, made: HostedReview) -> JsonObject:
     """pull-request-review."""
     shown = f"{page(world, made.issue)}#pullrequestreview-{made.id}"
     url = f"{api(world, made.issue.repository)}/pulls/{made.issue.number}"
-    sent: JsonObject = {"submitted_at": when(made.submitted_at)} if made.submitted_at else {}
     return {
         "id": made.id,
         "node_id": made.node_id,
@@ -134,19 +132,17 @@ def review(world: World, made: Review) -> JsonObject:
         "pull_request_url": url,
         "author_association": association(made.author, made.issue.repository),
         "_links": {"html": {"href": shown}, "pull_request": {"href": url}},
-        **sent,
+        "submitted_at": when(made.submitted_at),
         "commit_id": made.sha,
     }
 
 
-def review_event(world: World, made: Review) -> JsonObject:
+def review_event(world: World, made: HostedReview) -> JsonObject:
     """A review as webhooks carry it: the state in small letters, null for an empty body."""
-    shown = review(world, made)
     return {
-        **shown,
+        **review(world, made),
         "body": made.body or None,
         "state": made.state.lower(),
-        "submitted_at": shown.get("submitted_at"),
         "updated_at": when(made.updated_at),
     }
 
@@ -196,6 +192,6 @@ def review_list_comment(world: World, made: ReviewComment) -> JsonObject:
     return {key: value for key, value in review_comment(world, made).items() if key not in hidden}
 
 
-def thread(world: World, made: Thread) -> JsonObject:
+def thread(world: World, made: HostedThread) -> JsonObject:
     """A thread as webhooks carry it."""
     return {"node_id": made.node_id, "comments": [review_comment(world, each) for each in made.comments]}

@@ -1,1 +1,1 @@
-"""GitHub's REST API, one module a resource: thin handlers over the acts."""
+"""GitHub's REST API, one module a resource: thin handlers over the operations."""

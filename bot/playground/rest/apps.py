@@ -1,29 +1,71 @@
-"""Apps, installations, tokens, webhook deliveries."""
+"""Apps, installations, accounts, tokens, webhook deliveries."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.playground.accounts import App, Installation
 from bot.playground.auth import Needs
-from bot.playground.deliveries import Delivery
-from bot.playground.payloads import people as shape
-from bot.playground.payloads.deliveries import delivery, delivery_item
-from bot.playground.payloads.repositories import repository
-from bot.playground.refusals import not_found, unprocessable
-from bot.playground.rest.calls import Answer, Call, Routes
+from bot.playground.errors import ApiError, not_found, unprocessable
+from bot.playground.models import App, HostedInstallation, WebhookDelivery
+from bot.playground.payloads import accounts as shape
+from bot.playground.payloads.accounts import JsonObject, repository
+from bot.playground.rest.calls import ApiAnswer, ApiCall, Routes
+
+
+def delivery_item(made: WebhookDelivery) -> JsonObject:
+    """hook-delivery-item."""
+    return {
+        "id": made.id,
+        "guid": made.notice.guid,
+        "delivered_at": made.delivered_at.isoformat().replace("+00:00", "Z"),
+        "redelivery": made.notice.redelivery,
+        "duration": made.duration,
+        "status": made.status,
+        "status_code": made.status_code,
+        "event": made.notice.event,
+        "action": made.notice.action,
+        "installation_id": made.notice.installation_id,
+        "repository_id": made.notice.repository_id,
+        "throttled_at": None,
+    }
+
 
 routes = Routes()
+METADATA = Needs(permissions=("metadata",))
+
+
+@routes.on("GET", "/user")
+def get_own_profile(call: ApiCall) -> ApiAnswer:
+    token = call.caller.token
+    if token is None:
+        raise ApiError(401, "Requires authentication")
+    if token.installation:
+        raise ApiError(403, "Resource not accessible by integration")
+    return ApiAnswer(body=shape.own_profile(call.world, token.user))
+
+
+@routes.on("GET", "/users/{login}")
+def get_user(call: ApiCall) -> ApiAnswer:
+    return ApiAnswer(body=shape.profile(call.world, call.world.user(call.path["login"])))
+
+
+@routes.on("GET", "/repos/{owner}/{repo}/collaborators/{login}/permission", METADATA)
+def get_permission(call: ApiCall) -> ApiAnswer:
+    account = call.world.user(call.path["login"])
+    role = call.world.role(account, call.repository)
+    return ApiAnswer(body=shape.collaborator_permission(call.world, account, role))
+
+
 AS_APP = Needs(app=True)
 _LEVELS = ("read", "write", "admin")
 
 
-def _app(call: Call) -> App:
+def _app(call: ApiCall) -> App:
     assert call.caller.app is not None  # checked by AS_APP
     return call.caller.app
 
 
-def _installation(call: Call) -> Installation:
+def _installation(call: ApiCall) -> HostedInstallation:
     found = call.world.installations.get(int(call.path["installation_id"]))
     if found is None or found.app is not _app(call):
         raise not_found()
@@ -31,31 +73,26 @@ def _installation(call: Call) -> Installation:
 
 
 @routes.on("GET", "/app", AS_APP)
-def get_app(call: Call) -> Answer:
-    return Answer(body=shape.own_app(call.world, _app(call)))
+def get_app(call: ApiCall) -> ApiAnswer:
+    return ApiAnswer(body=shape.own_app(call.world, _app(call)))
 
 
 @routes.on("GET", "/app/installations", AS_APP)
-def list_installations(call: Call) -> Answer:
+def list_installations(call: ApiCall) -> ApiAnswer:
     mine = [each for each in call.world.installations.values() if each.app is _app(call)]
-    return Answer(body=[shape.installation(call.world, each) for each in mine])
-
-
-@routes.on("GET", "/app/installations/{installation_id:int}", AS_APP)
-def get_installation(call: Call) -> Answer:
-    return Answer(body=shape.installation(call.world, _installation(call)))
+    return ApiAnswer(body=[shape.installation(call.world, each) for each in mine])
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/installation", AS_APP)
-def get_repository_installation(call: Call) -> Answer:
+def get_repository_installation(call: ApiCall) -> ApiAnswer:
     for each in call.world.installations_on(call.repository):
         if each.app is _app(call):
-            return Answer(body=shape.installation(call.world, each))
+            return ApiAnswer(body=shape.installation(call.world, each))
     raise not_found()
 
 
 @routes.on("POST", "/app/installations/{installation_id:int}/access_tokens", AS_APP)
-def create_token(call: Call) -> Answer:
+def create_token(call: ApiCall) -> ApiAnswer:
     """Narrow to some repositories and permissions when asked; never widen."""
     made = _installation(call)
     chosen = _chosen_repositories(call, made)
@@ -68,10 +105,10 @@ def create_token(call: Call) -> Answer:
     body = shape.token(token)
     if "repository_ids" in call.body or "repositories" in call.body:
         body["repositories"] = [repository(call.world, call.world.repositories[number]) for number in sorted(chosen)]
-    return Answer(status=201, body=body)
+    return ApiAnswer(status=201, body=body)
 
 
-def _chosen_repositories(call: Call, made: Installation) -> set[int]:
+def _chosen_repositories(call: ApiCall, made: HostedInstallation) -> set[int]:
     names = {str(name).lower() for name in call.items("repositories")}
     named = {number for number in made.repository_ids if call.world.repositories[number].name.lower() in names}
     numbers = {number for number in call.items("repository_ids") if isinstance(number, int)}
@@ -83,39 +120,24 @@ def _chosen_repositories(call: Call, made: Installation) -> set[int]:
     return (named | numbers) or set(made.repository_ids)
 
 
-@routes.on("GET", "/installation/repositories")
-def list_installation_repositories(call: Call) -> Answer:
-    token = call.caller.token
-    if token is None or token.installation is None:
-        raise not_found()
-    found = [repository(call.world, call.world.repositories[number]) for number in sorted(token.repository_ids)]
-    body = {"total_count": len(found), "repository_selection": "selected", "repositories": found}
-    return Answer(body=body, paged="repositories")
-
-
 @routes.on("GET", "/app/hook/deliveries", AS_APP)
-def list_deliveries(call: Call) -> Answer:
+def list_deliveries(call: ApiCall) -> ApiAnswer:
     """Newest first."""
-    return Answer(body=[delivery_item(each) for each in reversed(_mine(call))])
-
-
-@routes.on("GET", "/app/hook/deliveries/{delivery_id:int}", AS_APP)
-def get_delivery(call: Call) -> Answer:
-    return Answer(body=delivery(_delivery(call)))
+    return ApiAnswer(body=[delivery_item(each) for each in reversed(_mine(call))])
 
 
 @routes.on("POST", "/app/hook/deliveries/{delivery_id:int}/attempts", AS_APP)
-def redeliver(call: Call) -> Answer:
+def redeliver(call: ApiCall) -> ApiAnswer:
     """The same bytes with the same GUID, once more."""
     call.world.outbox.put(replace(_delivery(call).notice, redelivery=True))
-    return Answer(status=202, body={})
+    return ApiAnswer(status=202, body={})
 
 
-def _mine(call: Call) -> list[Delivery]:
+def _mine(call: ApiCall) -> list[WebhookDelivery]:
     return [each for each in call.world.deliveries if each.notice.app is _app(call)]
 
 
-def _delivery(call: Call) -> Delivery:
+def _delivery(call: ApiCall) -> WebhookDelivery:
     wanted = int(call.path["delivery_id"])
     found = next((each for each in _mine(call) if each.id == wanted), None)
     if found is None:

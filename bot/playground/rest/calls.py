@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
-from bot.playground.accounts import Actor, Role
 from bot.playground.auth import Caller, Needs, check
-from bot.playground.nouns import Issue, Repository
-from bot.playground.refusals import not_found, unprocessable
+from bot.playground.errors import not_found, unprocessable
+from bot.playground.models import ActingAccount, HostedIssue, HostedRepository, RepositoryRole
 from bot.playground.world import World
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ApiAnswer:
     """What goes back. A list is paged; so is the list under `paged` in an object."""
 
     status: int = 200
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
     paged: str = ""
-    content_type: str = "application/json; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One request whose caller is known and allowed. Accessors raise Refused 422 for a value of the wrong type."""
+class ApiCall:
+    """One request whose caller is known and allowed. Accessors raise ApiError 422 for a value of the wrong type."""
 
     world: World
     caller: Caller
@@ -37,16 +38,16 @@ class Call:
     body: Mapping[str, object]
 
     @property
-    def repository(self) -> Repository:
+    def repository(self) -> HostedRepository:
         return self.world.repository(self.path["owner"], self.path["repo"])
 
     @property
-    def issue(self) -> Issue:
+    def issue(self) -> HostedIssue:
         """The issue or pull request with this number."""
         return self.world.issue(self.repository, int(self.path["number"]))
 
     @property
-    def pull(self) -> Issue:
+    def pull(self) -> HostedIssue:
         """The pull request with this number."""
         found = self.issue
         if found.pull is None:
@@ -54,64 +55,53 @@ class Call:
         return found
 
     @property
-    def who(self) -> Actor:
+    def who(self) -> ActingAccount:
         return self.caller.actor()
 
-    def role(self) -> Role:
-        """What the caller may do here as a person; an App's writes were checked by its permissions."""
+    def role(self) -> RepositoryRole:
+        """What the caller may do here as a user; the permissions of an App were checked before."""
         token = self.caller.token
         if token is None:
-            return Role.READ
-        return Role.ADMIN if token.installation else self.world.role(token.user, self.repository)
+            return RepositoryRole.READ
+        return RepositoryRole.ADMIN if token.installation else self.world.role(token.user, self.repository)
 
     def text(self, name: str, default: str = "") -> str:
-        return self.text_or_none(name) if self.body.get(name) is not None else default  # type: ignore[return-value]  # not None here
+        value = self.text_or_none(name)
+        return default if value is None else value
 
     def text_or_none(self, name: str) -> str | None:
-        value = self.body.get(name)
-        if value is not None and not isinstance(value, str):
-            raise _wrong(name, value, "a string")
-        return value
+        return self._given(name, str, "a string")
 
     def integer(self, name: str) -> int | None:
-        value = self.body.get(name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        value = self._given(name, int, "an integer")
+        if isinstance(value, bool):
             raise _wrong(name, value, "an integer")
         return value
 
-    def flag(self, name: str) -> bool | None:
-        value = self.body.get(name)
-        if value is not None and not isinstance(value, bool):
-            raise _wrong(name, value, "a boolean")
-        return value
+    def flag(self, name: str) -> bool:
+        return self._given(name, bool, "a boolean") or False
 
     def items(self, name: str) -> list[object]:
-        value = self.body.get(name)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise _wrong(name, value, "an array")
-        return value
+        return self._given(name, list, "an array") or []
 
     def words(self, name: str) -> list[str]:
         """A list of strings, or of objects with a `name`, as labels may be given."""
         return [str(each.get("name", "")) if isinstance(each, dict) else str(each) for each in self.items(name)]
 
     def mapping(self, name: str) -> dict[str, object]:
+        return self._given(name, dict, "an object") or {}
+
+    def _given(self, name: str, kind: type[T], words: str) -> T | None:
         value = self.body.get(name)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise _wrong(name, value, "an object")
+        if value is not None and not isinstance(value, kind):
+            raise _wrong(name, value, words)
         return value
 
-    def inner(self, body: object) -> Call:
+    def inner(self, body: object) -> ApiCall:
         """The same call about an object inside the body."""
         if not isinstance(body, dict):
             raise _wrong("items", body, "an object")
-        return Call(
-            world=self.world, caller=self.caller, path=self.path, query=self.query, accept=self.accept, body=body
-        )
+        return replace(self, body=body)
 
     def moment(self, name: str) -> datetime | None:
         value = self.text_or_none(name)
@@ -125,7 +115,7 @@ def _wrong(name: str, value: object, wanted: str) -> Exception:
     return unprocessable(f"Invalid request.\n\nFor 'properties/{name}', {value!r} is not {wanted}.")
 
 
-Handler = Callable[[Call], Answer]
+Handler = Callable[[ApiCall], ApiAnswer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +158,4 @@ def allowed(world: World, caller: Caller, route: Route, path: Mapping[str, str])
     where = None
     if "owner" in path and "repo" in path and not route.needs.app:
         where = world.repository(path["owner"], path["repo"])
-    elif "repository_id" in path:
-        where = world.repositories.get(int(path["repository_id"]))
-        if where is None:
-            raise not_found()
     check(world, caller, where, route.needs)

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from bot.playground.accounts import App, Role
-from bot.playground.acts import checks as act
 from bot.playground.auth import Needs
-from bot.playground.nouns import CheckAnnotation, CheckRun
+from bot.playground.errors import ApiError, unprocessable
+from bot.playground.models import App, CheckAnnotation, HostedCheckRun, RepositoryRole
+from bot.playground.operations import checks as act
 from bot.playground.payloads import checks as shape
-from bot.playground.refusals import Refused, unprocessable
-from bot.playground.rest.calls import Answer, Call, Routes
+from bot.playground.rest.calls import ApiAnswer, ApiCall, Routes
 
 routes = Routes()
 READ = Needs(permissions=("checks",))
 WRITE = Needs(permissions=("checks",), level="write")
-RERUN = Needs(permissions=("checks",), level="write", role=Role.WRITE)
+RERUN = Needs(permissions=("checks",), level="write", role=RepositoryRole.WRITE)
 _LEVELS = ("notice", "warning", "failure")
 
 
-def _app(call: Call) -> App:
+def _app(call: ApiCall) -> App:
     via = call.who.via
     if via is None:
-        raise Refused(403, "You must authenticate via a GitHub App.")
+        raise ApiError(403, "You must authenticate via a GitHub App.")
     return via
 
 
-def _check_run(call: Call) -> CheckRun:
+def _check_run(call: ApiCall) -> HostedCheckRun:
     return call.world.check_run(call.repository, int(call.path["check_run_id"]))
 
 
-def _report(call: Call) -> act.Report:
+def _report(call: ApiCall) -> act.CheckReport:
     output = call.inner(call.mapping("output"))
     if "output" in call.body and output.text_or_none("summary") is None:
         raise unprocessable('Invalid request.\n\n"summary" wasn\'t supplied.')
-    return act.Report(
+    return act.CheckReport(
         name=call.text_or_none("name"),
         status=call.text_or_none("status"),
         conclusion=call.text_or_none("conclusion"),
@@ -47,7 +46,7 @@ def _report(call: Call) -> act.Report:
     )
 
 
-def _annotation(call: Call) -> CheckAnnotation:
+def _annotation(call: ApiCall) -> CheckAnnotation:
     start, end = call.integer("start_line"), call.integer("end_line")
     if start is None or end is None or not call.text("path") or not call.text("message"):
         raise unprocessable('Invalid request.\n\n"path", "start_line", "end_line", "message" must be supplied.')
@@ -67,44 +66,39 @@ def _annotation(call: Call) -> CheckAnnotation:
 
 
 @routes.on("POST", "/repos/{owner}/{repo}/check-runs", WRITE)
-def create_check_run(call: Call) -> Answer:
+def create_check_run(call: ApiCall) -> ApiAnswer:
     made = act.create(call.world, call.repository, _app(call), call.who, call.text("head_sha"), _report(call))
-    return Answer(status=201, body=shape.check_run(call.world, made))
+    return ApiAnswer(status=201, body=shape.check_run(call.world, made))
 
 
 @routes.on("PATCH", "/repos/{owner}/{repo}/check-runs/{check_run_id:int}", WRITE)
-def update_check_run(call: Call) -> Answer:
+def update_check_run(call: ApiCall) -> ApiAnswer:
     made = _check_run(call)
     act.update(call.world, made, _app(call), call.who, _report(call))
-    return Answer(body=shape.check_run(call.world, made))
-
-
-@routes.on("GET", "/repos/{owner}/{repo}/check-runs/{check_run_id:int}", READ)
-def get_check_run(call: Call) -> Answer:
-    return Answer(body=shape.check_run(call.world, _check_run(call)))
+    return ApiAnswer(body=shape.check_run(call.world, made))
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/check-runs/{check_run_id:int}/annotations", READ)
-def list_annotations(call: Call) -> Answer:
+def list_annotations(call: ApiCall) -> ApiAnswer:
     made = _check_run(call)
-    return Answer(body=[shape.annotation(call.world, made, each) for each in made.annotations])
+    return ApiAnswer(body=[shape.annotation(call.world, made, each) for each in made.annotations])
 
 
 @routes.on("POST", "/repos/{owner}/{repo}/check-runs/{check_run_id:int}/rerequest", RERUN)
-def rerequest_check_run(call: Call) -> Answer:
+def rerequest_check_run(call: ApiCall) -> ApiAnswer:
     """What the button "Re-run" does: nothing changes until the App answers the webhook."""
     act.rerequest(call.world, _check_run(call), call.who)
-    return Answer(status=201, body={})
+    return ApiAnswer(status=201, body={})
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/commits/{ref}/check-runs", READ)
-def list_check_runs(call: Call) -> Answer:
+def list_check_runs(call: ApiCall) -> ApiAnswer:
     """Newest first; `filter=latest` (the default) shows one of each name and App."""
     sha = call.repository.git.resolve(call.path["ref"])
     name, app_id, every = call.query.get("check_name"), call.query.get("app_id"), call.query.get("filter") == "all"
-    found: dict[object, CheckRun] = {}
+    found: dict[object, HostedCheckRun] = {}
     for made in reversed(call.repository.check_runs):
         if made.head_sha == sha and name in (None, made.name) and app_id in (None, str(made.app.id)):
             found.setdefault(made.id if every else (made.app.id, made.name), made)
     body = {"total_count": len(found), "check_runs": [shape.check_run(call.world, each) for each in found.values()]}
-    return Answer(body=body, paged="check_runs")
+    return ApiAnswer(body=body, paged="check_runs")

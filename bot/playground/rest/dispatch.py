@@ -1,4 +1,4 @@
-"""From a raw request to a handler and back: routing, paging, ETags, errors, and the headers GitHub sends."""
+"""From a raw request to a handler and back: routing, versions, paging, ETags, errors, and the headers GitHub sends."""
 
 from __future__ import annotations
 
@@ -10,17 +10,43 @@ from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from bot.playground.auth import Caller, authenticate
-from bot.playground.refusals import Refused, not_found
-from bot.playground.rest import versions
-from bot.playground.rest.calls import Answer, Call, Route, allowed
+from bot.playground.errors import ApiError, not_found
+from bot.playground.rest.calls import ApiAnswer, ApiCall, Route, allowed
 from bot.playground.world import World
+
+DEFAULT_VERSION = "2022-11-28"
+_SUPPORTED_VERSIONS = (DEFAULT_VERSION, "2026-03-10")
+_REMOVED = frozenset(
+    {"assignee", "has_downloads", "master_branch", "merge_commit_sha", "rate", "use_squash_pr_title_as_default"}
+)
+
+
+def _chosen_version(header: str | None) -> str:
+    """The version that a request asks for in X-GitHub-Api-Version; raises ApiError 400 for one that is not served."""
+    if header is None:
+        return DEFAULT_VERSION
+    if header not in _SUPPORTED_VERSIONS:
+        raise ApiError(400, f"{header} is not a supported version of the GitHub API")
+    return header
+
+
+def _shaped_for(body: object, version: str) -> object:
+    """The body as this version has it."""
+    return body if version == DEFAULT_VERSION else _without(body)
+
+
+def _without(body: object) -> object:
+    if isinstance(body, dict):
+        return {key: _without(value) for key, value in body.items() if key not in _REMOVED}
+    return [_without(each) for each in body] if isinstance(body, list) else body
+
 
 _LIMIT = 5000
 _PAGE, _LARGEST_PAGE = 30, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PlaygroundRequest:
     """One HTTP request. Header names are in small letters."""
 
     method: str
@@ -31,7 +57,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class PlaygroundResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -46,20 +72,20 @@ class Api:
         self._routes = routes
         self._used: dict[str, int] = {}
 
-    def respond(self, request: Request) -> Response:
+    def respond(self, request: PlaygroundRequest) -> PlaygroundResponse:
         """Answer one request; refusals become GitHub's error objects."""
         caller = Caller()
         try:
-            version = versions.chosen(request.headers.get("x-github-api-version"))
+            version = _chosen_version(request.headers.get("x-github-api-version"))
             with self._world.lock:
                 caller = authenticate(self._world, request.headers.get("authorization", ""))
                 answer = self._handle(request, caller)
-        except Refused as refused:
-            version = versions.DEFAULT
-            answer = Answer(status=refused.status, body=refused.json(), headers=refused.headers)
+        except ApiError as refused:
+            version = DEFAULT_VERSION
+            answer = ApiAnswer(status=refused.status, body=refused.json(), headers=refused.headers)
         return self._render(request, caller, answer, version)
 
-    def _handle(self, request: Request, caller: Caller) -> Answer:
+    def _handle(self, request: PlaygroundRequest, caller: Caller) -> ApiAnswer:
         path = request.path.rstrip("/") or "/"
         for route in self._routes:
             match = route.pattern.match(path)
@@ -69,8 +95,8 @@ class Api:
                 return route.handler(self._call(request, caller, values))
         raise not_found()
 
-    def _call(self, request: Request, caller: Caller, values: Mapping[str, str]) -> Call:
-        return Call(
+    def _call(self, request: PlaygroundRequest, caller: Caller, values: Mapping[str, str]) -> ApiCall:
+        return ApiCall(
             world=self._world,
             caller=caller,
             path=values,
@@ -79,11 +105,13 @@ class Api:
             body=_json(request.body),
         )
 
-    def _render(self, request: Request, caller: Caller, answer: Answer, version: str) -> Response:
+    def _render(
+        self, request: PlaygroundRequest, caller: Caller, answer: ApiAnswer, version: str
+    ) -> PlaygroundResponse:
         paged, link = _paged(self._world.base_url, request, answer)
         body = _bytes(replace(paged, body=self._shaped(request, paged.body, version)))
         headers = {
-            "Content-Type": paged.content_type,
+            "Content-Type": "application/json; charset=utf-8",
             "Server": "github.com",
             "X-GitHub-Media-Type": "github.v3; format=json",
             "X-GitHub-Api-Version-Selected": version,
@@ -96,12 +124,12 @@ class Api:
             etag = 'W/"' + hashlib.sha256(request.headers.get("authorization", "").encode() + body).hexdigest() + '"'
             headers["ETag"] = etag
             if request.headers.get("if-none-match") == etag:
-                return Response(status=304, headers=headers, body=b"", actor=caller.name)
-        return Response(status=paged.status, headers=headers, body=body, actor=caller.name)
+                return PlaygroundResponse(status=304, headers=headers, body=b"", actor=caller.name)
+        return PlaygroundResponse(status=paged.status, headers=headers, body=body, actor=caller.name)
 
-    def _shaped(self, request: Request, body: object, version: str) -> object:
+    def _shaped(self, request: PlaygroundRequest, body: object, version: str) -> object:
         """Answers of the REST API follow its version; what it logged of webhooks, and GraphQL, do not."""
-        return body if request.path.startswith(("/graphql", "/app/hook")) else versions.shaped(body, version)
+        return body if request.path.startswith(("/graphql", "/app/hook")) else _shaped_for(body, version)
 
     def _rate(self, caller: Caller) -> dict[str, str]:
         """Requests counted by the hour; the stand-in never refuses by itself."""
@@ -123,23 +151,21 @@ def _json(body: bytes) -> Mapping[str, object]:
     try:
         parsed = json.loads(body)
     except ValueError:
-        raise Refused(400, "Problems parsing JSON") from None
+        raise ApiError(400, "Problems parsing JSON") from None
     if isinstance(parsed, list):  # labels may be sent as a bare list
         return {"": parsed}
     if not isinstance(parsed, dict):
-        raise Refused(400, "Body should be a JSON object")
+        raise ApiError(400, "Body should be a JSON object")
     return parsed
 
 
-def _bytes(answer: Answer) -> bytes:
+def _bytes(answer: ApiAnswer) -> bytes:
     if answer.status == 204 or answer.body is None:
         return b""
-    if isinstance(answer.body, str):
-        return answer.body.encode()
     return json.dumps(answer.body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _paged(base: str, request: Request, answer: Answer) -> tuple[Answer, str]:
+def _paged(base: str, request: PlaygroundRequest, answer: ApiAnswer) -> tuple[ApiAnswer, str]:
     """One page of a list, and the Link header that leads to the others."""
     inside = answer.body[answer.paged] if answer.paged and isinstance(answer.body, dict) else answer.body
     if request.method != "GET" or answer.status != 200 or not isinstance(inside, list):

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from bot.playground.accounts import Role
-from bot.playground.acts import issues as issue_act
-from bot.playground.acts import pulls as act
 from bot.playground.auth import Needs
-from bot.playground.nouns import Issue, Repository
-from bot.playground.payloads import objects
+from bot.playground.errors import FieldError, forbidden_user, invalid, missing
+from bot.playground.models import HostedIssue, HostedRepository, RepositoryRole
+from bot.playground.operations import pulls as act
+from bot.playground.payloads import git_objects
 from bot.playground.payloads import pulls as shape
 from bot.playground.payloads.pulls import pull_of
-from bot.playground.refusals import Fault, forbidden_user, invalid, missing, not_found
-from bot.playground.rest.calls import Answer, Call, Routes
-from bot.playground.rest.issues import must_own
+from bot.playground.rest.calls import ApiAnswer, ApiCall, Routes
 
 routes = Routes()
 READ = Needs(permissions=("pull_requests",))
 WRITE = Needs(permissions=("pull_requests",), level="write")
-MERGE = Needs(permissions=("contents",), level="write", role=Role.WRITE)
+MERGE = Needs(permissions=("contents",), level="write", role=RepositoryRole.WRITE)
 
 
 @routes.on("POST", "/repos/{owner}/{repo}/pulls", WRITE)
-def create_pull(call: Call) -> Answer:
+def create_pull(call: ApiCall) -> ApiAnswer:
     for name in ("title", "head", "base"):
         if not call.text(name).strip():
             raise missing("PullRequest", name)
@@ -35,13 +32,13 @@ def create_pull(call: Call) -> Answer:
         source=source,
         head=head,
         base=call.text("base"),
-        draft=call.flag("draft") or False,
+        draft=call.flag("draft"),
     )
-    return Answer(status=201, body=shape.full_pull(call.world, made))
+    return ApiAnswer(status=201, body=shape.full_pull(call.world, made))
 
 
-def _source(call: Call, head: str) -> tuple[Repository, str]:
-    """The repository and branch that `branch` or `owner:branch` names; people need to be able to push there."""
+def _source(call: ApiCall, head: str) -> tuple[HostedRepository, str]:
+    """The repository and branch that `branch` or `owner:branch` names; a user must have the right to push there."""
     where, token = call.repository, call.caller.token
     login, colon, branch = head.rpartition(":")
     source = where
@@ -50,21 +47,21 @@ def _source(call: Call, head: str) -> tuple[Repository, str]:
         found = [each for each in call.world.repositories.values() if each.parent in family and each.parent]
         source = next((each for each in found if each.owner.login.lower() == login.lower()), where)
         if source is where:
-            raise invalid(Fault(resource="PullRequest", field="head", code="invalid"))
-    if token and not token.installation and call.world.role(token.user, source) < Role.WRITE:
+            raise invalid(FieldError(resource="PullRequest", field="head", code="invalid"))
+    if token and not token.installation and call.world.role(token.user, source) < RepositoryRole.WRITE:
         raise forbidden_user()
     return source, branch
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/pulls", READ)
-def list_pulls(call: Call) -> Answer:
+def list_pulls(call: ApiCall) -> ApiAnswer:
     found = [issue for issue in reversed(call.repository.issues.values()) if issue.pull and _wanted(call, issue)]
     if call.query.get("direction") == "asc":
         found.reverse()
-    return Answer(body=[shape.simple_pull(call.world, each) for each in found])
+    return ApiAnswer(body=[shape.simple_pull(call.world, each) for each in found])
 
 
-def _wanted(call: Call, issue: Issue) -> bool:
+def _wanted(call: ApiCall, issue: HostedIssue) -> bool:
     """Whether the list's filters let it through. A head without an owner filters nothing, as on GitHub."""
     pull, head = pull_of(issue), call.query.get("head", "")
     label = f"{pull.head_repository.owner.login}:{pull.head_ref}"
@@ -76,63 +73,37 @@ def _wanted(call: Call, issue: Issue) -> bool:
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/pulls/{number:int}", READ)
-def get_pull(call: Call) -> Answer:
-    issue = call.pull
-    if "diff" in call.accept:
-        pull, bare = pull_of(issue), issue.repository.git
-        start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
-        diff = bare.run("diff", "-M", start, pull.head_sha).decode(errors="replace")
-        return Answer(body=diff, content_type="application/vnd.github.v3.diff; charset=utf-8")
-    return Answer(body=shape.full_pull(call.world, issue))
-
-
-@routes.on("PATCH", "/repos/{owner}/{repo}/pulls/{number:int}", WRITE)
-def edit_pull(call: Call) -> Answer:
-    issue, who = call.pull, call.who
-    must_own(call, issue.author.id)
-    issue_act.edit_text(call.world, issue, who, title=call.text_or_none("title"), body=call.text_or_none("body"))
-    if call.text("state"):
-        if issue.pull and issue.pull.merged_at:
-            fault = Fault(resource="PullRequest", field="state", code="invalid")
-            raise invalid(fault)
-        issue_act.set_state(call.world, issue, who, call.text("state"))
-    return Answer(body=shape.full_pull(call.world, issue))
+def get_pull(call: ApiCall) -> ApiAnswer:
+    return ApiAnswer(body=shape.full_pull(call.world, call.pull))
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/pulls/{number:int}/files", READ)
-def list_files(call: Call) -> Answer:
+def list_files(call: ApiCall) -> ApiAnswer:
     pull, bare = pull_of(call.pull), call.repository.git
     start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
     changes = bare.changes(start, pull.head_sha)
-    return Answer(body=[objects.file_change(call.world, call.repository, each, pull.head_sha) for each in changes])
+    return ApiAnswer(
+        body=[git_objects.file_change(call.world, call.repository, each, pull.head_sha) for each in changes]
+    )
 
 
 @routes.on("GET", "/repos/{owner}/{repo}/pulls/{number:int}/commits", READ)
-def list_commits(call: Call) -> Answer:
+def list_commits(call: ApiCall) -> ApiAnswer:
     pull, where = pull_of(call.pull), call.repository
     infos = where.git.log(pull.base_sha, pull.head_sha)
-    return Answer(body=[objects.commit(call.world, where, info) for info in infos])
-
-
-@routes.on("GET", "/repos/{owner}/{repo}/pulls/{number:int}/merge", READ)
-def is_merged(call: Call) -> Answer:
-    if pull_of(call.pull).merged_at is None:
-        raise not_found()
-    return Answer(status=204)
+    return ApiAnswer(body=[git_objects.commit(call.world, where, info) for info in infos])
 
 
 @routes.on("PUT", "/repos/{owner}/{repo}/pulls/{number:int}/merge", MERGE)
-def merge_pull(call: Call) -> Answer:
-    method = call.text("merge_method", "merge")
-    if method not in ("merge", "squash"):
-        raise invalid(Fault(resource="PullRequest", field="merge_method", code="invalid"))
+def merge_pull(call: ApiCall) -> ApiAnswer:
+    if call.text("merge_method", "merge") != "merge":
+        raise invalid(FieldError(resource="PullRequest", field="merge_method", code="invalid"))
     sha = act.merge(
         call.world,
         call.pull,
         call.who,
-        method=method,
         title=call.text("commit_title"),
         message=call.text("commit_message"),
         expected=call.text("sha"),
     )
-    return Answer(body={"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
+    return ApiAnswer(body={"sha": sha, "merged": True, "message": "Pull Request successfully merged"})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bot.playground.auth import Needs
-from bot.playground.nouns import REACTIONS, Reaction
+from bot.playground.errors import FieldError, forbidden_user, invalid, not_found
+from bot.playground.models import REACTIONS, HostedReaction
 from bot.playground.payloads import issues as shape
-from bot.playground.refusals import Fault, forbidden_user, invalid, not_found
-from bot.playground.rest.calls import Answer, Call, Routes
+from bot.playground.rest.calls import ApiAnswer, ApiCall, Routes
 
 routes = Routes()
 _KINDS = {
@@ -16,7 +16,7 @@ _KINDS = {
 }
 
 
-def _reactions(call: Call) -> list[Reaction]:
+def _reactions(call: ApiCall) -> list[HostedReaction]:
     if "number" in call.path:
         return call.issue.reactions
     if "comment_id" in call.path:
@@ -24,22 +24,22 @@ def _reactions(call: Call) -> list[Reaction]:
     return call.world.review_comment(call.repository, int(call.path["review_comment_id"])).reactions
 
 
-def create(call: Call) -> Answer:
+def create(call: ApiCall) -> ApiAnswer:
     """201 for a new one, 200 for one that was there."""
     content = call.text("content")
     if content not in REACTIONS:
-        raise invalid(Fault(resource="Reaction", field="content", code="invalid"))
+        raise invalid(FieldError(resource="Reaction", field="content", code="invalid"))
     made, new = call.world.react(_reactions(call), call.who.user, content)
-    return Answer(status=201 if new else 200, body=shape.reaction(call.world, made))
+    return ApiAnswer(status=201 if new else 200, body=shape.reaction(call.world, made))
 
 
-def show(call: Call) -> Answer:
+def show(call: ApiCall) -> ApiAnswer:
     content = call.query.get("content")
     found = [each for each in _reactions(call) if content in (None, each.content)]
-    return Answer(body=[shape.reaction(call.world, each) for each in found])
+    return ApiAnswer(body=[shape.reaction(call.world, each) for each in found])
 
 
-def delete(call: Call) -> Answer:
+def delete(call: ApiCall) -> ApiAnswer:
     wanted = int(call.path["reaction_id"])
     found = next((each for each in _reactions(call) if each.id == wanted), None)
     if found is None:
@@ -47,7 +47,7 @@ def delete(call: Call) -> Answer:
     if found.user is not call.who.user:
         raise forbidden_user()
     _reactions(call).remove(found)
-    return Answer(status=204)
+    return ApiAnswer(status=204)
 
 
 for _target, _permissions in _KINDS.items():

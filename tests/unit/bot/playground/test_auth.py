@@ -9,11 +9,10 @@ from pathlib import Path
 import jwt
 import pytest
 
-from bot.playground.accounts import App, Role, Token
 from bot.playground.auth import Caller, Needs, authenticate, check, make_key
-from bot.playground.founding import Founding
-from bot.playground.nouns import Repository
-from bot.playground.refusals import Refused
+from bot.playground.errors import ApiError
+from bot.playground.fixtures import Fixtures
+from bot.playground.models import AccessToken, App, HostedRepository, RepositoryRole
 from bot.playground.world import World
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -34,11 +33,11 @@ class Scene:
     def __init__(self, root: Path) -> None:
         self.clock = Clock()
         self.world = World(root, self.clock)
-        founding = Founding(self.world)
+        founding = Fixtures(self.world)
         founding.add_user("ada")
         founding.add_user("eve")
-        self.open: Repository = founding.add_repository("ada/open", {"a": "a"})
-        self.hidden: Repository = founding.add_repository("ada/hidden", {"a": "a"}, private=True)
+        self.open: HostedRepository = founding.add_repository("ada/open", {"a": "a"})
+        self.hidden: HostedRepository = founding.add_repository("ada/hidden", {"a": "a"}, private=True)
         self.app: App = founding.add_app("apprentice", owner="ada")
         self.installation = founding.install(self.app, "ada/open", "ada/hidden")
 
@@ -49,7 +48,7 @@ class Scene:
     def bearer(self, claims: dict[str, object], key: str = "") -> Caller:
         return authenticate(self.world, f"Bearer {jwt.encode(claims, key or self.app.private_key, algorithm='RS256')}")
 
-    def installed(self, *repositories: Repository, **permissions: str) -> Caller:
+    def installed(self, *repositories: HostedRepository, **permissions: str) -> Caller:
         numbers = frozenset(each.id for each in repositories)
         return Caller(token=self.world.issue_installation_token(self.installation, numbers, permissions))
 
@@ -62,11 +61,11 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
-def refused(scene: Scene, caller: Caller, where: Repository, needs: Needs) -> int:
+def refused(scene: Scene, caller: Caller, where: HostedRepository, needs: Needs) -> int:
     """The status of the refusal, 0 when there is none."""
     try:
         check(scene.world, caller, where, needs)
-    except Refused as refusal:
+    except ApiError as refusal:
         return refusal.status
     return 0
 
@@ -87,7 +86,7 @@ def test_an_app_signs_in_with_its_key(scene: Scene) -> None:
 )
 def test_a_jwt_lives_ten_minutes(scene: Scene, issued: int, expires: int, words: str) -> None:
     """An expired, a too long and a not yet issued JWT are refused in GitHub's words."""
-    with pytest.raises(Refused, match="claim") as refusal:
+    with pytest.raises(ApiError, match="claim") as refusal:
         scene.bearer(scene.claims(issued=issued, expires=expires))
     assert refusal.value.status == 401
     assert words in refusal.value.message
@@ -95,16 +94,16 @@ def test_a_jwt_lives_ten_minutes(scene: Scene, issued: int, expires: int, words:
 
 def test_another_key_does_not_open(scene: Scene) -> None:
     """A JWT that another key signed, or one for no App, is refused."""
-    with pytest.raises(Refused) as forged:
+    with pytest.raises(ApiError) as forged:
         scene.bearer(scene.claims(), make_key()[0])
-    with pytest.raises(Refused) as unknown:
+    with pytest.raises(ApiError) as unknown:
         scene.bearer({**scene.claims(), "iss": "1"})
     assert (forged.value.status, unknown.value.status) == (401, 404)
 
 
 def test_an_unsigned_jwt_does_not_open(scene: Scene) -> None:
     """`alg: none` is refused."""
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ApiError) as refusal:
         authenticate(scene.world, f"Bearer {jwt.encode(scene.claims(), None, algorithm='none')}")
     assert refusal.value.status == 401
 
@@ -112,11 +111,11 @@ def test_an_unsigned_jwt_does_not_open(scene: Scene) -> None:
 def test_an_installation_token_dies_after_an_hour(scene: Scene) -> None:
     """The token works for an hour and not a second longer."""
     token = scene.installed(scene.open, issues="write").token
-    assert isinstance(token, Token)
+    assert isinstance(token, AccessToken)
     scene.clock.now += timedelta(minutes=59, seconds=59)
     assert authenticate(scene.world, f"token {token.value}").token is token
     scene.clock.now += timedelta(seconds=1)
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ApiError) as refusal:
         authenticate(scene.world, f"token {token.value}")
     assert refusal.value.status == 401
 
@@ -124,7 +123,7 @@ def test_an_installation_token_dies_after_an_hour(scene: Scene) -> None:
 def test_git_gives_the_token_as_password(scene: Scene) -> None:
     """Basic authentication takes the token as password, or as user name alone."""
     token = scene.installed(scene.open).token
-    assert isinstance(token, Token)
+    assert isinstance(token, AccessToken)
     for pair in (f"x-access-token:{token.value}", f"{token.value}:"):
         encoded = base64.b64encode(pair.encode()).decode()
         assert authenticate(scene.world, f"Basic {encoded}").token is token
@@ -133,7 +132,7 @@ def test_git_gives_the_token_as_password(scene: Scene) -> None:
 @pytest.mark.parametrize("header", ["Bearer ghs_made_up", "token nonsense", "Digest x", "Basic %%%", "Bearer a.b.c"])
 def test_a_bogus_credential_is_refused(scene: Scene, header: str) -> None:
     """No header that we did not issue gets in."""
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ApiError) as refusal:
         authenticate(scene.world, header)
     assert refusal.value.status == 401
 
@@ -151,7 +150,7 @@ def test_an_installation_token_reaches_as_far_as_it_says(scene: Scene) -> None:
 
 def test_a_person_acts_by_role(scene: Scene) -> None:
     """What is public is read by all and changed by those with the role; what is private is not there for others."""
-    write = Needs(permissions=("contents",), level="write", role=Role.WRITE)
+    write = Needs(permissions=("contents",), level="write", role=RepositoryRole.WRITE)
     assert refused(scene, scene.person("ada"), scene.hidden, write) == 0
     assert refused(scene, scene.person("eve"), scene.open, ISSUES) == 0
     assert refused(scene, scene.person("eve"), scene.open, write) == 403

@@ -1,7 +1,7 @@
 import pytest
 
 from parcel import Money, Parcel, cheapest, quote
-from parcel.quotes import Refused, invoice
+from parcel.quotes import ApiError, invoice
 
 SMALL = Parcel(weight_g=900, length_mm=200, width_mm=150, height_mm=100)
 
@@ -18,7 +18,7 @@ def test_express_costs_more_and_is_faster():
 
 
 def test_refused_parcels_say_why():
-    with pytest.raises(Refused, match="heavier"):
+    with pytest.raises(ApiError, match="heavier"):
         quote(Parcel(40_000, 100, 100, 100), origin="DE", destination="DE")
 
 

@@ -11,7 +11,7 @@ from parcel.zones import is_remote, needs_customs, zone
 DAYS = {0: 1, 1: 2, 2: 4, 3: 6}
 
 
-class Refused(ValueError):
+class ApiError(ValueError):
     """The carrier does not take this parcel."""
 
 
@@ -33,10 +33,10 @@ class Quote:
 
 
 def quote(parcel, *, origin, destination, postcode="", service="standard", parcels_a_month=0):
-    """The price of one service; raises Refused, or KeyError for a country that is not served."""
+    """The price of one service; raises ApiError, or KeyError for a country that is not served."""
     refused = problems(parcel)
     if refused:
-        raise Refused("; ".join(refused))
+        raise ApiError("; ".join(refused))
     distance = zone(origin, destination)
     base = base_price(distance, parcel.chargeable_weight_g)
     days = DAYS[distance]

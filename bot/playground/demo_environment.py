@@ -1,7 +1,8 @@
-"""The demo's stage: a playground, a real `apprentice up` beside it, and what was measured."""
+"""The demo's environment: a playground, a real `apprentice up` beside it, and what was measured."""
 
 from __future__ import annotations
 
+import random
 import secrets
 import signal
 import socket
@@ -19,11 +20,13 @@ from typing import TypeVar
 from rich.console import Console
 from rich.markup import escape
 
-from bot.playground import script
-from bot.playground.accounts import App
-from bot.playground.maintainer import Maintainer
+from bot.playground import demo_script
+from bot.playground.client import Maintainer
+from bot.playground.models import App
 from bot.playground.server import Playground
-from workers.context import Context, build
+from bot.playground.world import utc_now
+from memory.learner import Learner
+from memory.store import Store, open_store
 from workers.errors import CannotRun
 from workers.settings import WorkerSettings, environment_with, load
 
@@ -33,24 +36,26 @@ SEED = 7
 T = TypeVar("T")
 
 
-class StoryBroken(CannotRun):
-    """Something that the demo promises did not happen."""
+class DemoFailed(CannotRun):
+    """A step of the demo failed."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
+class DemoEnvironment:
     """The running parts, and what was measured so far."""
 
     out: Console
     playground: Playground
     maintainer: Maintainer
     contributor: Maintainer
-    context: Context
+    store: Store
+    learner: Learner
+    home: Path
     web: str
     measured: list[tuple[str, str]] = field(default_factory=list)
 
     def say(self, text: str) -> None:
-        """One line of the story."""
+        """One line of the report."""
         self.out.print(f"[bold]•[/] {escape(text)}")
 
     def chapter(self, text: str) -> None:
@@ -63,50 +68,56 @@ class Stage:
         self.measured.append((what, value))
 
     def wait(self, what: str, look: Callable[[], T | None]) -> T:
-        """Look until there is something; raises StoryBroken when it does not come."""
+        """Look until there is a result; raises DemoFailed after PATIENCE_SECONDS."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if found := look():
                 return found
             time.sleep(0.2)
-        raise StoryBroken(f"waited {PATIENCE_SECONDS:.0f} s for {what}; the log above says why it did not come")
+        raise DemoFailed(f"waited {PATIENCE_SECONDS:.0f} s for {what}; see the log above")
 
     def insist(self, happened: bool, what: str) -> None:
-        """The demo fails where its story does not hold."""
+        """Raises DemoFailed unless `happened`."""
         if not happened:
-            raise StoryBroken(f"the story does not hold: {what}")
+            raise DemoFailed(f"not true: {what}")
 
 
 @contextmanager
-def set_stage(out: Console) -> Iterator[Stage]:
-    """Found the repository, register and install the App, start Apprentice; everything ends with the context."""
+def demo_environment(out: Console) -> Iterator[DemoEnvironment]:
+    """Create the repository, register and install the App, start Apprentice; everything ends with the context."""
     with TemporaryDirectory(prefix="apprentice-demo-") as home, Playground() as playground:
-        _found(playground)
+        _create_repository(playground)
         secret, port = secrets.token_hex(20), _free_port()
-        app = playground.add_app("apprentice", owner=script.OWNER, webhook_secret=secret)
-        with _apprentice(_environment(Path(home), playground, app, secret, port), out):
+        app = playground.add_app("apprentice", owner=demo_script.OWNER, webhook_secret=secret)
+        settings = load(WorkerSettings, home=Path(home))
+        with (
+            _apprentice(_environment(Path(home), playground, app, secret, port), out),
+            open_store(settings.database()) as store,
+        ):
             playground.set_webhook(app, f"http://127.0.0.1:{port}/webhook")
-            playground.install(app, script.REPOSITORY)
-            yield Stage(
+            playground.install(app, demo_script.REPOSITORY)
+            yield DemoEnvironment(
                 out=out,
                 playground=playground,
-                maintainer=Maintainer(playground, script.MAINTAINER),
-                contributor=Maintainer(playground, script.CONTRIBUTOR),
-                context=build(load(WorkerSettings, home=Path(home), control_share=0.0)),
+                maintainer=Maintainer(playground, demo_script.MAINTAINER),
+                contributor=Maintainer(playground, demo_script.CONTRIBUTOR),
+                store=store,
+                learner=Learner(store, random.Random(SEED), utc_now, control_share=0.0),  # noqa: S311  the demo only explains decisions
+                home=Path(home),
                 web=f"http://127.0.0.1:{port}",
             )
 
 
-def _found(playground: Playground) -> None:
-    for login in (script.OWNER, script.MAINTAINER, script.CONTRIBUTOR):
+def _create_repository(playground: Playground) -> None:
+    for login in (demo_script.OWNER, demo_script.MAINTAINER, demo_script.CONTRIBUTOR):
         playground.add_user(login)
-    playground.add_repository(script.REPOSITORY, script.PROJECT)
-    playground.grant(script.REPOSITORY, script.MAINTAINER, "admin")
-    playground.grant(script.REPOSITORY, script.CONTRIBUTOR, "write")
+    playground.add_repository(demo_script.REPOSITORY, demo_script.PROJECT)
+    playground.grant(demo_script.REPOSITORY, demo_script.MAINTAINER, "admin")
+    playground.grant(demo_script.REPOSITORY, demo_script.CONTRIBUTOR, "write")
 
 
 def _environment(home: Path, playground: Playground, app: App, secret: str, port: int) -> dict[str, str]:
-    """Embedded defaults, but for where GitHub is, a seed, and a story too short for a control arm or slow polling."""
+    """Embedded defaults, except the address of GitHub, a seed, no control arm, and fast polling."""
     key = home / "app.pem"
     key.touch(mode=0o600)
     key.write_text(app.private_key)
@@ -127,7 +138,7 @@ def _environment(home: Path, playground: Playground, app: App, secret: str, port
 
 @contextmanager
 def _apprentice(environment: dict[str, str], out: Console) -> Iterator[None]:
-    """`apprentice up` as a process of its own, its log shown as it comes."""
+    """`apprentice up` as a separate process; prints its log."""
     ready = threading.Event()
     process = subprocess.Popen(
         [sys.executable, "-m", "bot.cli", "up"],
@@ -147,7 +158,7 @@ def _apprentice(environment: dict[str, str], out: Console) -> Iterator[None]:
     threading.Thread(target=relay, name="log", daemon=True).start()
     try:
         if not ready.wait(READY_SECONDS):
-            raise StoryBroken(f"`apprentice up` was not ready within {READY_SECONDS:.0f} s")
+            raise DemoFailed(f"`apprentice up` was not ready within {READY_SECONDS:.0f} s")
         yield
     finally:
         process.send_signal(signal.SIGTERM)

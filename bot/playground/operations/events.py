@@ -6,17 +6,16 @@ import json
 import uuid
 from collections.abc import Mapping
 
-from bot.playground.accounts import App, Installation, User, node_id
-from bot.playground.deliveries import Notice
-from bot.playground.nouns import Repository
-from bot.playground.payloads.people import JsonObject, installation, organization, user
-from bot.playground.payloads.repositories import repository, stub
+from bot.playground.models import Account, App, HostedInstallation, HostedRepository, Webhook, node_id
+from bot.playground.payloads.accounts import JsonObject, installation, organization, repository, stub, user
 from bot.playground.world import World
 
 ZEN = "Speak like a human."
 
 
-def announce(world: World, where: Repository, sender: User, event: str, action: str | None, **parts: object) -> None:
+def announce(
+    world: World, where: HostedRepository, sender: Account, event: str, action: str | None, **parts: object
+) -> None:
     """Queue the webhook for every App that is installed on the repository and listens to this event."""
     listening = [each for each in world.installations_on(where) if event in each.app.events]
     if not listening:
@@ -31,7 +30,7 @@ def announce(world: World, where: Repository, sender: User, event: str, action: 
         _queue(world, each.app, event, action, {**shared, "installation": source}, each.id, where.id)
 
 
-def announce_installation(world: World, made: Installation, action: str, sender: User) -> None:
+def announce_installation(world: World, made: HostedInstallation, action: str, sender: Account) -> None:
     """The `installation` event, which every App gets."""
     covered = [stub(world.repositories[number]) for number in sorted(made.repository_ids)]
     body = {
@@ -45,7 +44,11 @@ def announce_installation(world: World, made: Installation, action: str, sender:
 
 
 def announce_installation_change(
-    world: World, made: Installation, sender: User, added: list[Repository], removed: list[Repository]
+    world: World,
+    made: HostedInstallation,
+    sender: Account,
+    added: list[HostedRepository],
+    removed: list[HostedRepository],
 ) -> None:
     """The `installation_repositories` event."""
     action = "added" if added else "removed"
@@ -89,7 +92,7 @@ def _queue(
     installation_id: int | None,
     repository_id: int | None,
 ) -> None:
-    notice = Notice(
+    notice = Webhook(
         guid=str(uuid.uuid4()),
         app=app,
         event=event,

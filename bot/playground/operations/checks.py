@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.playground.accounts import Actor, App
-from bot.playground.acts.events import announce
-from bot.playground.nouns import CheckAnnotation, CheckRun, Repository
+from bot.playground.errors import ApiError, unprocessable
+from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun, HostedRepository
+from bot.playground.operations.events import announce
 from bot.playground.payloads import checks as shape
-from bot.playground.refusals import Refused, unprocessable
 from bot.playground.world import World
 
 CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out")
@@ -18,7 +17,7 @@ ANNOTATIONS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class CheckReport:
     """What a request says about a check run; None leaves a thing as it is."""
 
     name: str | None = None
@@ -34,13 +33,15 @@ class Report:
     annotations: Sequence[CheckAnnotation] = ()
 
 
-def create(world: World, where: Repository, app: App, who: Actor, sha: str, report: Report) -> CheckRun:
+def create(
+    world: World, where: HostedRepository, app: App, who: ActingAccount, sha: str, report: CheckReport
+) -> HostedCheckRun:
     if not report.name:
         raise unprocessable('Invalid request.\n\n"name" wasn\'t supplied.')
     if where.git.resolve(sha) is None:
         raise unprocessable(f"No commit found for SHA: {sha}")
     _check(report)
-    made = CheckRun(
+    made = HostedCheckRun(
         id=world.next_id("check_run"),
         repository=where,
         app=app,
@@ -62,10 +63,10 @@ def create(world: World, where: Repository, app: App, who: Actor, sha: str, repo
     return made
 
 
-def update(world: World, made: CheckRun, app: App, who: Actor, report: Report) -> None:
+def update(world: World, made: HostedCheckRun, app: App, who: ActingAccount, report: CheckReport) -> None:
     """Change a check run; annotations are added to those that it has."""
     if made.app is not app:
-        raise Refused(
+        raise ApiError(
             403, f"Invalid app_id `{app.id}` - check run can only be modified by the GitHub App that created it."
         )
     _check(report)
@@ -75,12 +76,12 @@ def update(world: World, made: CheckRun, app: App, who: Actor, report: Report) -
         _tell(world, made, who, "completed")
 
 
-def rerequest(world: World, made: CheckRun, who: Actor) -> None:
+def rerequest(world: World, made: HostedCheckRun, who: ActingAccount) -> None:
     """Ask the App to check again."""
     _tell(world, made, who, "rerequested")
 
 
-def _check(report: Report) -> None:
+def _check(report: CheckReport) -> None:
     if len(report.annotations) > ANNOTATIONS:
         raise unprocessable(
             f"Invalid request.\n\nNo more than {ANNOTATIONS} items are allowed; {len(report.annotations)} were supplied."
@@ -93,7 +94,7 @@ def _check(report: Report) -> None:
         raise unprocessable('Invalid request.\n\n"title", "summary" weren\'t supplied.')
 
 
-def _apply(world: World, made: CheckRun, report: Report) -> None:
+def _apply(world: World, made: HostedCheckRun, report: CheckReport) -> None:
     made.name = report.name or made.name
     made.external_id = report.external_id if report.external_id is not None else made.external_id
     made.details_url = report.details_url or made.details_url
@@ -107,6 +108,6 @@ def _apply(world: World, made: CheckRun, report: Report) -> None:
         made.completed_at = report.completed_at or world.now()
 
 
-def _tell(world: World, made: CheckRun, who: Actor, action: str) -> None:
+def _tell(world: World, made: HostedCheckRun, who: ActingAccount, action: str) -> None:
     shown = shape.check_run_event(world, made)
     announce(world, made.repository, who.user, "check_run", action, check_run=shown)

@@ -1,4 +1,4 @@
-"""Setting the scene: people, repositories, Apps and installations, made directly in the world."""
+"""Accounts, repositories, Apps and installations, made directly in the world."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bot.playground.accounts import Actor, App, Installation, Role, User
-from bot.playground.acts.events import announce_installation, announce_installation_change, ping
-from bot.playground.acts.pulls import pushed
 from bot.playground.auth import make_key
 from bot.playground.git import ZERO
-from bot.playground.nouns import Repository
+from bot.playground.models import Account, ActingAccount, App, HostedInstallation, HostedRepository, RepositoryRole
+from bot.playground.operations.events import announce_installation, announce_installation_change, ping
+from bot.playground.operations.pulls import pushed
 from bot.playground.world import World
 
 PERMISSIONS: Mapping[str, str] = {
@@ -34,17 +33,17 @@ EVENTS = (
 Content = str | bytes | None
 
 
-class Founding:
+class Fixtures:
     """What GitHub's web pages are for: signing up, making repositories, registering and installing Apps."""
 
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def add_user(self, login: str, *, name: str = "") -> User:
+    def add_user(self, login: str, *, name: str = "") -> Account:
         with self.world.lock:
             return self.world.add_user(login, name=name)
 
-    def add_organization(self, login: str) -> User:
+    def add_organization(self, login: str) -> Account:
         with self.world.lock:
             return self.world.add_user(login, kind="Organization")
 
@@ -62,7 +61,7 @@ class Founding:
         message: str = "Initial commit",
         default_branch: str = "main",
         description: str = "",
-    ) -> Repository:
+    ) -> HostedRepository:
         """A repository with one commit of these files, or of a directory's. Its owner must exist."""
         owner, name = full_name.split("/")
         content = directory(files) if isinstance(files, Path) else files
@@ -71,7 +70,7 @@ class Founding:
             made = self.world.add_repository(
                 account, name, private=private, default_branch=default_branch, description=description
             )
-            sha = made.git.edit(None, _bytes(content), message, account.person, account.person)
+            sha = made.git.edit(None, _bytes(content), message, account.git_identity, account.git_identity)
             made.git.set_ref(f"refs/heads/{default_branch}", sha)
             return made
 
@@ -83,16 +82,16 @@ class Founding:
             where, who = self.world.repository(*full_name.split("/")), self.world.user(login)
             before = where.git.branch(branch)
             parent = before or where.git.branch(where.default_branch)
-            sha = where.git.edit(parent, _bytes(files), message, who.person, who.person)
+            sha = where.git.edit(parent, _bytes(files), message, who.git_identity, who.git_identity)
             where.git.set_ref(f"refs/heads/{branch}", sha)
-            pushed(self.world, where, Actor(user=who), f"refs/heads/{branch}", before or ZERO, sha)
+            pushed(self.world, where, ActingAccount(user=who), f"refs/heads/{branch}", before or ZERO, sha)
             return sha
 
     def grant(self, full_name: str, login: str, role: str) -> None:
         """Give an account a role on a repository: admin, maintain, write, triage, read or none."""
         with self.world.lock:
             where = self.world.repository(*full_name.split("/"))
-            where.roles[self.world.user(login).id] = Role[role.upper()]
+            where.roles[self.world.user(login).id] = RepositoryRole[role.upper()]
 
     def add_app(
         self,
@@ -134,7 +133,7 @@ class Founding:
             app.webhook_url, app.webhook_secret = url, secret or app.webhook_secret
             ping(self.world, app)
 
-    def install(self, app: App, *full_names: str) -> Installation:
+    def install(self, app: App, *full_names: str) -> HostedInstallation:
         """Install the App on repositories of one account, or add them to its installation there."""
         with self.world.lock:
             chosen = [self.world.repository(*name.split("/")) for name in full_names]
@@ -146,7 +145,7 @@ class Founding:
                 known.repository_ids |= {each.id for each in chosen}
                 announce_installation_change(self.world, known, owner, chosen, [])
                 return known
-            made = Installation(
+            made = HostedInstallation(
                 id=self.world.next_id("installation"),
                 app=app,
                 account=owner,
@@ -157,7 +156,7 @@ class Founding:
             announce_installation(self.world, made, "created", owner)
             return made
 
-    def uninstall(self, installation: Installation) -> None:
+    def uninstall(self, installation: HostedInstallation) -> None:
         """Its tokens die at once."""
         with self.world.lock:
             del self.world.installations[installation.id]

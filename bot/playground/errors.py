@@ -9,7 +9,7 @@ DOCS = "https://docs.github.com/rest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class FieldError:
     """One entry of a validation error. `code` is GitHub's: missing_field, invalid, already_exists, custom, …"""
 
     resource: str
@@ -23,12 +23,12 @@ class Fault:
 
 
 @dataclass(eq=False)
-class Refused(Exception):
+class ApiError(Exception):
     """Answer this request with an error in GitHub's shape."""
 
     status: int
     message: str
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FieldError, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     docs: str = DOCS
 
@@ -37,32 +37,32 @@ class Refused(Exception):
         return {"message": self.message, **errors, "documentation_url": self.docs, "status": str(self.status)}
 
 
-def not_found() -> Refused:
-    return Refused(404, "Not Found")
+def not_found() -> ApiError:
+    return ApiError(404, "Not Found")
 
 
-def bad_credentials() -> Refused:
-    return Refused(401, "Bad credentials")
+def bad_credentials() -> ApiError:
+    return ApiError(401, "Bad credentials")
 
 
-def forbidden_app(missing: str) -> Refused:
+def forbidden_app(missing: str) -> ApiError:
     """The token's permissions do not reach; GitHub names what would have."""
     headers = {"X-Accepted-GitHub-Permissions": missing}
-    return Refused(403, "Resource not accessible by integration", headers=headers)
+    return ApiError(403, "Resource not accessible by integration", headers=headers)
 
 
-def forbidden_user() -> Refused:
-    return Refused(403, "Must have push access to repository")
+def forbidden_user() -> ApiError:
+    return ApiError(403, "Must have push access to repository")
 
 
-def invalid(*faults: Fault) -> Refused:
-    return Refused(422, "Validation Failed", faults)
+def invalid(*faults: FieldError) -> ApiError:
+    return ApiError(422, "Validation Failed", faults)
 
 
-def unprocessable(message: str) -> Refused:
+def unprocessable(message: str) -> ApiError:
     """A 422 without a list of errors."""
-    return Refused(422, message)
+    return ApiError(422, message)
 
 
-def missing(resource: str, name: str) -> Refused:
-    return invalid(Fault(resource=resource, field=name, code="missing_field"))
+def missing(resource: str, name: str) -> ApiError:
+    return invalid(FieldError(resource=resource, field=name, code="missing_field"))

@@ -1,4 +1,4 @@
-"""Where review comments hang: the lines of a pull request's diff, and what becomes of them when it changes."""
+"""The lines of a pull request's diff that review comments refer to, and how they move when it changes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.playground.nouns import Issue, ReviewComment
+from bot.playground.errors import ApiError, FieldError, invalid
+from bot.playground.models import HostedIssue, ReviewComment
 from bot.playground.payloads.pulls import pull_of
-from bot.playground.refusals import Fault, Refused, invalid
 
 _HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -55,7 +55,7 @@ def diff_lines(patch: str) -> list[DiffLine]:
     return found
 
 
-def _patch(issue: Issue, sha: str, path: str) -> str | None:
+def _patch(issue: HostedIssue, sha: str, path: str) -> str | None:
     """The file's patch in the pull request's diff at `sha`; None when the file is not part of it."""
     pull, bare = pull_of(issue), issue.repository.git
     start = bare.merge_base(pull.base_sha, sha) or pull.base_sha
@@ -63,9 +63,16 @@ def _patch(issue: Issue, sha: str, path: str) -> str | None:
 
 
 def find_anchor(
-    issue: Issue, sha: str, path: str, *, side: str, line: int | None, start_line: int | None, position: int | None
+    issue: HostedIssue,
+    sha: str,
+    path: str,
+    *,
+    side: str,
+    line: int | None,
+    start_line: int | None,
+    position: int | None,
 ) -> Anchor:
-    """The place that a comment names; Refused 422 when it is outside the diff, in GitHub's words."""
+    """The place that a comment names; ApiError 422 when it is outside the diff, in GitHub's words."""
     patch = _patch(issue, sha, path)
     if patch is None:
         raise _outside("path")
@@ -98,13 +105,13 @@ def _start(lines: Sequence[DiffLine], side: str, start: int, end: int, last: Dif
     return start
 
 
-def _outside(name: str) -> Refused:
+def _outside(name: str) -> ApiError:
     words = {"path": "is invalid", "position": "is invalid", "line": "must be part of the diff"}[name]
     return _refused(name, f"pull_request_review_thread.{name} {words}")
 
 
-def _refused(name: str, message: str) -> Refused:
-    fault = Fault(resource="PullRequestReviewComment", field=f"pull_request_review_thread.{name}", message=message)
+def _refused(name: str, message: str) -> ApiError:
+    fault = FieldError(resource="PullRequestReviewComment", field=f"pull_request_review_thread.{name}", message=message)
     return invalid(fault)
 
 
@@ -115,7 +122,7 @@ def _hunk(patch: str, at: DiffLine) -> str:
     return "\n".join(lines[begin:])
 
 
-def carry_over(issue: Issue) -> None:
+def carry_over(issue: HostedIssue) -> None:
     """After a push: move each comment to where its lines are now, or mark it outdated."""
     head = pull_of(issue).head_sha
     for thread in pull_of(issue).threads:
@@ -124,7 +131,7 @@ def carry_over(issue: Issue) -> None:
                 _move(issue, made, head)
 
 
-def _move(issue: Issue, made: ReviewComment, head: str) -> None:
+def _move(issue: HostedIssue, made: ReviewComment, head: str) -> None:
     line, start = made.line, made.start_line
     assert line is not None
     if made.side == "RIGHT":

@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import re
 
-from bot.playground.accounts import Actor
-from bot.playground.acts.anchors import carry_over
-from bot.playground.acts.events import announce
-from bot.playground.acts.issues import check_body, next_number, set_state, tell
-from bot.playground.git import ZERO, Person
-from bot.playground.nouns import Issue, Pull, Repository
+from bot.playground.errors import ApiError, FieldError, invalid
+from bot.playground.git import ZERO, GitIdentity
+from bot.playground.models import ActingAccount, HostedIssue, HostedPull, HostedRepository
+from bot.playground.operations.anchors import carry_over
+from bot.playground.operations.events import announce
+from bot.playground.operations.issues import check_body, next_number, set_state, tell
+from bot.playground.payloads.git_objects import push
 from bot.playground.payloads.pulls import pull_of
-from bot.playground.payloads.pushes import push
-from bot.playground.refusals import Fault, Refused, invalid
 from bot.playground.world import World
 
-WEB_FLOW = Person(name="GitHub", email="noreply@github.com")
+WEB_FLOW = GitIdentity(name="GitHub", email="noreply@github.com")
 _CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)", re.IGNORECASE)
 
 
 def open_pull(
     world: World,
-    where: Repository,
-    who: Actor,
+    where: HostedRepository,
+    who: ActingAccount,
     *,
     title: str,
     body: str | None,
-    source: Repository,
+    source: HostedRepository,
     head: str,
     base: str,
     draft: bool,
-) -> Issue:
+) -> HostedIssue:
     """A pull request from branch `head` of `source` (a fork, or the repository itself)."""
     base_sha, head_sha = _tips(where, source, head, base)
     _refuse_duplicate(where, source, head, base)
     if source.git.path != where.git.path:
         where.git.fetch_from(source.git, head_sha, f"refs/pull/{next_number(where)}/head")
     if where.git.count(base_sha, head_sha) == 0:
-        raise invalid(Fault(resource="PullRequest", message=f"No commits between {base} and {head}"))
+        raise invalid(FieldError(resource="PullRequest", message=f"No commits between {base} and {head}"))
     now = world.now()
-    made = Issue(
+    made = HostedIssue(
         id=world.next_id("issue"),
         number=next_number(where),
         repository=where,
@@ -50,7 +49,7 @@ def open_pull(
         updated_at=now,
         via=who.via,
     )
-    made.pull = Pull(
+    made.pull = HostedPull(
         id=world.next_id("issue"),
         head_repository=source,
         head_ref=head,
@@ -65,17 +64,17 @@ def open_pull(
     return made
 
 
-def _tips(where: Repository, source: Repository, head: str, base: str) -> tuple[str, str]:
+def _tips(where: HostedRepository, source: HostedRepository, head: str, base: str) -> tuple[str, str]:
     """The commits of both branches."""
     base_sha, head_sha = where.git.branch(base), source.git.branch(head)
     if base_sha is None:
-        raise invalid(Fault(resource="PullRequest", field="base", code="invalid"))
+        raise invalid(FieldError(resource="PullRequest", field="base", code="invalid"))
     if head_sha is None:
-        raise invalid(Fault(resource="PullRequest", field="head", code="invalid"))
+        raise invalid(FieldError(resource="PullRequest", field="head", code="invalid"))
     return base_sha, head_sha
 
 
-def _refuse_duplicate(where: Repository, source: Repository, head: str, base: str) -> None:
+def _refuse_duplicate(where: HostedRepository, source: HostedRepository, head: str, base: str) -> None:
     for issue in where.issues.values():
         pull = issue.pull
         if (
@@ -84,41 +83,38 @@ def _refuse_duplicate(where: Repository, source: Repository, head: str, base: st
             and (pull.head_repository, pull.head_ref, pull.base_ref) == (source, head, base)
         ):
             message = f"A pull request already exists for {source.owner.login}:{head}."
-            raise invalid(Fault(resource="PullRequest", message=message))
+            raise invalid(FieldError(resource="PullRequest", message=message))
 
 
-def set_draft(world: World, issue: Issue, who: Actor, draft: bool) -> None:
-    if pull_of(issue).draft is not draft:
-        pull_of(issue).draft = draft
+def mark_ready(world: World, issue: HostedIssue, who: ActingAccount) -> None:
+    if pull_of(issue).draft:
+        pull_of(issue).draft = False
         issue.updated_at = world.now()
-        tell(world, issue, who, "converted_to_draft" if draft else "ready_for_review")
+        tell(world, issue, who, "ready_for_review")
 
 
-def merge(world: World, issue: Issue, who: Actor, *, method: str, title: str, message: str, expected: str) -> str:
+def merge(world: World, issue: HostedIssue, who: ActingAccount, *, title: str, message: str, expected: str) -> str:
     """Merge as GitHub does; the new commit's SHA. `expected` is empty, or what the head must still be."""
     pull, bare = pull_of(issue), issue.repository.git
     if issue.state == "closed" or pull.draft:
-        raise Refused(405, "Pull Request is still a draft" if pull.draft else "Pull Request is not mergeable")
+        raise ApiError(405, "Pull Request is still a draft" if pull.draft else "Pull Request is not mergeable")
     if expected and expected != pull.head_sha:
-        raise Refused(409, "Head branch was modified. Review and try the merge again.")
+        raise ApiError(409, "Head branch was modified. Review and try the merge again.")
     base = bare.branch(pull.base_ref)
     tree = bare.merged_tree(base, pull.head_sha) if base else None
     if base is None or tree is None:
-        raise Refused(405, "Pull Request is not mergeable")
+        raise ApiError(405, "Pull Request is not mergeable")
     label = f"{pull.head_repository.owner.login}/{pull.head_ref}"
-    subject = title or (
-        f"{issue.title} (#{issue.number})" if method == "squash" else f"Merge pull request #{issue.number} from {label}"
-    )
-    text = f"{subject}\n\n{message or ('' if method == 'squash' else issue.title)}".rstrip()
-    parents = [base] if method == "squash" else [base, pull.head_sha]
-    made = bare.commit_tree(tree, parents, text, who.user.person, WEB_FLOW)
+    subject = title or f"Merge pull request #{issue.number} from {label}"
+    text = f"{subject}\n\n{message or issue.title}".rstrip()
+    made = bare.commit_tree(tree, [base, pull.head_sha], text, who.user.git_identity, WEB_FLOW)
     bare.set_ref(f"refs/heads/{pull.base_ref}", made, base)
     _close_merged(world, issue, who, made)
     pushed(world, issue.repository, who, f"refs/heads/{pull.base_ref}", base, made)
     return made
 
 
-def _close_merged(world: World, issue: Issue, who: Actor, sha: str) -> None:
+def _close_merged(world: World, issue: HostedIssue, who: ActingAccount, sha: str) -> None:
     pull, now = pull_of(issue), world.now()
     pull.merged_at, pull.merged_by, pull.merge_sha = now, who.user, sha
     issue.state, issue.closed_at, issue.closed_by, issue.updated_at = "closed", now, who.user, now
@@ -127,7 +123,7 @@ def _close_merged(world: World, issue: Issue, who: Actor, sha: str) -> None:
         close_named(world, issue.repository, who, f"{issue.title}\n{issue.body or ''}")
 
 
-def close_named(world: World, where: Repository, who: Actor, text: str) -> None:
+def close_named(world: World, where: HostedRepository, who: ActingAccount, text: str) -> None:
     """Close the open issues that a merged text says it closes ("Fixes #3")."""
     for number in _CLOSING.findall(text):
         named = where.issues.get(int(number))
@@ -135,7 +131,7 @@ def close_named(world: World, where: Repository, who: Actor, text: str) -> None:
             set_state(world, named, who, "closed")
 
 
-def pushed(world: World, where: Repository, who: Actor, ref: str, before: str, after: str) -> None:
+def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, before: str, after: str) -> None:
     """A ref has moved: tell of the push, and bring the pull requests that it touches up to date."""
     where.pushed_at = world.now()
     announce(world, where, who.user, "push", None, **push(world, where, who, ref, before, after))
@@ -149,7 +145,7 @@ def pushed(world: World, where: Repository, who: Actor, ref: str, before: str, a
             _follow_base(world, issue, who, after)
 
 
-def _follow_head(world: World, issue: Issue, who: Actor, after: str) -> None:
+def _follow_head(world: World, issue: HostedIssue, who: ActingAccount, after: str) -> None:
     pull, where = pull_of(issue), issue.repository
     if after == ZERO:
         now = world.now()
@@ -164,7 +160,7 @@ def _follow_head(world: World, issue: Issue, who: Actor, after: str) -> None:
     tell(world, issue, who, "synchronize", before=before, after=after)
 
 
-def _follow_base(world: World, issue: Issue, who: Actor, after: str) -> None:
+def _follow_base(world: World, issue: HostedIssue, who: ActingAccount, after: str) -> None:
     """A pull request whose commits arrived on its base by a push is merged."""
     pull = pull_of(issue)
     if issue.repository.git.is_ancestor(pull.head_sha, after):

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.playground.accounts import Actor
-from bot.playground.acts.anchors import Anchor, find_anchor
-from bot.playground.acts.events import announce
-from bot.playground.acts.issues import check_body
-from bot.playground.nouns import Issue, Review, ReviewComment, Thread
+from bot.playground.errors import missing, unprocessable
+from bot.playground.models import ActingAccount, HostedIssue, HostedReview, HostedThread, ReviewComment
+from bot.playground.operations.anchors import Anchor, find_anchor
+from bot.playground.operations.events import announce
+from bot.playground.operations.issues import check_body
 from bot.playground.payloads import pulls as shape
 from bot.playground.payloads.pulls import pull_of
-from bot.playground.refusals import Refused, missing, unprocessable
 from bot.playground.world import World
 
-_STATES = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "": "PENDING"}
+_STATES = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class DraftComment:
     """One comment of a review not yet sent. Either `line` or the old `position` says where."""
 
     path: str
@@ -31,9 +30,16 @@ class Draft:
 
 
 def submit_review(
-    world: World, issue: Issue, who: Actor, *, sha: str, body: str, event: str, drafts: Sequence[Draft]
-) -> Review:
-    """Create a review with all its comments, or none of it. `event` is COMMENT, APPROVE, REQUEST_CHANGES or empty."""
+    world: World,
+    issue: HostedIssue,
+    who: ActingAccount,
+    *,
+    sha: str,
+    body: str,
+    event: str,
+    drafts: Sequence[DraftComment],
+) -> HostedReview:
+    """Create a review with all its comments, or none of it. `event` is COMMENT, APPROVE or REQUEST_CHANGES."""
     if event not in _STATES:
         raise unprocessable("Unprocessable Entity: event must be one of APPROVE, REQUEST_CHANGES, COMMENT")
     if event in ("COMMENT", "REQUEST_CHANGES") and not body.strip() and not (drafts and event == "COMMENT"):
@@ -45,23 +51,11 @@ def submit_review(
     anchors = [_anchor(issue, at, draft) for draft in drafts]
     made = _add_review(world, issue, who, at, check_body("PullRequestReview", body), _STATES[event])
     comments = [_begin_thread(world, made, draft.body, anchor) for draft, anchor in zip(drafts, anchors, strict=True)]
-    if made.state != "PENDING":
-        _tell_review(world, made, who, comments)
+    _tell_review(world, made, who, comments)
     return made
 
 
-def send_pending(world: World, made: Review, who: Actor, *, event: str, body: str) -> None:
-    """Submit a review that was kept pending."""
-    if made.state != "PENDING":
-        raise unprocessable("Could not submit a review that is not pending")
-    if event not in _STATES or not event:
-        raise unprocessable("Unprocessable Entity: event must be one of APPROVE, REQUEST_CHANGES, COMMENT")
-    made.state, made.body = _STATES[event], body or made.body
-    made.submitted_at = made.updated_at = world.now()
-    _tell_review(world, made, who, comments_of(made))
-
-
-def _anchor(issue: Issue, sha: str, draft: Draft) -> Anchor:
+def _anchor(issue: HostedIssue, sha: str, draft: DraftComment) -> Anchor:
     if issue.repository.git.resolve(sha) is None:
         raise unprocessable("Unprocessable Entity: commit_id is not part of the pull request")
     if not draft.body.strip():
@@ -78,16 +72,16 @@ def _anchor(issue: Issue, sha: str, draft: Draft) -> Anchor:
     )
 
 
-def _add_review(world: World, issue: Issue, who: Actor, sha: str, body: str, state: str) -> Review:
+def _add_review(world: World, issue: HostedIssue, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
     now = world.now()
-    made = Review(
+    made = HostedReview(
         id=world.next_id("review"),
         issue=issue,
         author=who.user,
         body=body,
         state=state,
         sha=sha,
-        submitted_at=None if state == "PENDING" else now,
+        submitted_at=now,
         updated_at=now,
     )
     world.reviews[made.id] = made
@@ -96,8 +90,8 @@ def _add_review(world: World, issue: Issue, who: Actor, sha: str, body: str, sta
     return made
 
 
-def _begin_thread(world: World, review: Review, body: str, anchor: Anchor) -> ReviewComment:
-    thread = Thread(id=world.next_id("thread"), issue=review.issue)
+def _begin_thread(world: World, review: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
+    thread = HostedThread(id=world.next_id("thread"), issue=review.issue)
     now = world.now()
     made = ReviewComment(
         id=world.next_id("review_comment"),
@@ -126,7 +120,9 @@ def _begin_thread(world: World, review: Review, body: str, anchor: Anchor) -> Re
     return made
 
 
-def add_comment(world: World, issue: Issue, who: Actor, *, sha: str, draft: Draft) -> ReviewComment:
+def add_comment(
+    world: World, issue: HostedIssue, who: ActingAccount, *, sha: str, draft: DraftComment
+) -> ReviewComment:
     """A single comment: a review of its own."""
     anchor = _anchor(issue, sha, draft)
     review = _add_review(world, issue, who, sha, "", "COMMENTED")
@@ -135,7 +131,7 @@ def add_comment(world: World, issue: Issue, who: Actor, *, sha: str, draft: Draf
     return made
 
 
-def reply(world: World, answered: ReviewComment, who: Actor, body: str) -> ReviewComment:
+def reply(world: World, answered: ReviewComment, who: ActingAccount, body: str) -> ReviewComment:
     """Answer in a thread; GitHub hangs every answer on the thread's first comment."""
     if not body.strip():
         raise missing("PullRequestReviewComment", "body")
@@ -170,65 +166,30 @@ def reply(world: World, answered: ReviewComment, who: Actor, body: str) -> Revie
     return made
 
 
-def comments_of(review: Review) -> list[ReviewComment]:
+def comments_of(review: HostedReview) -> list[ReviewComment]:
     """The review's comments, oldest first."""
     return [each for thread in pull_of(review.issue).threads for each in thread.comments if each.review is review]
 
 
-def dismiss(world: World, made: Review, who: Actor, message: str) -> None:
-    if made.state not in ("APPROVED", "CHANGES_REQUESTED"):
-        raise unprocessable("Can not dismiss a commented pull request review")
-    if not message.strip():
-        raise missing("PullRequestReview", "message")
-    made.state, made.updated_at = "DISMISSED", world.now()
-    _tell(world, made.issue, who, "pull_request_review", "dismissed", review=shape.review_event(world, made))
-
-
-def edit_comment(world: World, made: ReviewComment, who: Actor, body: str) -> None:
-    before = {"body": {"from": made.body}}
-    made.body, made.updated_at = check_body("PullRequestReviewComment", body), world.now()
-    _tell_comment(world, made, who, "edited", changes=before)
-
-
-def delete_comment(world: World, made: ReviewComment, who: Actor) -> None:
-    thread = made.thread
-    thread.comments.remove(made)
-    del world.review_comments[made.id]
-    if not thread.comments:
-        pull_of(thread.issue).threads.remove(thread)
-        del world.threads[thread.id]
-    _tell_comment(world, made, who, "deleted")
-
-
-def resolve(world: World, thread: Thread, who: Actor) -> None:
-    _set_resolved(world, thread, who, resolved=True)
-
-
-def unresolve(world: World, thread: Thread, who: Actor) -> None:
-    _set_resolved(world, thread, who, resolved=False)
-
-
-def _set_resolved(world: World, thread: Thread, who: Actor, *, resolved: bool) -> None:
+def set_resolved(world: World, thread: HostedThread, who: ActingAccount, *, resolved: bool) -> None:
     if (thread.resolved_by is not None) is resolved:
         return
-    if not thread.comments:
-        raise Refused(404, "Not Found")
     thread.resolved_by = who.user if resolved else None
     action = "resolved" if resolved else "unresolved"
     _tell(world, thread.issue, who, "pull_request_review_thread", action, thread=shape.thread(world, thread))
 
 
-def _tell_review(world: World, made: Review, who: Actor, comments: Sequence[ReviewComment]) -> None:
+def _tell_review(world: World, made: HostedReview, who: ActingAccount, comments: Sequence[ReviewComment]) -> None:
     _tell(world, made.issue, who, "pull_request_review", "submitted", review=shape.review_event(world, made))
     for each in comments:
         _tell_comment(world, each, who, "created")
 
 
-def _tell_comment(world: World, made: ReviewComment, who: Actor, action: str, **parts: object) -> None:
+def _tell_comment(world: World, made: ReviewComment, who: ActingAccount, action: str, **parts: object) -> None:
     shown = shape.review_comment(world, made)
     _tell(world, made.thread.issue, who, "pull_request_review_comment", action, comment=shown, **parts)
 
 
-def _tell(world: World, issue: Issue, who: Actor, event: str, action: str, **parts: object) -> None:
+def _tell(world: World, issue: HostedIssue, who: ActingAccount, event: str, action: str, **parts: object) -> None:
     shown = shape.simple_pull(world, issue)
     announce(world, issue.repository, who.user, event, action, pull_request=shown, **parts)

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.playground.refusals import DOCS
-from bot.playground.rest.dispatch import Request, Response
+from bot.playground.errors import DOCS
+from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class LoggedRequest:
     """One request in the log. `actor` is a login, `app:<slug>` for an App's JWT, or empty."""
 
     method: str
@@ -23,8 +23,8 @@ class Seen:
     actor: str
 
 
-Hook = Callable[[Request], Response | None]
-Observer = Callable[[Request, Response], None]
+Hook = Callable[[PlaygroundRequest], PlaygroundResponse | None]
+Observer = Callable[[PlaygroundRequest, PlaygroundResponse], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,10 +38,10 @@ class _Watch:
 
 
 @dataclass(slots=True)
-class Interference:
+class Faults:
     """What the server asks before and after each request."""
 
-    log: list[Seen] = field(default_factory=list)
+    log: list[LoggedRequest] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=list)
     _watches: list[_Watch] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,7 +57,7 @@ class Interference:
         with self._lock:
             self._watches.clear()
 
-    def apply(self, request: Request, *, after: bool) -> Response | None:
+    def apply(self, request: PlaygroundRequest, *, after: bool) -> PlaygroundResponse | None:
         """Run the hooks that are due, in the order in which they were set; the first response wins."""
         for hook in self._due(request, after=after):
             response = hook(request)
@@ -65,7 +65,7 @@ class Interference:
                 return response
         return None
 
-    def _due(self, request: Request, *, after: bool) -> list[Hook]:
+    def _due(self, request: PlaygroundRequest, *, after: bool) -> list[Hook]:
         due = []
         with self._lock:
             for watch in self._watches:
@@ -75,8 +75,8 @@ class Interference:
                         due.append(watch.hook)
         return due
 
-    def record(self, request: Request, response: Response) -> None:
-        seen = Seen(method=request.method, path=request.path, status=response.status, actor=response.actor)
+    def record(self, request: PlaygroundRequest, response: PlaygroundResponse) -> None:
+        seen = LoggedRequest(method=request.method, path=request.path, status=response.status, actor=response.actor)
         with self._lock:
             self.log.append(seen)
         for observer in self.observers:
@@ -89,11 +89,11 @@ def fail(status: int, message: str = "Server Error", *, retry_after: int | None 
     if retry_after is not None:
         headers["Retry-After"] = str(retry_after)
     body = json.dumps({"message": message, "documentation_url": DOCS, "status": str(status)}).encode()
-    return lambda _request: Response(status=status, headers=headers, body=body)
+    return lambda _request: PlaygroundResponse(status=status, headers=headers, body=body)
 
 
 def secondary_limit(retry_after: int = 1) -> Hook:
-    """A hook that answers as GitHub does to somebody who writes too fast."""
+    """A hook that answers as GitHub does to a client that writes too fast."""
     message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
     return fail(403, message, retry_after=retry_after)
 
@@ -101,7 +101,7 @@ def secondary_limit(retry_after: int = 1) -> Hook:
 def delay(seconds: float) -> Hook:
     """A hook that holds the request up."""
 
-    def hook(_request: Request) -> None:
+    def hook(_request: PlaygroundRequest) -> None:
         time.sleep(seconds)
 
     return hook

@@ -1,4 +1,4 @@
-"""The demo's script: what its people write. Nothing of it is known to the product."""
+"""The texts and files of the demo's users. The product knows none of them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_label_in_order():
 }
 
 NOTICES = {
-    "src/parcel/notices.py": '''"""What the recipient is told."""
+    "src/parcel/notices.py": '''"""Messages to the recipient."""
 
 import json
 

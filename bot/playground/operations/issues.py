@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bot.playground.accounts import Actor, User
-from bot.playground.acts.events import announce
-from bot.playground.nouns import Comment, Issue, Label, Repository
+from bot.playground.errors import FieldError, invalid, missing
+from bot.playground.models import Account, ActingAccount, HostedComment, HostedIssue, HostedLabel, HostedRepository
+from bot.playground.operations.events import announce
 from bot.playground.payloads import issues as shape
-from bot.playground.payloads.people import JsonObject
+from bot.playground.payloads.accounts import JsonObject
 from bot.playground.payloads.pulls import full_pull
-from bot.playground.refusals import Fault, invalid, missing
 from bot.playground.world import World
 
 BODY_LIMIT = 65536
@@ -19,29 +18,29 @@ def check_body(resource: str, body: str) -> str:
     """GitHub's limit on texts; the text with its line ends as GitHub stores them."""
     if len(body) > BODY_LIMIT:
         message = f"body is too long (maximum is {BODY_LIMIT} characters)"
-        raise invalid(Fault(resource=resource, field="body", message=message))
+        raise invalid(FieldError(resource=resource, field="body", message=message))
     return body
 
 
-def next_number(repository: Repository) -> int:
+def next_number(repository: HostedRepository) -> int:
     """Issues and pull requests share one series."""
     return max(repository.issues, default=0) + 1
 
 
 def open_issue(
     world: World,
-    where: Repository,
-    who: Actor,
+    where: HostedRepository,
+    who: ActingAccount,
     *,
     title: str,
     body: str | None,
     labels: list[str],
-    assignees: list[User],
-) -> Issue:
+    assignees: list[Account],
+) -> HostedIssue:
     if not title.strip():
         raise missing("Issue", "title")
     now = world.now()
-    made = Issue(
+    made = HostedIssue(
         id=world.next_id("issue"),
         number=next_number(where),
         repository=where,
@@ -61,7 +60,7 @@ def open_issue(
     return made
 
 
-def tell(world: World, issue: Issue, who: Actor, action: str, **parts: object) -> None:
+def tell(world: World, issue: HostedIssue, who: ActingAccount, action: str, **parts: object) -> None:
     """Announce what happened to an issue, or to a pull request when it is one."""
     where = issue.repository
     if issue.pull:
@@ -71,24 +70,16 @@ def tell(world: World, issue: Issue, who: Actor, action: str, **parts: object) -
         announce(world, where, who.user, "issues", action, issue=shape.issue_event(world, issue), **parts)
 
 
-def ensure_label(world: World, where: Repository, name: str) -> Label:
+def ensure_label(world: World, where: HostedRepository, name: str) -> HostedLabel:
     """The repository's label of this name, made when there is none (as GitHub does)."""
     known = where.labels.get(name.lower())
     if known is None:
-        known = Label(id=world.next_id("label"), name=name, color="ededed", description="")
+        known = HostedLabel(id=world.next_id("label"), name=name, color="ededed", description="")
         where.labels[name.lower()] = known
     return known
 
 
-def create_label(world: World, where: Repository, name: str, color: str, description: str) -> Label:
-    if name.lower() in where.labels:
-        raise invalid(Fault(resource="Label", field="name", code="already_exists"))
-    made = ensure_label(world, where, name)
-    made.color, made.description = color, description
-    return made
-
-
-def add_labels(world: World, issue: Issue, who: Actor, names: list[str]) -> None:
+def add_labels(world: World, issue: HostedIssue, who: ActingAccount, names: list[str]) -> None:
     for name in names:
         made = ensure_label(world, issue.repository, name)
         if made not in issue.labels:
@@ -96,13 +87,7 @@ def add_labels(world: World, issue: Issue, who: Actor, names: list[str]) -> None
             tell(world, issue, who, "labeled", label=shape.label(world, issue.repository, made))
 
 
-def remove_labels(world: World, issue: Issue, who: Actor, gone: list[Label]) -> None:
-    for each in gone:
-        issue.labels.remove(each)
-        tell(world, issue, who, "unlabeled", label=shape.label(world, issue.repository, each))
-
-
-def edit_text(world: World, issue: Issue, who: Actor, *, title: str | None, body: str | None) -> None:
+def edit_text(world: World, issue: HostedIssue, who: ActingAccount, *, title: str | None, body: str | None) -> None:
     """Change title or body (None leaves it), and tell what it was."""
     before: JsonObject = {}
     if title is not None and title != issue.title:
@@ -116,10 +101,10 @@ def edit_text(world: World, issue: Issue, who: Actor, *, title: str | None, body
         tell(world, issue, who, "edited", changes=before)
 
 
-def set_state(world: World, issue: Issue, who: Actor, state: str, reason: str | None = None) -> None:
+def set_state(world: World, issue: HostedIssue, who: ActingAccount, state: str, reason: str | None = None) -> None:
     """Close or reopen; the same state again is no event."""
     if state not in ("open", "closed"):
-        raise invalid(Fault(resource="Issue", field="state", code="invalid"))
+        raise invalid(FieldError(resource="Issue", field="state", code="invalid"))
     if state == issue.state:
         return
     closing = state == "closed"
@@ -130,11 +115,11 @@ def set_state(world: World, issue: Issue, who: Actor, state: str, reason: str | 
     tell(world, issue, who, "closed" if closing else "reopened")
 
 
-def add_comment(world: World, issue: Issue, who: Actor, body: str) -> Comment:
+def add_comment(world: World, issue: HostedIssue, who: ActingAccount, body: str) -> HostedComment:
     if not body.strip():
         raise missing("IssueComment", "body")
     now = world.now()
-    made = Comment(
+    made = HostedComment(
         id=world.next_id("comment"),
         issue=issue,
         author=who.user,
@@ -150,19 +135,7 @@ def add_comment(world: World, issue: Issue, who: Actor, body: str) -> Comment:
     return made
 
 
-def edit_comment(world: World, made: Comment, who: Actor, body: str) -> None:
-    before = {"body": {"from": made.body}}
-    made.body, made.updated_at = check_body("IssueComment", body), world.now()
-    _tell_comment(world, made, who, "edited", changes=before)
-
-
-def delete_comment(world: World, made: Comment, who: Actor) -> None:
-    made.issue.comments.remove(made)
-    del world.comments[made.id]
-    _tell_comment(world, made, who, "deleted")
-
-
-def _tell_comment(world: World, made: Comment, who: Actor, action: str, **parts: object) -> None:
+def _tell_comment(world: World, made: HostedComment, who: ActingAccount, action: str, **parts: object) -> None:
     issue = made.issue
     shown = {"issue": shape.issue_event(world, issue), "comment": shape.comment(world, made)}
     announce(world, issue.repository, who.user, "issue_comment", action, **shown, **parts)
