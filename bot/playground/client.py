@@ -28,6 +28,7 @@ _THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: Stri
     }
   } }
 }"""
+_MARK_READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
 _RESOLVE = "mutation($id: ID!) { %sReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 
 
@@ -278,10 +279,7 @@ class Maintainer:
     def mark_ready(self, repository: str, number: int) -> None:
         """Take a pull request out of draft."""
         node = self.request("GET", f"/repos/{repository}/pulls/{number}")["node_id"]
-        mutation = (
-            "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
-        )
-        self.graphql(mutation, {"id": node})
+        self.graphql(_MARK_READY, {"id": node})
 
     def close(self, repository: str, number: int) -> None:
         """An issue or a pull request."""

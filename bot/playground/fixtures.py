@@ -8,7 +8,14 @@ from pathlib import Path
 
 from bot.playground.auth import make_key
 from bot.playground.git import ZERO
-from bot.playground.models import Account, ActingAccount, App, HostedInstallation, HostedRepository, RepositoryRole
+from bot.playground.models import (
+    ActingAccount,
+    App,
+    HostedAccount,
+    HostedInstallation,
+    HostedRepository,
+    RepositoryRole,
+)
 from bot.playground.operations.events import announce_installation, announce_installation_change, ping
 from bot.playground.operations.pulls import pushed
 from bot.playground.world import World
@@ -39,11 +46,11 @@ class Fixtures:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def add_user(self, login: str, *, name: str = "") -> Account:
+    def add_user(self, login: str, *, name: str = "") -> HostedAccount:
         with self.world.lock:
             return self.world.add_user(login, name=name)
 
-    def add_organization(self, login: str) -> Account:
+    def add_organization(self, login: str) -> HostedAccount:
         with self.world.lock:
             return self.world.add_user(login, kind="Organization")
 

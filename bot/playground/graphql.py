@@ -14,7 +14,7 @@ from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schem
 
 from bot.playground.auth import Caller, Needs, check
 from bot.playground.errors import ApiError
-from bot.playground.models import Account, HostedIssue, HostedThread, RepositoryRole, ReviewComment
+from bot.playground.models import HostedAccount, HostedIssue, HostedThread, RepositoryRole, ReviewComment
 from bot.playground.operations import pulls, reviews
 from bot.playground.payloads.pulls import pull_of
 from bot.playground.rest.calls import ApiAnswer, ApiCall, Routes
@@ -176,7 +176,7 @@ def _comment(made: ReviewComment) -> ServedObject:
     }
 
 
-def _account(account: Account) -> ServedObject:
+def _account(account: HostedAccount) -> ServedObject:
     """As GitHub does it, a bot's login comes without `[bot]`."""
     return {"__typename": account.type, "id": account.node_id, "login": account.login.removesuffix("[bot]")}
 

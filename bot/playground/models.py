@@ -32,7 +32,7 @@ def node_id(prefix: str, number: int) -> str:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Account:
+class HostedAccount:
     """A user, an organization or an App's bot. `type` is User, Organization or Bot."""
 
     id: int
@@ -60,8 +60,8 @@ class App:
     slug: str
     name: str
     client_id: str
-    owner: Account
-    bot: Account
+    owner: HostedAccount
+    bot: HostedAccount
     private_key: str
     public_key: str
     webhook_url: str
@@ -83,7 +83,7 @@ class App:
 class ActingAccount:
     """Who does something, and through which App."""
 
-    user: Account
+    user: HostedAccount
     via: App | None = None
 
 
@@ -91,7 +91,7 @@ class ActingAccount:
 class HostedInstallation:
     id: int
     app: App
-    account: Account
+    account: HostedAccount
     repository_ids: set[int]
     created_at: datetime
 
@@ -101,7 +101,7 @@ class AccessToken:
     """A credential. An installation token has `installation`, its repositories and its permissions; a personal one has none."""
 
     value: str
-    user: Account
+    user: HostedAccount
     expires_at: datetime | None = None
     installation: HostedInstallation | None = None
     repository_ids: frozenset[int] = frozenset()
@@ -126,7 +126,7 @@ class HostedLabel:
 @dataclass(slots=True, kw_only=True, eq=False)
 class HostedRepository:
     id: int
-    owner: Account
+    owner: HostedAccount
     name: str
     private: bool
     default_branch: str
@@ -152,7 +152,7 @@ class HostedRepository:
 @dataclass(slots=True, kw_only=True, eq=False)
 class HostedReaction:
     id: int
-    user: Account
+    user: HostedAccount
     content: str
     created_at: datetime
 
@@ -168,7 +168,7 @@ class HostedIssue:
     id: int
     number: int
     repository: HostedRepository
-    author: Account
+    author: HostedAccount
     title: str
     body: str | None
     created_at: datetime
@@ -177,9 +177,9 @@ class HostedIssue:
     state: str = "open"
     state_reason: str | None = None
     closed_at: datetime | None = None
-    closed_by: Account | None = None
+    closed_by: HostedAccount | None = None
     labels: list[HostedLabel] = field(default_factory=list)
-    assignees: list[Account] = field(default_factory=list)
+    assignees: list[HostedAccount] = field(default_factory=list)
     comments: list[HostedComment] = field(default_factory=list)
     reactions: list[HostedReaction] = field(default_factory=list)
     pull: HostedPull | None = None
@@ -195,7 +195,7 @@ class HostedComment:
 
     id: int
     issue: HostedIssue
-    author: Account
+    author: HostedAccount
     body: str
     created_at: datetime
     updated_at: datetime
@@ -219,7 +219,7 @@ class HostedPull:
     base_sha: str
     draft: bool
     merged_at: datetime | None = None
-    merged_by: Account | None = None
+    merged_by: HostedAccount | None = None
     merge_sha: str | None = None
     reviews: list[HostedReview] = field(default_factory=list)
     threads: list[HostedThread] = field(default_factory=list)
@@ -235,7 +235,7 @@ class HostedReview:
 
     id: int
     issue: HostedIssue
-    author: Account
+    author: HostedAccount
     body: str
     state: str
     sha: str
@@ -257,7 +257,7 @@ class ReviewComment:
     id: int
     thread: HostedThread
     review: HostedReview
-    author: Account
+    author: HostedAccount
     body: str
     path: str
     side: str
@@ -285,7 +285,7 @@ class HostedThread:
     id: int
     issue: HostedIssue
     comments: list[ReviewComment] = field(default_factory=list)
-    resolved_by: Account | None = None
+    resolved_by: HostedAccount | None = None
 
     @property
     def node_id(self) -> str:

@@ -14,8 +14,8 @@ from bot.playground.errors import FieldError, invalid, not_found
 from bot.playground.git import BareRepository
 from bot.playground.models import (
     AccessToken,
-    Account,
     App,
+    HostedAccount,
     HostedCheckRun,
     HostedComment,
     HostedInstallation,
@@ -63,7 +63,7 @@ class World:
         self.now = clock
         self.base_url = ""
         self.lock = threading.RLock()
-        self.users: dict[int, Account] = {}
+        self.users: dict[int, HostedAccount] = {}
         self.apps: dict[int, App] = {}
         self.installations: dict[int, HostedInstallation] = {}
         self.repositories: dict[int, HostedRepository] = {}
@@ -83,10 +83,10 @@ class World:
 
     # Adding accounts and repositories.
 
-    def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> Account:
+    def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> HostedAccount:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
             raise invalid(FieldError(resource="User", field="login", code="already_exists"))
-        made = Account(
+        made = HostedAccount(
             id=self.next_id("user"),
             login=login,
             name=name or login,
@@ -99,7 +99,7 @@ class World:
 
     def add_repository(
         self,
-        owner: Account,
+        owner: HostedAccount,
         name: str,
         *,
         private: bool = False,
@@ -128,7 +128,7 @@ class World:
 
     # Finding.
 
-    def user(self, login: str) -> Account:
+    def user(self, login: str) -> HostedAccount:
         """Raises ApiError 404."""
         for user in self.users.values():
             if user.login.lower() == login.lower():
@@ -184,12 +184,12 @@ class World:
 
     # Who may do what.
 
-    def role(self, user: Account, repository: HostedRepository) -> RepositoryRole:
+    def role(self, user: HostedAccount, repository: HostedRepository) -> RepositoryRole:
         """What this account may do; everybody reads what is public."""
         granted = repository.roles.get(user.id, RepositoryRole.NONE)
         return granted if repository.private else max(granted, RepositoryRole.READ)
 
-    def issue_token(self, user: Account) -> AccessToken:
+    def issue_token(self, user: HostedAccount) -> AccessToken:
         """A personal access token."""
         made = AccessToken(value=f"ghp_{secrets.token_hex(18)}", user=user)
         self.tokens[made.value] = made
@@ -210,7 +210,7 @@ class World:
         self.tokens[made.value] = made
         return made
 
-    def react(self, reactions: list[HostedReaction], user: Account, content: str) -> tuple[HostedReaction, bool]:
+    def react(self, reactions: list[HostedReaction], user: HostedAccount, content: str) -> tuple[HostedReaction, bool]:
         """The user's reaction of this kind, and whether it is new: the same one twice is one."""
         for reaction in reactions:
             if reaction.user is user and reaction.content == content:

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Mapping
 
-from bot.playground.models import Account, App, HostedInstallation, HostedRepository, Webhook, node_id
+from bot.playground.models import App, HostedAccount, HostedInstallation, HostedRepository, Webhook, node_id
 from bot.playground.payloads.accounts import JsonObject, installation, organization, repository, stub, user
 from bot.playground.world import World
 
@@ -14,7 +14,7 @@ ZEN = "Speak like a human."
 
 
 def announce(
-    world: World, where: HostedRepository, sender: Account, event: str, action: str | None, **parts: object
+    world: World, where: HostedRepository, sender: HostedAccount, event: str, action: str | None, **parts: object
 ) -> None:
     """Queue the webhook for every App that is installed on the repository and listens to this event."""
     listening = [each for each in world.installations_on(where) if event in each.app.events]
@@ -30,7 +30,7 @@ def announce(
         _queue(world, each.app, event, action, {**shared, "installation": source}, each.id, where.id)
 
 
-def announce_installation(world: World, made: HostedInstallation, action: str, sender: Account) -> None:
+def announce_installation(world: World, made: HostedInstallation, action: str, sender: HostedAccount) -> None:
     """The `installation` event, which every App gets."""
     covered = [stub(world.repositories[number]) for number in sorted(made.repository_ids)]
     body = {
@@ -46,7 +46,7 @@ def announce_installation(world: World, made: HostedInstallation, action: str, s
 def announce_installation_change(
     world: World,
     made: HostedInstallation,
-    sender: Account,
+    sender: HostedAccount,
     added: list[HostedRepository],
     removed: list[HostedRepository],
 ) -> None:

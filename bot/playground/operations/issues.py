@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from bot.playground.errors import FieldError, invalid, missing
-from bot.playground.models import Account, ActingAccount, HostedComment, HostedIssue, HostedLabel, HostedRepository
+from bot.playground.models import (
+    ActingAccount,
+    HostedAccount,
+    HostedComment,
+    HostedIssue,
+    HostedLabel,
+    HostedRepository,
+)
 from bot.playground.operations.events import announce
 from bot.playground.payloads import issues as shape
 from bot.playground.payloads.accounts import JsonObject
@@ -35,7 +42,7 @@ def open_issue(
     title: str,
     body: str | None,
     labels: list[str],
-    assignees: list[Account],
+    assignees: list[HostedAccount],
 ) -> HostedIssue:
     if not title.strip():
         raise missing("Issue", "title")

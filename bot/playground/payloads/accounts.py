@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from urllib.parse import quote
 
-from bot.playground.models import AccessToken, Account, App, HostedInstallation, HostedRepository, RepositoryRole
+from bot.playground.models import AccessToken, App, HostedAccount, HostedInstallation, HostedRepository, RepositoryRole
 from bot.playground.world import World
 
 JsonObject = dict[str, object]
@@ -32,7 +32,7 @@ def when_or_null(moment: datetime | None) -> str | None:
     return when(moment) if moment else None
 
 
-def user(world: World, account: Account) -> JsonObject:
+def user(world: World, account: HostedAccount) -> JsonObject:
     """simple-user."""
     api = f"{world.base_url}/users/{quote(account.login)}"
     page = f"apps/{account.app_slug}" if account.app_slug else account.login
@@ -51,11 +51,11 @@ def user(world: World, account: Account) -> JsonObject:
     }
 
 
-def user_or_null(world: World, account: Account | None) -> JsonObject | None:
+def user_or_null(world: World, account: HostedAccount | None) -> JsonObject | None:
     return user(world, account) if account else None
 
 
-def profile(world: World, account: Account) -> JsonObject:
+def profile(world: World, account: HostedAccount) -> JsonObject:
     """public-user."""
     owned = sum(1 for each in world.repositories.values() if each.owner is account and not each.private)
     return {
@@ -77,7 +77,7 @@ def profile(world: World, account: Account) -> JsonObject:
     }
 
 
-def own_profile(world: World, account: Account) -> JsonObject:
+def own_profile(world: World, account: HostedAccount) -> JsonObject:
     """private-user: what users see of their own account."""
     owned = sum(1 for each in world.repositories.values() if each.owner is account and each.private)
     return {
@@ -91,7 +91,7 @@ def own_profile(world: World, account: Account) -> JsonObject:
     }
 
 
-def organization(world: World, account: Account) -> JsonObject:
+def organization(world: World, account: HostedAccount) -> JsonObject:
     """organization-simple, as webhooks carry it."""
     api = f"{world.base_url}/orgs/{account.login}"
     return {
@@ -185,7 +185,7 @@ def permissions(role: RepositoryRole) -> JsonObject:
     }
 
 
-def collaborator_permission(world: World, account: Account, role: RepositoryRole) -> JsonObject:
+def collaborator_permission(world: World, account: HostedAccount, role: RepositoryRole) -> JsonObject:
     """repository-collaborator-permission: the old word (maintain is write, triage is read) beside the role's name."""
     old = {RepositoryRole.MAINTAIN: RepositoryRole.WRITE, RepositoryRole.TRIAGE: RepositoryRole.READ}.get(role, role)
     shown = {**user(world, account), "permissions": permissions(role), "role_name": role.word}

@@ -6,7 +6,7 @@ import base64
 from pathlib import PurePosixPath
 
 from bot.playground.git import EMPTY_TREE, ZERO, ChangedFile, CommitInfo, GitIdentity
-from bot.playground.models import Account, ActingAccount, HostedRepository, node_id
+from bot.playground.models import ActingAccount, HostedAccount, HostedRepository, node_id
 from bot.playground.payloads.accounts import JsonObject, api, repository, user, web, when
 from bot.playground.world import World
 
@@ -37,7 +37,7 @@ def branch(world: World, made: HostedRepository, name: str, sha: str) -> JsonObj
     }
 
 
-def account_of(world: World, identity: GitIdentity) -> Account | None:
+def account_of(world: World, identity: GitIdentity) -> HostedAccount | None:
     """The account that a commit's e-mail address belongs to."""
     return next((each for each in world.users.values() if each.git_identity.email == identity.email), None)
 

@@ -7,7 +7,7 @@ from html import escape
 
 from bot.playground.models import (
     REACTIONS,
-    Account,
+    HostedAccount,
     HostedComment,
     HostedIssue,
     HostedLabel,
@@ -19,7 +19,7 @@ from bot.playground.payloads.accounts import JsonObject, api, app_or_null, user,
 from bot.playground.world import World
 
 
-def association(author: Account, repository: HostedRepository) -> str:
+def association(author: HostedAccount, repository: HostedRepository) -> str:
     """What the author is to the repository."""
     if author is repository.owner:
         return "OWNER"
