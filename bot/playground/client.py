@@ -165,14 +165,12 @@ class Maintainer:
 
     def comments(self, repository: str, number: int) -> list[ShownComment]:
         """The conversation of an issue or pull request."""
-        return [
-            _comment(each) for each in self.request("GET", f"/repos/{repository}/issues/{number}/comments?per_page=100")
-        ]
+        found = self.request("GET", f"/repos/{repository}/issues/{number}/comments?per_page=100")
+        return [_comment(each) for each in found]
 
     def review_comments(self, repository: str, number: int) -> list[ShownComment]:
-        return [
-            _comment(each) for each in self.request("GET", f"/repos/{repository}/pulls/{number}/comments?per_page=100")
-        ]
+        found = self.request("GET", f"/repos/{repository}/pulls/{number}/comments?per_page=100")
+        return [_comment(each) for each in found]
 
     def review_comment(self, repository: str, comment_id: int) -> ShownComment:
         return _comment(self.request("GET", f"/repos/{repository}/pulls/comments/{comment_id}"))
