@@ -1,14 +1,14 @@
-"""The composition root: settings become everything that a flow may touch."""
+"""The composition root: settings become the parts that repair, review and the command line share."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
@@ -17,14 +17,8 @@ from memory.model import Task, TaskKind
 from memory.preferences.collecting import Taste, taste
 from memory.rollback import current
 from memory.store import Store, open_store
-from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
-from workers.github.adapter import GitHubRepository
-from workers.github.auth import SECONDS_BETWEEN_WRITES, GitHubHook, Tokens, app_of
-from workers.jobs import Job, RepositoryRef
-from workers.ports import AppHook, GitHub, Image, Sandbox
-from workers.queue.idempotency import Effects
-from workers.queue.runner import Flow
+from workers.ports import Image, Sandbox
 from workers.repair.engines.engine import RepairDeps
 from workers.sandbox.detect import open_sandbox
 from workers.settings import WorkerSettings
@@ -42,9 +36,9 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a flow may touch. Everything in it can be passed in by a test."""
+    """What repair, review and the command line work with. A test can pass in every part of it."""
 
     settings: WorkerSettings
     store: Store
@@ -53,31 +47,17 @@ class Context:
     embedder: Embedder
     clock: Clock
     rng: random.Random
-    connect: Callable[[RepositoryRef], GitHub]
     progress: Callable[[str], None]
-    hook: Callable[[], AppHook | None]
     models: Models | None = None
-    flows: Mapping[type, Flow] = field(default_factory=dict)
-    teller: Callable[[Job, ApprenticeError, Context], None] | None = None
-    job_id: str = ""
 
-    def for_job(self, job_id: str) -> Context:
-        """This context, for one job's effects."""
-        return replace(self, job_id=job_id)
-
-    def for_task(self, key: str) -> Context:
-        """This context with choices of their own: under a seed, the same task meets the same chances in any order."""
+    def for_task(self, key: str) -> Self:
+        """This context with a generator of its own: under a seed, a task draws the same numbers in any order of tasks."""
         rng = generator(self.settings, key)
         return replace(self, rng=rng, learner=_learner(self.store, rng, self.clock, self.settings))
 
-    def tell(self, job: Job, error: ApprenticeError) -> None:
-        """Tell whoever asked that the job failed."""
-        if self.teller is not None:
-            self.teller(job, error, self)
-
     @cached_property
     def sandbox(self) -> Sandbox:
-        """Opened when code is first to be run: without one, everything else still works."""
+        """Opened when code first runs: a machine without a sandbox can do everything else."""
         return open_sandbox(self.settings)
 
     def repair_deps(self) -> RepairDeps:
@@ -94,7 +74,7 @@ class Context:
         )
 
     def taste(self, kind: TaskKind, repository: str) -> Taste | None:
-        """What people of a repository like, where a reward model is in force that knows."""
+        """The preference model of a repository, if one is in use."""
         return taste(self.store, self.embedder, kind, repository)
 
     def model(self, task_id: str, repository: str) -> Model | None:
@@ -126,31 +106,19 @@ class Context:
             images=images,
         )
 
-    @property
-    def effects(self) -> Effects:
-        return Effects(self.store, self.job_id, self.clock)
-
-    def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
-        """Our bare copy of a repository on GitHub."""
-        remote = Remote(url=github.clone_url(), token=github.token())
-        return Mirror(self.settings.home / "mirrors" / f"{repository.id}.git", remote)
-
     def local_mirror(self, path: Path, name: str) -> Mirror:
-        """Our bare copy of a repository on this disk."""
+        """The bare copy of a repository on this disk."""
         return Mirror(self.settings.home / "mirrors" / f"{name}.git", Remote(url=str(path)))
 
 
-def build(
+def open_context(
     settings: WorkerSettings,
     *,
     embedder: Embedder | None = None,
     clock: Clock = utc_now,
     progress: Callable[[str], None] = lambda _line: None,
-    flows: Mapping[type, Flow] | None = None,
-    teller: Callable[[Job, ApprenticeError, Context], None] | None = None,
-    seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
 ) -> Context:
-    """A context on real parts; opens the store, touches neither GitHub nor the sandbox yet."""
+    """A context of real parts. It opens the store, and not the sandbox yet."""
     store = open_store(settings.database())
     rng = generator(settings, "")
     embedder = embedder or EMBEDDERS[settings.embedder]()
@@ -162,12 +130,8 @@ def build(
         embedder=embedder,
         clock=clock,
         rng=rng,
-        connect=connector(settings, clock, seconds_between_writes),
         progress=progress,
-        hook=lambda: _hook(settings),
         models=_models(settings, store, clock),
-        flows=flows or {},
-        teller=teller,
     )
 
 
@@ -193,29 +157,6 @@ def _learner(store: Store, rng: random.Random, clock: Clock, settings: WorkerSet
 
 
 def generator(settings: WorkerSettings, key: str) -> random.Random:
-    """Chances for one purpose: fixed by the seed and the key, or fresh without a seed."""
+    """Random numbers for one purpose: fixed by the seed and the key, or fresh without a seed."""
     seed = None if settings.seed is None else f"{settings.seed}:{key}"
     return random.Random(seed)  # noqa: S311  chooses strategies, guards nothing
-
-
-def connector(
-    settings: WorkerSettings, clock: Clock, seconds_between_writes: float
-) -> Callable[[RepositoryRef], GitHub]:
-    """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
-
-    tokens = cache(lambda: Tokens(app_of(settings), clock))
-
-    def connect(repository: RepositoryRef) -> GitHub:
-        return GitHubRepository(
-            settings.github_url,
-            repository,
-            lambda: tokens().token(repository),
-            seconds_between_writes=seconds_between_writes,
-        )
-
-    return connect
-
-
-def _hook(settings: WorkerSettings) -> AppHook | None:
-    """The App's webhook log; None where no App is configured."""
-    return GitHubHook(app_of(settings)) if settings.app_id else None

@@ -19,7 +19,7 @@ from benchmarks.report import commit
 from memory.embed import Embedder
 from memory.model import RetryMode
 from memory.store import Calls, Limit, Scope, Store, Unit
-from workers.context import Context, build, utc_now
+from workers.context import Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.llm.client import Client, Tiered, models_of, tiers_of
 from workers.llm.errors import BudgetSpent, ModelUnavailable
@@ -124,7 +124,7 @@ class Trier:
 
     def _context(self, case: Case, trial: int, home: Path) -> Context:
         settings = self.settings.model_copy(update={"home": home, "budget_seconds": case.budget_seconds})
-        context = build(settings, embedder=self.embedder).for_task(f"{trial}:{case.id}")
+        context = open_context(settings, embedder=self.embedder).for_task(f"{trial}:{case.id}")
         return replace(context, models=models_of(settings, context.store, context.clock, context.rng, tiers=self.tiers))
 
     def _took(self, case: Case, task_id: str, context: Context) -> Took:

@@ -14,7 +14,7 @@ from benchmarks.repair.results import Result
 from bot.local import digest, snapshot
 from memory.embed import Embedder, HashedWords
 from memory.model import Task, TaskKind
-from workers.context import Context, build
+from workers.context import Context, open_context
 from workers.errors import ApprenticeError
 from workers.patches import apply_unified, parse_diff
 from workers.repair.episode import repair
@@ -40,7 +40,7 @@ def attempted(case: Case, seed: int) -> Result:
 def remembering(home: Path, budget_seconds: float, seed: int, embedder: Embedder) -> Context:
     """A context whose memory lies under `home`; no task is kept from it."""
     settings = load(WorkerSettings, home=home, budget_seconds=budget_seconds, seed=seed, control_share=0.0)
-    return build(settings, embedder=embedder)
+    return open_context(settings, embedder=embedder)
 
 
 def with_memory(case: Case, context: Context) -> Result:

@@ -72,8 +72,8 @@ def worker_settings(**given: object) -> WorkerSettings:
     return load(WorkerSettings, **given)
 
 
-def open_context() -> Context:
+def command_context() -> Context:
     """The memory, and everything else that a local command may use."""
-    from workers.context import build
+    from workers.context import open_context
 
-    return build(worker_settings())
+    return open_context(worker_settings())

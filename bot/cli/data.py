@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import AsJson, open_context, out, print_json, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, out, print_json, print_result, refuse, refusing
 
 
 class ExportKind(StrEnum):
@@ -54,7 +54,7 @@ def export(
         _export_learnings(file, repository, own_names=own_names, as_json=as_json)
         return
     with refusing():
-        store = open_context().store
+        store = command_context().store
         day = since.replace(tzinfo=UTC) if since else None
         exported = write(store, Form(what), file.absolute(), repositories=repository, clean=redact, since=day)
     if as_json:
@@ -74,7 +74,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
     if len(repositories) > 1:
         refuse("one file holds the learnings of one repository; export the others into files of their own")
     with refusing():
-        context = open_context()
+        context = command_context()
         learned = harvest(
             context.store,
             repositories[0],
@@ -107,7 +107,7 @@ def import_(
     from memory.sharing.strict import MOST_BYTES, BadLearnings
 
     with refusing():
-        context = open_context()
+        context = command_context()
         if remove is not None and not context.store.imports.remove(remove):
             refuse(f"nothing was imported from {remove!r}; `apprentice import` lists the sources")
         if file is not None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import AsJson, open_context, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, print_result, refuse, refusing
 
 
 def evaluate(
@@ -31,7 +31,7 @@ def evaluate(
     from memory.versions import CONTROL, VERSIONS
 
     with refusing():
-        context = open_context()
+        context = command_context()
         store = context.store
         makers = targets(rollback.current(store).version, agents=AGENTS)
         _known(policy, ("all", *makers))
@@ -56,7 +56,7 @@ def audit(as_json: AsJson = False) -> None:
     from memory.model import TaskKind
 
     with refusing():
-        context = open_context()
+        context = command_context()
         record = context.store.record
         items = look(record.logged(TaskKind.REPAIR), record.logged(TaskKind.REVIEW), record.attempts(), context.clock())
     print_result({"items": [asdict(item) for item in items]}, lambda: tables.audit(items), as_json=as_json)
@@ -77,7 +77,7 @@ def preferences(
     from memory.preferences.training import Trained
 
     with refusing():
-        context = open_context()
+        context = command_context()
         for kind in TaskKind:
             if train:
                 collecting.learn_preferences(context.store, context.embedder, kind, context.clock())

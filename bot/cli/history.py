@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, notes, open_context, out, print_json, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, out, print_json, print_result, refuse, refusing
 
 if TYPE_CHECKING:
     from memory.history.backtest import Backtest
@@ -28,7 +28,7 @@ MOST = 3000
 def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json: AsJson = False) -> None:
     """Learn from a repository's history which findings developers fixed on their own. Resumes where it stopped."""
     with refusing():
-        name, read = _learned(path, branch, most, open_context())
+        name, read = _learned(path, branch, most, command_context())
     if as_json:
         print_json({"repository": name, **asdict(read)})
     else:
@@ -51,7 +51,7 @@ def backtest(
     from workers.history.learn import settled
 
     with refusing():
-        context = open_context()
+        context = command_context()
         name, _ = _learned(path, branch, most, context)
         findings = [each for each in settled(context.store, name) if rule is None or each.rule.startswith(rule)]
     try:

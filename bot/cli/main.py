@@ -52,16 +52,18 @@ def serve() -> None:
 @app.command()
 def worker() -> None:
     """Run a worker: it does the jobs."""
-    from workers.context import build
     from workers.flows import FLOWS
-    from workers.flows.failure_notice import tell
+    from workers.flows.failure_notice import publish_failure
+    from workers.job_context import open_job_context
     from workers.logs import configure
     from workers.queue.celery_app import run_worker
 
     with refusing():
         settings = worker_settings()
         configure(settings)
-        code = run_worker(settings, lambda: build(settings, progress=note, flows=FLOWS, teller=tell))
+        code = run_worker(
+            settings, lambda: open_job_context(settings, progress=note, flows=FLOWS, notify=publish_failure)
+        )
     raise typer.Exit(code)
 
 

@@ -25,11 +25,11 @@ def fix(
     """Repair what fails in a project, with proof. PATH is not changed unless --apply is given."""
     from bot import local
     from bot.cli import json_output, text_output
-    from workers.context import build
+    from workers.context import open_context
 
     given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
     try:
-        context = build(worker_settings(**given), progress=text_output.Progress(notes))
+        context = open_context(worker_settings(**given), progress=text_output.Progress(notes))
         result = local.fix(path, context, test_command=test_command, apply=apply)
     except (ApprenticeError, StoreError) as error:
         if as_json:

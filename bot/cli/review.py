@@ -19,10 +19,10 @@ def review(
     """Review the change from BASE to HEAD of a git repository, and try out every suggestion."""
     from bot import local
     from bot.cli import json_output, text_output
-    from workers.context import build
+    from workers.context import open_context
 
     with refusing():
-        context = build(worker_settings(), progress=text_output.Progress(notes))
+        context = open_context(worker_settings(), progress=text_output.Progress(notes))
         result = local.review(path, context, base=base, head=head)
     if as_json:
         print_json(json_output.reviewed(result))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, open_context, out, print_json, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, out, print_json, print_result, refuse, refusing
 from bot.cli.table import print_tables
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def why(
     from memory.explain import explain
 
     with refusing():
-        context = open_context()
+        context = command_context()
         explanation = explain(context.store, context.learner, reference)
     if explanation is None:
         refuse(f"no decision or finding {reference!r}; `apprentice fix` and `review` print ids")
@@ -37,14 +37,14 @@ def stats(as_json: AsJson = False) -> None:
     from memory.explain import stats as statistics
 
     with refusing():
-        found = statistics(open_context().store)
+        found = statistics(command_context().store)
     print_result(found.to_json(), lambda: tables.stats(found), as_json=as_json)
 
 
 def rebuild(as_json: AsJson = False) -> None:
     """Derive everything learned anew from the ledger, and print the table's digest."""
     with refusing():
-        context = open_context()
+        context = command_context()
         entries, digest = context.learner.rebuild(), context.store.ledger.cells_digest()
     if as_json:
         print_json({"entries": entries, "digest": digest})
@@ -67,7 +67,7 @@ def forget(
     from workers.errors import BadInput
 
     with refusing():
-        context = open_context()
+        context = command_context()
         lessons = _selected(context.store, teacher=teacher, repository=repository, decision=decision)
         if experience and context.store.experiences.get(experience) is None:
             raise BadInput(f"no experience {experience!r}; `apprentice why` prints their ids")

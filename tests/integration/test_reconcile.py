@@ -11,8 +11,8 @@ import pytest
 from bot.playground.models import App
 from bot.playground.server import Playground
 from memory.embed import HashedWords
-from workers.context import Context, build
 from workers.flows import redeliver_webhooks
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import Reconcile
 from workers.settings import WorkerSettings, load
 
@@ -35,12 +35,12 @@ def app(playground: Playground) -> App:
     return made
 
 
-def later(playground: Playground, app: App, home: Path) -> Context:
+def later(playground: Playground, app: App, home: Path) -> JobContext:
     """A context for which an hour has passed since the webhooks were tried."""
     key = home / "key.pem"
     key.write_text(app.private_key)
     settings = load(WorkerSettings, home=home, github_url=playground.url, app_id=app.id, private_key_file=key)
-    return build(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
+    return open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
 
 
 def tried(playground: Playground) -> list[str]:
@@ -71,12 +71,12 @@ def test_what_is_on_its_way_is_left_alone(playground: Playground, app: App, tmp_
     key.write_text(app.private_key)
     settings = load(WorkerSettings, home=tmp_path, github_url=playground.url, app_id=app.id, private_key_file=key)
     before = tried(playground)
-    redeliver_webhooks.run(Reconcile(), build(settings, embedder=HashedWords()))
+    redeliver_webhooks.run(Reconcile(), open_job_context(settings, embedder=HashedWords()))
     assert tried(playground) == before
 
 
 def test_without_an_app_there_is_nothing_to_ask(tmp_path: Path) -> None:
     """A machine that is used locally alone asks GitHub nothing."""
-    context = build(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
+    context = open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
     assert context.hook() is None
     assert redeliver_webhooks.run(Reconcile(), context) == ()

@@ -33,7 +33,7 @@ class ToyContext:
     def for_job(self, job_id: str) -> ToyContext:
         return dataclasses.replace(self, job_id=job_id)
 
-    def tell(self, job: Job, error: ApprenticeError) -> None:
+    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
         append(self.settings.home / "told", f"{error}\n")
 
 

@@ -31,10 +31,10 @@ from memory.model import Sighting
 from memory.store import JobState, StoredJob, open_store
 from tests.databases import migrated
 from tests.stories.pantry import FILES
-from workers.context import Context, build
 from workers.errors import Retryable
 from workers.flows import FLOWS
-from workers.flows.failure_notice import tell
+from workers.flows.failure_notice import publish_failure
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import Poll, RepositoryRef
 from workers.queue.enqueue import Send, rows
 from workers.queue.runner import run_leased
@@ -66,7 +66,7 @@ class Town:
     maya is its admin, finn may write, tara may triage, olga is a stranger.
     """
 
-    def __init__(self, playground: Playground, context: Context, clock: Clock, progress: list[str]) -> None:
+    def __init__(self, playground: Playground, context: JobContext, clock: Clock, progress: list[str]) -> None:
         self.playground = playground
         self.context = context
         self.clock = clock
@@ -233,13 +233,13 @@ def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> It
     clock, told = Clock(), list[str]()
     with founded(home, nobody, clock, files) as (playground, github):
         given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, "learn_changes": 0, **github, **settings}
-        context = build(
+        context = open_job_context(
             WorkerSettings(home=home, **given),
             embedder=HashedWords(),
             clock=clock,
             progress=told.append,
             flows=FLOWS,
-            teller=tell,
+            notify=publish_failure,
             seconds_between_writes=0.0,
         )
         with context.store:

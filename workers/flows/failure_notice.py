@@ -1,17 +1,17 @@
-"""Tell whoever asked that their job failed. Nothing that was asked for ends in silence."""
+"""Publish the failure of a job to the user who asked for it. No request ends in silence."""
 
 from __future__ import annotations
 
 from workers.comments import conversation, reviews
-from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.flows.permissions import say
+from workers.job_context import JobContext
 from workers.jobs import Answer, Fix, Job, Question, Review, Share
 from workers.ports import GitHub
 
 
-def tell(job: Job, error: ApprenticeError, context: Context) -> None:
-    """Say it where it was asked; a review that failed gets a neutral check run, so that it never looks green."""
+def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> None:
+    """Answer where the user asked. A review that failed gets a neutral check run, so that it never looks green."""
     match job:
         case Fix() if job.commanded:
             _comment(job.issue, "repair this", error, context, context.connect(job.repository))
@@ -28,12 +28,12 @@ def tell(job: Job, error: ApprenticeError, context: Context) -> None:
             context.progress(f"{type(job).__name__} failed: {error}")
 
 
-def _comment(number: int, doing: str, error: ApprenticeError, context: Context, github: GitHub) -> None:
+def _comment(number: int, doing: str, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
     key = f"{context.job_id}:failed"
     say(number, conversation.could_not(doing, str(error), key=key), key, context, github)
 
 
-def _check(job: Review, error: ApprenticeError, context: Context, github: GitHub) -> None:
+def _check(job: Review, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
     sha = job.head_sha or github.pull(job.number).head_sha
     key = f"{context.job_id}:failed-check"
     context.effects.once(

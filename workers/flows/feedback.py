@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from memory.model import Decision, Post, PostKind, Signal, SignalKind
 from workers.comments import conversation
 from workers.comments.marker import marker
-from workers.context import Context
 from workers.flows.permissions import actor_of, say
 from workers.flows.reflecting import reflect
+from workers.job_context import JobContext
 from workers.jobs import Feedback, Job, SubjectKind
 from workers.ports import GitHub
 
@@ -17,7 +17,7 @@ VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})
 CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_CLOSED})
 
 
-def run(job: Feedback, context: Context) -> Sequence[Job]:
+def run(job: Feedback, context: JobContext) -> Sequence[Job]:
     """Record one signal for each decision that it is about; a verdict in words gets a receipt."""
     posts = _posts(job, context)
     if job.undone:
@@ -35,7 +35,7 @@ def run(job: Feedback, context: Context) -> Sequence[Job]:
     return ()
 
 
-def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: Context) -> list[Signal]:
+def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
     """The signals that stand, whether heard now or by a worker that died. Permission is looked up now, by account id."""
     if not posts:
         return []
@@ -50,18 +50,18 @@ def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: Context
     return heard
 
 
-def _take_back(job: Feedback, posts: Sequence[Post], context: Context) -> None:
+def _take_back(job: Feedback, posts: Sequence[Post], context: JobContext) -> None:
     for decision in _decisions(posts):
         for signal in _standing(decision, job, context):
             context.learner.take_back(decision, signal.kind, signal.source, actor=actor_of(job.actor))
 
 
-def _standing(decision: str, job: Feedback, context: Context) -> list[Signal]:
+def _standing(decision: str, job: Feedback, context: JobContext) -> list[Signal]:
     live = context.store.ledger.live_signals([decision])
     return [signal for signal in live if signal.kind is job.kind and _is_of(signal, job)]
 
 
-def _fresh_source(decision: str, job: Feedback, context: Context) -> str:
+def _fresh_source(decision: str, job: Feedback, context: JobContext) -> str:
     """The event's own name; with a number when the same was done before and taken back, for a signal is taken back once."""
     signals = context.store.ledger.signals(decision)
     before = sum(1 for s in signals if s.kind is job.kind and _is_of(s, job) and not s.retracts)
@@ -76,7 +76,7 @@ def _decisions(posts: Sequence[Post]) -> list[str]:
     return list(dict.fromkeys(decision for post in posts for decision in post.decision_ids))
 
 
-def _posts(job: Feedback, context: Context) -> list[Post]:
+def _posts(job: Feedback, context: JobContext) -> list[Post]:
     """The posts that the feedback is about."""
     repository, subject = job.repository.full_name, job.subject
     match subject.kind:
@@ -89,7 +89,7 @@ def _posts(job: Feedback, context: Context) -> list[Post]:
     return [post] if post else []
 
 
-def _last_post(repository: str, number: int, context: Context) -> list[Post]:
+def _last_post(repository: str, number: int, context: JobContext) -> list[Post]:
     """What a verdict in a conversation is about: the last thing posted there, a review with all of its comments."""
     posts = context.store.posts.on(repository, number)
     if not posts or posts[-1].kind is not PostKind.REVIEW_COMMENT:
@@ -100,7 +100,7 @@ def _last_post(repository: str, number: int, context: Context) -> list[Post]:
 
 
 def _acknowledge(
-    job: Feedback, posts: Sequence[Post], heard: Sequence[Signal], github: GitHub, context: Context
+    job: Feedback, posts: Sequence[Post], heard: Sequence[Signal], github: GitHub, context: JobContext
 ) -> None:
     """Answer where the verdict was given: in the review comment's thread, or in the conversation."""
     key = f"{context.job_id}:receipt"
@@ -119,14 +119,14 @@ def _acknowledge(
         say(job.number, text, key, context, github)
 
 
-def _scope(posts: Sequence[Post], context: Context) -> str:
+def _scope(posts: Sequence[Post], context: JobContext) -> str:
     """What the verdict speaks of, in words: the rules or error type, in this repository."""
     states = [_decision(post, context).state for post in posts]
     labels = ", ".join(sorted({state.label for state in states}))
     return f"{labels} in {states[0].repository}"
 
 
-def _decision(post: Post, context: Context) -> Decision:
+def _decision(post: Post, context: JobContext) -> Decision:
     decision = context.store.ledger.decision(post.decision_ids[0])
     assert decision is not None, "a post names decisions that were recorded before it was made"
     return decision

@@ -8,8 +8,8 @@ from functools import cache
 from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
-from workers.context import Context
 from workers.flows.review_context import Round
+from workers.job_context import JobContext
 from workers.patches import Change, parse_diff, split_lines
 from workers.review.decide import INLINE
 from workers.review.engine import Reviewed
@@ -41,7 +41,7 @@ class _By:
     is_author: bool
 
 
-def hear_endings(this: Round, reviewed: Reviewed, context: Context) -> None:
+def hear_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
     """Hear how the findings of earlier rounds ended that are no longer there; take it back for those that came back.
 
     Whose push it was is not told of every commit: the author is held for all, and without write access it weighs nothing.
@@ -68,7 +68,7 @@ def hear_endings(this: Round, reviewed: Reviewed, context: Context) -> None:
             _hear(sighting, fate, f"ended:{this.task.id}", author, context)
 
 
-def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: Context) -> None:
+def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: JobContext) -> None:
     """Hear that a change was merged with these findings, as far as no end of theirs is known."""
     sightings = list(sightings)
     ended = _ended(sightings, context)
@@ -78,11 +78,11 @@ def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permissi
             _hear(sighting, Fate.LEFT, f"merged:{sighting.sha}", by, context)
 
 
-def _hear(sighting: Sighting, fate: Fate, source: str, by: _By, context: Context) -> None:
+def _hear(sighting: Sighting, fate: Fate, source: str, by: _By, context: JobContext) -> None:
     context.learner.hear(sighting.decision_id, KINDS[fate], by.actor, by.permission, source, is_author=by.is_author)
 
 
-def _ended(sightings: Iterable[Sighting], context: Context) -> dict[str, Signal]:
+def _ended(sightings: Iterable[Sighting], context: JobContext) -> dict[str, Signal]:
     """By decision, the end that is known already."""
     kinds = frozenset(KINDS.values())
     live = context.store.ledger.live_signals([sighting.decision_id for sighting in sightings])

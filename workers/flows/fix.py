@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.bodies import dump, load
 from workers.comments import repairs
-from workers.context import Context
 from workers.errors import BadInput, CannotRun
 from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import Fix, Job
 from workers.ports import BranchHead, GitHub
 from workers.repair.episode import repair
@@ -41,7 +41,7 @@ class Case:
         return f"{self.task.id}:{effect}"
 
 
-def run(job: Fix, context: Context) -> Sequence[Job]:
+def run(job: Fix, context: JobContext) -> Sequence[Job]:
     """Check who asked, repair at the pinned commit, publish the proof or say honestly what was tried."""
     if not job.commanded and issue_test(job.body) is None:
         return ()
@@ -56,7 +56,7 @@ def run(job: Fix, context: Context) -> Sequence[Job]:
     return ()
 
 
-def _open(job: Fix, context: Context, github: GitHub) -> Case:
+def _open(job: Fix, context: JobContext, github: GitHub) -> Case:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
     pull = github.pull(job.issue) if job.pull else None
     head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
@@ -85,13 +85,13 @@ def _open(job: Fix, context: Context, github: GitHub) -> Case:
     )
 
 
-def _known(case: Case, context: Context) -> Repaired | None:
+def _known(case: Case, context: JobContext) -> Repaired | None:
     """The result of an earlier worker that died before everything was published."""
     stored = context.store.tasks.get(case.task.id)
     return load(Repaired, stored.summary) if stored and stored.status else None
 
 
-def _repair(case: Case, context: Context) -> Repaired:
+def _repair(case: Case, context: JobContext) -> Repaired:
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
         for path, content in case.added_tests.items():
@@ -109,7 +109,7 @@ def _repair(case: Case, context: Context) -> Repaired:
     return repaired
 
 
-def _project(tree: Path, context: Context) -> Project:
+def _project(tree: Path, context: JobContext) -> Project:
     try:
         return discover(tree, python=context.settings.python, test_command=None)
     except BadInput as error:  # the place of the checkout on this machine stays private
@@ -125,7 +125,7 @@ def _add(tree: Path, path: str, content: bytes) -> None:
     target.write_bytes(content)
 
 
-def _publish(case: Case, repaired: Repaired, context: Context) -> None:
+def _publish(case: Case, repaired: Repaired, context: JobContext) -> None:
     match repaired.status:
         case RepairStatus.FIXED if case.forked:
             _answer(case, repairs.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
@@ -147,7 +147,7 @@ def _publish(case: Case, repaired: Repaired, context: Context) -> None:
             _answer(case, text, repaired, context)
 
 
-def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
+def _open_pull(case: Case, repaired: Repaired, context: JobContext) -> int:
     attempt, failure = _proven(repaired), repaired.failure
     assert failure is not None, "what was fixed had failed"
     files = _patched(case, attempt) | case.added_tests
@@ -178,7 +178,7 @@ def _open_pull(case: Case, repaired: Repaired, context: Context) -> int:
     return pull
 
 
-def _decisions(case: Case, attempt: Attempt, context: Context) -> tuple[str, ...]:
+def _decisions(case: Case, attempt: Attempt, context: JobContext) -> tuple[str, ...]:
     """What a verdict on an attempt is about: the choice of its strategy, and before that of its engine, if there was one."""
     made = context.store.ledger.decisions_of_task(case.task.id)
     engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
@@ -191,7 +191,7 @@ def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _answer(case: Case, text: str, repaired: Repaired, context: Context) -> None:
+def _answer(case: Case, text: str, repaired: Repaired, context: JobContext) -> None:
     comment = say(case.job.issue, text, case.key("answer"), context, case.github)
     if repaired.attempts:
         decisions = _decisions(case, repaired.attempts[-1], context)
@@ -199,7 +199,7 @@ def _answer(case: Case, text: str, repaired: Repaired, context: Context) -> None
 
 
 def _post(
-    case: Case, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: Context
+    case: Case, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: JobContext
 ) -> Post:
     return Post(
         repository=case.task.repository,

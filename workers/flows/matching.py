@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from memory.model import Sighting, place_of
-from workers.context import Context
 from workers.flows.review_context import KnownAgain, Round
+from workers.job_context import JobContext
 from workers.patches import Change, parse_diff
 from workers.review.engine import Reviewed
 from workers.review.matching import Known, LastSeen, identities, path_now
 
 
-def recognised(this: Round, reviewed: Reviewed, context: Context) -> tuple[Round, Reviewed]:
+def recognised(this: Round, reviewed: Reviewed, context: JobContext) -> tuple[Round, Reviewed]:
     """The round with what it knows again, and its findings under the fingerprints by which people know them."""
     known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
     returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
@@ -46,7 +46,7 @@ def times_back(this: Round, fingerprint: str) -> int:
     return this.again.returns.get(fingerprint, 0) + (fingerprint in this.again.gone)
 
 
-def _told_gone(this: Round, known: Mapping[str, Sighting], context: Context) -> dict[str, int]:
+def _told_gone(this: Round, known: Mapping[str, Sighting], context: JobContext) -> dict[str, int]:
     """What an earlier round told to be gone, and how many threads it closed."""
     gone = {}
     for fingerprint in known:

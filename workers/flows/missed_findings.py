@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memory.model import Finding
-from workers.context import Context
 from workers.flows.review_context import Before, Round, exported
+from workers.job_context import JobContext
 from workers.patches import Change, FileStatus
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
@@ -14,7 +14,7 @@ from workers.review.matching import Known, LastSeen, identities
 from workers.review.plan import Missed
 
 
-def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: Context) -> Mapping[str, Missed]:
+def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: JobContext) -> Mapping[str, Missed]:
     """What is said for the first time in this round although the round before had the same lines to read.
 
     A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
@@ -54,7 +54,7 @@ def _unread(finding: Finding, last: Before, change: Change) -> str:
 
 
 def _seen_then(
-    this: Round, last: Before, change: Change, doubtful: Sequence[Finding], context: Context
+    this: Round, last: Before, change: Change, doubtful: Sequence[Finding], context: JobContext
 ) -> frozenset[str]:
     """Which of these today's detectors see on the changed lines of the earlier head."""
     if not doubtful:

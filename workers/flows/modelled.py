@@ -9,6 +9,7 @@ from memory.model import Sighting
 from workers.context import Context
 from workers.flows.permissions import may_command
 from workers.flows.review_context import Round
+from workers.job_context import JobContext
 from workers.jobs import Review
 from workers.ports import GitHub, PullRequest
 from workers.review.detectors.detector import MODEL, ChangeDetector
@@ -27,7 +28,7 @@ def may_ask(job: Review, pull: PullRequest, github: GitHub) -> bool:
     return may_command(github, pull.author)
 
 
-def readers(this: Round, context: Context) -> tuple[ChangeDetector, ...]:
+def readers(this: Round, context: JobContext) -> tuple[ChangeDetector, ...]:
     """The detector of the model, or the one that keeps its earlier findings where it may not be asked any more."""
     repository = this.job.repository.full_name
     model = context.model(this.task.id, repository)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memory.model import Post, PostKind, Sighting, SignalKind
-from workers.context import Context
 from workers.errors import Gone
 from workers.flows.finding_outcomes import hear_left
 from workers.flows.permissions import actor_of
 from workers.flows.review_context import key_of_push
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import Job, Poll, Track
 from workers.ports import GitHub, Reaction
 from workers.review.outcomes import was_applied
@@ -19,7 +19,7 @@ LIKED = frozenset({"+1", "heart", "hooray", "rocket"})
 DISLIKED = frozenset({"-1", "confused"})
 
 
-def run(job: Track, context: Context) -> Sequence[Job]:
+def run(job: Track, context: JobContext) -> Sequence[Job]:
     """See which suggestions the new commits carry; at the close, read the reactions a last time and stop watching."""
     repository = job.repository.full_name
     if job.merged:
@@ -36,7 +36,7 @@ def run(job: Track, context: Context) -> Sequence[Job]:
     return ()
 
 
-def poll(job: Poll, context: Context) -> Sequence[Job]:
+def poll(job: Poll, context: JobContext) -> Sequence[Job]:
     """Read the reactions to everything that is watched in a repository."""
     github = context.connect(job.repository)
     for post in context.store.posts.watched(job.repository.full_name):
@@ -44,7 +44,7 @@ def poll(job: Poll, context: Context) -> Sequence[Job]:
     return ()
 
 
-def _hear_left(job: Track, context: Context) -> None:
+def _hear_left(job: Track, context: JobContext) -> None:
     """What stood at the merge, where the very last commit was reviewed."""
     review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
     left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
@@ -53,7 +53,7 @@ def _hear_left(job: Track, context: Context) -> None:
         hear_left(left, actor, context.connect(job.repository).permission(actor), context)
 
 
-def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: Context) -> None:
+def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
     """GitHub does not tell of an applied suggestion, so the new head is compared with what was suggested."""
     sightings = _sightings(job, context)
     suggested = [post for post in watched if _suggestion(post, sightings)]
@@ -77,7 +77,7 @@ def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: 
                 )
 
 
-def _sightings(job: Track, context: Context) -> Mapping[str, Sighting]:
+def _sightings(job: Track, context: JobContext) -> Mapping[str, Sighting]:
     found = context.store.posts.sightings(job.repository.full_name, job.number)
     return {sighting.finding.fingerprint: sighting for sighting in found}
 
@@ -100,7 +100,7 @@ def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
     return was_applied(suggestion, before, after)
 
 
-def _hear_reactions(post: Post, github: GitHub, context: Context) -> None:
+def _hear_reactions(post: Post, github: GitHub, context: JobContext) -> None:
     """Each reaction is a signal; one that is no longer there is taken back.
 
     Two posts may stand for one decision (a fix and the answer that names it), so a source says which it was given to.
@@ -125,6 +125,6 @@ def _reactions(post: Post, github: GitHub) -> Sequence[Reaction]:
             return github.issue_reactions(post.github_id)
 
 
-def _hear(decision: str, source: str, reaction: Reaction, github: GitHub, context: Context) -> None:
+def _hear(decision: str, source: str, reaction: Reaction, github: GitHub, context: JobContext) -> None:
     kind = SignalKind.REACTION_UP if reaction.content in LIKED else SignalKind.REACTION_DOWN
     context.learner.hear(decision, kind, reaction.actor, github.permission(reaction.actor), source)

@@ -9,15 +9,17 @@ from memory.model import Finding, Post, PostKind, Sighting
 from memory.posting import Decided
 from workers.comments import reviews
 from workers.comments.marker import marked, marker
-from workers.context import Context
 from workers.flows.matching import seen_again, times_back
 from workers.flows.review_context import Round
+from workers.job_context import JobContext
 from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan
 
 
-def post(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context) -> None:
+def post(
+    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: JobContext
+) -> None:
     """What was seen is remembered once it was said: a worker that dies before has said nothing."""
     asked = this.job.commanded and this.job.comment_id
     review = None
@@ -32,7 +34,7 @@ def post(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: 
 
 
 def _post_review(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context
+    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: JobContext
 ) -> int:
     key = this.key("review")
     inline = [
@@ -74,7 +76,7 @@ def _post_review(
 
 
 def _remember(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: Context
+    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: JobContext
 ) -> None:
     """Keep what was seen and decided, and where, so that a later round knows it again and does not say it twice."""
     context.store.posts.update_sightings(seen_again(this))
@@ -96,7 +98,7 @@ def _remember(
     )
 
 
-def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: Context) -> None:
+def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: JobContext) -> None:
     """Remember which comment stands for which decision, so that what people do with it is learned from."""
     for comment in this.github.review_comments(this.pull.number, review):
         fingerprint = marked(comment.body)
@@ -114,7 +116,7 @@ def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: Co
             )
 
 
-def _close_resolved(this: Round, plan: ReviewPlan, context: Context) -> None:
+def _close_resolved(this: Round, plan: ReviewPlan, context: JobContext) -> None:
     """Close our own threads about what is no longer there."""
     posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
     for gone in plan.resolved:
@@ -140,7 +142,7 @@ def _finish_closing(this: Round, remarks: Sequence[int]) -> int:
     return sum(thread.by_author for thread in _threads(this, remarks))
 
 
-def _reopen_returned(this: Round, plan: ReviewPlan, context: Context) -> None:
+def _reopen_returned(this: Round, plan: ReviewPlan, context: JobContext) -> None:
     """Open our own threads again about what is back; those that people had resolved stay as they are."""
     posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
     for back in plan.back:
@@ -165,7 +167,7 @@ def _threads(this: Round, remarks: Sequence[int]) -> list[ReviewThread]:
     return [thread for thread in found if thread is not None]
 
 
-def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: Context) -> None:
+def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
     """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
     still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
     clean = changed and not plan.said and not still and not reviewed.not_read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from workers.context import Context
+from workers.job_context import JobContext
 from workers.jobs import Job, Reconcile
 
 KEPT = timedelta(days=3)
@@ -17,7 +17,7 @@ ON_ITS_WAY = timedelta(minutes=2)
 MOST_AT_ONCE = 50
 
 
-def run(_job: Reconcile, context: Context) -> Sequence[Job]:
+def run(_job: Reconcile, context: JobContext) -> Sequence[Job]:
     """Ask once in a round for each delivery that is not stored; what fails again is asked for in the next."""
     hook = context.hook()
     if hook is None:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from memory.model import Attempt, Failure, NearMiss, Reflection, Signal, Task, TaskKind
 from memory.reflections import digest
 from memory.store.bodies import load
-from workers.context import Context
 from workers.errors import Gone
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import RepositoryRef
 from workers.ports import GitHub
 from workers.repair.patched import patched
@@ -18,7 +18,9 @@ from workers.repair.result import Repaired
 LONGEST = 500
 
 
-def reflect(heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: Context) -> None:
+def reflect(
+    heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: JobContext
+) -> None:
     """Keep why something was rejected, by whoever's word counts, so that the same is not done to the like again."""
     from workers.llm.untrusted import seen  # loaded only where there is something to clean
 
@@ -31,7 +33,7 @@ def reflect(heard: Sequence[Signal], reason: str, repository: RepositoryRef, git
                 context.store.reflections.add(_reflection(signal, *found, words, mirror))
 
 
-def _rejected(decision_id: str, context: Context) -> tuple[Task, Failure, Attempt] | None:
+def _rejected(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:
     """The repair that a decision led to; None for anything else."""
     decision = context.store.ledger.decision(decision_id)
     stored = context.store.tasks.get(decision.task_id) if decision else None

@@ -32,6 +32,7 @@ from workers.flows.posting import post
 from workers.flows.review_context import REVIEWED, Round, before, ended, exported
 from workers.flows.share_learnings import learnings_at
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import Job, Review
 from workers.ports import GitHub, PullRequest
 from workers.review.decide import decide, words
@@ -42,7 +43,7 @@ from workers.review.read_report import CoverageStatus, FileCoverage
 from workers.sandbox.project import Project, discover
 
 
-def run(job: Review, context: Context) -> Sequence[Job]:
+def run(job: Review, context: JobContext) -> Sequence[Job]:
     """Check who asked, read the pinned change, decide, and post one review and one check run."""
     github = context.connect(job.repository)
     if job.commanded and not may_command(github, actor_of(job.actor)):
@@ -83,13 +84,13 @@ def _overtaken(job: Review, pull: PullRequest) -> bool:
     return pull.state != "open" or (bool(job.head_sha) and pull.head_sha != job.head_sha)
 
 
-def _say_overtaken(job: Review, pull: PullRequest, github: GitHub, context: Context) -> None:
+def _say_overtaken(job: Review, pull: PullRequest, github: GitHub, context: JobContext) -> None:
     if job.commanded and job.comment_id:
         key = f"{context.job_id}:overtaken"
         say(job.number, reviews.overtaken(closed=pull.state != "open", key=key), key, context, github)
 
 
-def _open(job: Review, pull: PullRequest, github: GitHub, context: Context) -> Round:
+def _open(job: Review, pull: PullRequest, github: GitHub, context: JobContext) -> Round:
     mirror = context.mirror(job.repository, github)
     opened_on, pull = pull.base_sha, _fetched(mirror, pull)
     task = Task(
@@ -132,7 +133,7 @@ def _fetched(mirror: Mirror, pull: PullRequest) -> PullRequest:
     return pull
 
 
-def _read(this: Round, context: Context) -> Reviewed:
+def _read(this: Round, context: JobContext) -> Reviewed:
     return read_change(
         this.mirror,
         (this.pull.base_sha, this.task.sha),
@@ -241,7 +242,7 @@ def choose(
     return {**decided(elsewhere, slots=0), **decided(here, slots=context.settings.max_comments)}
 
 
-def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: Context) -> ReviewPlan:
+def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: JobContext) -> ReviewPlan:
     """Place every finding; what an earlier round reported as gone is no news, unless it is back."""
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}

@@ -9,17 +9,17 @@ from memory.sharing.harvest import harvest
 from memory.sharing.lessons import Learnings, merged
 from memory.sharing.strict import BadLearnings
 from workers.comments import learnings as words
-from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.permissions import actor_of, may_command, refuse, say
 from workers.git import Mirror
+from workers.job_context import JobContext
 from workers.jobs import Job, Share
 from workers.ports import BranchHead, GitHub
 
 BRANCH = "apprentice/learnings"
 
 
-def run(job: Share, context: Context) -> Sequence[Job]:
+def run(job: Share, context: JobContext) -> Sequence[Job]:
     """Check who asked, gather what may leave, open or update one pull request, and say so."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
@@ -30,7 +30,7 @@ def run(job: Share, context: Context) -> Sequence[Job]:
     return ()
 
 
-def _shared(job: Share, key: str, context: Context, github: GitHub) -> str:
+def _shared(job: Share, key: str, context: JobContext, github: GitHub) -> str:
     if not context.settings.share_learnings:
         return words.switched_off(key=key)
     learned = harvest(
@@ -61,7 +61,7 @@ def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:
     return known
 
 
-def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: Context, github: GitHub) -> int:
+def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: JobContext, github: GitHub) -> int:
     """The number of the pull request; one that is open is updated by moving its branch."""
     commit = mirror.commit(base.sha, {PATH: render(wanted).encode()}, words.commit_message(wanted), context.clock())
     mirror.push(commit, BRANCH)

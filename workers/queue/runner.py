@@ -51,8 +51,8 @@ class RunContext(Protocol):
         """This context, for one job's effects."""
         ...
 
-    def tell(self, job: Job, error: ApprenticeError) -> None:
-        """Tell whoever asked that the job failed; called again if the worker dies, so it must speak once only."""
+    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
+        """Publish to the user who asked that the job failed. A later worker may call it again: it must publish once."""
         ...
 
 
@@ -140,7 +140,7 @@ def _record_failure(context: RunContext, leased: LeasedJob, reason: str) -> None
 
 def _tell(context: RunContext, job: Job, error: ApprenticeError) -> None:
     try:
-        context.tell(job, error)
+        context.notify_failure(job, error)
     except ApprenticeError as unheard:
         _log.error("nobody could be told", error=str(error), because=str(unheard))
 

@@ -12,8 +12,8 @@ from memory.rewards import contributions_of_outcome
 from memory.versions import CONTROL, FORMER, PRESENT
 from tests.databases import migrated
 from tests.unit.memory.ledgers import logged
-from workers.context import Context, build
 from workers.flows import FLOWS, policy_check
+from workers.job_context import JobContext, open_job_context
 from workers.jobs import Judge
 from workers.settings import WorkerSettings, load
 
@@ -21,12 +21,12 @@ EVEN = {"a": 0.5, "b": 0.5}
 
 
 @pytest.fixture
-def context(tmp_path: Path) -> Context:
+def context(tmp_path: Path) -> JobContext:
     migrated(tmp_path / "apprentice.db")
-    return build(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job("job-1")
+    return open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords()).for_job("job-1")
 
 
-def worse_than_control(context: Context) -> None:
+def worse_than_control(context: JobContext) -> None:
     """400 repairs in which control fixes everything and the version in use nothing."""
     ledger = context.store.ledger
     for number in range(400):
@@ -37,14 +37,14 @@ def worse_than_control(context: Context) -> None:
         ledger.append_outcome(entry.outcome, contributions_of_outcome(entry.decision, entry.outcome))
 
 
-def test_an_empty_ledger_changes_nothing(context: Context) -> None:
+def test_an_empty_ledger_changes_nothing(context: JobContext) -> None:
     """There is nothing to go back for."""
     assert FLOWS[Judge] is policy_check.run
     assert policy_check.run(Judge(), context) == ()
     assert context.store.policy_events.all() == []
 
 
-def test_workers_use_the_former_from_the_next_task_on(context: Context) -> None:
+def test_workers_use_the_former_from_the_next_task_on(context: JobContext) -> None:
     """A worse version is left once, and the next task's learner decides with the former."""
     worse_than_control(context)
     assert context.for_task("a").learner.policy_version == PRESENT.version

@@ -47,7 +47,7 @@ class Bench:
     def for_job(self, job_id: str) -> Bench:
         return dataclasses.replace(self, job_id=job_id)
 
-    def tell(self, job: Job, error: ApprenticeError) -> None:
+    def notify_failure(self, job: Job, error: ApprenticeError) -> None:
         if self.deaf:
             raise Retryable("GitHub does not answer")
         self.told.append(f"{type(job).__name__}: {error}")

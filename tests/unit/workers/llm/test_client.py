@@ -13,7 +13,7 @@ import pytest
 from memory.embed import HashedWords
 from memory.store import Store
 from tests.databases import migrated_store
-from workers.context import build
+from workers.job_context import open_job_context
 from workers.llm.budgets import Price
 from workers.llm.client import Tiered, models_of, tiers_of
 from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelUnavailable
@@ -111,10 +111,10 @@ def test_both_tiers_share_an_endpoint_where_one_model_is_named() -> None:
 
 def test_a_context_has_a_model_where_one_is_set(tmp_path: Path) -> None:
     """And none by default; the endpoint is made once for all tasks, and nothing is contacted."""
-    without = build(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
+    without = open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
     assert without.model("t1", "o/r") is None
     settings = load(WorkerSettings, home=tmp_path, model_base_url="http://127.0.0.1:1/v1", model="toy")
-    context = build(settings, embedder=HashedWords())
+    context = open_job_context(settings, embedder=HashedWords())
     one, other = context.model("t1", "o/r"), context.for_task("t2").model("t2", "o/r")
     assert one is not None
     assert other is not None
