@@ -14,10 +14,14 @@ OPEN = {"hyperparameters", "weights", "repositories", "evidence"}
 
 @cache
 def documented() -> dict[str, frozenset[str]]:
-    """Each command whose JSON has a paragraph, with every key that its paragraph names."""
+    """Each command whose JSON has a paragraph, with every key that it names or that a paragraph it points to names."""
     section = PAGE.read_text(encoding="utf-8").partition("\n## JSON\n")[2].partition("\n## ")[0]
-    paragraphs = re.findall(r"^`(\w+) --json`:(.*)$", section, re.MULTILINE)
-    return {command: frozenset(re.findall(r"`(\w+)`", text)) for command, text in paragraphs}
+    paragraphs = dict(re.findall(r"^`(\w+) --json`:(.*)$", section, re.MULTILINE))
+    named = {command: frozenset(re.findall(r"`(\w+)`", text)) for command, text in paragraphs.items()}
+    return {
+        command: named[command].union(*(named[other] for other in re.findall(r"`(\w+) --json`", text)))
+        for command, text in paragraphs.items()
+    }
 
 
 def keys(document: object) -> Iterator[str]:

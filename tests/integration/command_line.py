@@ -165,7 +165,8 @@ class Ran:
         """Standard output, which has to be JSON and nothing else, with documented keys alone."""
         parsed = json.loads(self.out)
         assert isinstance(parsed, dict)
-        assert undocumented(self.command, parsed) == set(), "give these keys a place in docs/commands.md"
+        unknown = undocumented(self.command, parsed)
+        assert not unknown, f"give these keys a place in docs/commands.md: {sorted(unknown)}"
         return parsed
 
     def complaint(self) -> str:
