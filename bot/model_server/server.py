@@ -107,7 +107,7 @@ class ModelServer(BackgroundServer):
         answer = self._choose(request)
         if not await self._wait(http, answer.delay):
             self.usage.abandoned += 1
-            return Response(status_code=499)
+            return _CutResponse(b" ", b"", _JSON)  # a client that still waits loses the connection
         if answer.error is not None:
             raise RequestError(**msgspec.structs.asdict(answer.error))
         if answer.raw is not None:
