@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import show
-from memory.history.backtest import BUDGET, RECALL, Backtest, TooLittle, backtest
-from memory.history.cold import CHANGES, Start, advantage
+from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, Start, TooLittle, advantage, backtest
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
@@ -98,7 +97,7 @@ def rows(result: Backtest) -> list[tuple[str, str]]:
     """One line for each arm and figure."""
     told = [("addressed of everything", f"{result.base:.3f}")]
     for arm in result.arms:
-        own = f"by itself {arm.said.lift:.2f} ({arm.said.comments:.0f} comments), ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
+        own = f"by itself {arm.posted.lift:.2f} ({arm.posted.comments:.0f} comments), ours there {arm.ours_at_volume.estimate:.2f}, ahead {said(arm.ahead)}"
         told.append(
             (
                 arm.name,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from benchmarks.report import show
-from memory.audit.teachers import one_sided, together
+from memory.evaluation.audit import one_sided, together
 from memory.intervals import wilson
 from memory.model import Actor, Arm, Decision, Logged, Permission, Signal, SignalKind, State, TaskKind
 

@@ -1,23 +1,117 @@
-"""Why something was decided: gather what led to it, what the table holds, and what came of it."""
+"""Why something was decided: what led to it, what the table holds, and the results; as values and as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from memory import posting
-from memory.explanation import Explanation, Heard, Option, Remembered, Row
 from memory.index import BM25, best, terms
 from memory.learner import Learner
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
 from memory.policy import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
 from memory.rewards import PATTERN, acceptance, advantage
 from memory.rollback import current
-from memory.stats import Stats, stats
 from memory.store import Store
 
-__all__ = ["Explanation", "Stats", "explain", "stats"]
-
 NEIGHBOURS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedOption:
+    """One thing that could be chosen: its probability then, and what the table believes of it now.
+
+    `proof` is None for review, where nothing is to be proven; a deviation is a standard deviation.
+    """
+
+    name: str
+    probability: float
+    proof: float | None
+    proof_deviation: float | None
+    acceptance: float
+    acceptance_deviation: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One cell of the table as it is now for this repository: `count` is the summed weight of its evidence, `mean`
+    within [0, 1], `witnesses` how many repositories it comes from."""
+
+    scope: str
+    key: str
+    strategy: str
+    factor: str
+    count: float
+    mean: float
+    witnesses: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedFeedback:
+    """One piece of feedback on the decision; `limited` when it counts for nothing because of the daily limit."""
+
+    kind: str
+    login: str
+    permission: str
+    weight: float
+    source: str
+    at: str
+    taken_back: bool
+    limited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarCase:
+    """A similar case in the same repository."""
+
+    id: str
+    error_type: str
+    strategy: str
+    outcome: str
+    reflection: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A decision with its causes and results. Numbers of the table are those of now, odds those of then.
+
+    `seed` draws the choice again; `advantage` is by how much it did better than the table expected when it was made.
+    """
+
+    decision_id: str
+    task_id: str
+    repository: str
+    kind: str
+    label: str
+    family: str
+    subject: str
+    tried: tuple[str, ...]
+    chosen: str
+    probability: float
+    arm: str
+    policy_version: str
+    policy_now: str
+    seed: int
+    features: Mapping[str, float | str]
+    decided_at: str
+    reason: str
+    options: tuple[ExplainedOption, ...]
+    table: tuple[TableRow, ...]
+    components: Mapping[str, float]
+    target: float | None
+    withdrawn: bool
+    advantage: float | None
+    signals: tuple[ReceivedFeedback, ...]
+    neighbours: tuple[SimilarCase, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values that `json.dumps` takes."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """The explanation in lines for people."""
+        return "\n".join((*_heading(self), *_odds(self), *_evidence(self), *_aftermath(self)))
 
 
 def explain(store: Store, learner: Learner, reference: str) -> Explanation | None:
@@ -52,7 +146,7 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         target=target,
         withdrawn=outcome is not None and not store.ledger.judged(decision_id=decision.id),
         advantage=advantage(decision, target, standing),
-        signals=_heard(store.ledger.signals(decision.id)),
+        signals=_feedback(store.ledger.signals(decision.id)),
         neighbours=_neighbours(store, decision),
     )
 
@@ -68,12 +162,12 @@ def _find(store: Store, reference: str) -> Decision | None:
     return store.ledger.decision(sightings[-1].decision_id) if sightings else None
 
 
-def _options(store: Store, decision: Decision, cells: Cells) -> tuple[Option, ...]:
+def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedOption, ...]:
     odds = dict(zip(decision.available, decision.probabilities, strict=True))
     if decision.state.kind is TaskKind.REVIEW:
         belief = _posting_belief(store, decision, cells)
         return tuple(
-            Option(
+            ExplainedOption(
                 name=name,
                 probability=odds[name],
                 proof=None,
@@ -85,7 +179,7 @@ def _options(store: Store, decision: Decision, cells: Cells) -> tuple[Option, ..
             for name in decision.available
         )
     return tuple(
-        Option(
+        ExplainedOption(
             name=name,
             probability=odds[name],
             proof=estimate.proof.mean,
@@ -122,10 +216,10 @@ def _finding(store: Store, decision: Decision) -> Finding | None:
     return next((s.finding for s in sightings if s.decision_id == decision.id), None)
 
 
-def _rows(decision: Decision, cells: Cells) -> tuple[Row, ...]:
+def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
     shown = {PATTERN, *decision.available}
     return tuple(
-        Row(
+        TableRow(
             scope=level.scope,
             key=level.key,
             strategy=strategy,
@@ -140,10 +234,10 @@ def _rows(decision: Decision, cells: Cells) -> tuple[Row, ...]:
     )
 
 
-def _heard(signals: Sequence[Signal]) -> tuple[Heard, ...]:
+def _feedback(signals: Sequence[Signal]) -> tuple[ReceivedFeedback, ...]:
     retracted = {signal.retracts for signal in signals}
     return tuple(
-        Heard(
+        ReceivedFeedback(
             kind=signal.kind,
             login=signal.actor.login,
             permission=signal.permission,
@@ -158,7 +252,7 @@ def _heard(signals: Sequence[Signal]) -> tuple[Heard, ...]:
     )
 
 
-def _neighbours(store: Store, decision: Decision) -> tuple[Remembered, ...]:
+def _neighbours(store: Store, decision: Decision) -> tuple[SimilarCase, ...]:
     """The cases of this repository that are nearest by words; those of other repositories are not for its people to read."""
     texts = store.experiences.texts(repository=decision.state.repository)
     own = {other.id for other in store.ledger.decisions_of_task(decision.task_id)}
@@ -167,7 +261,7 @@ def _neighbours(store: Store, decision: Decision) -> tuple[Remembered, ...]:
     scores = BM25([terms(texts[key]) for key in ids]).scores(terms(query))
     found = (store.experiences.get(ids[row]) for row in best(scores, NEIGHBOURS))
     return tuple(
-        Remembered(
+        SimilarCase(
             id=each.id,
             error_type=each.error_type,
             strategy=each.strategy,
@@ -177,3 +271,61 @@ def _neighbours(store: Store, decision: Decision) -> tuple[Remembered, ...]:
         for each in found
         if each is not None
     )
+
+
+def _heading(why: Explanation) -> list[str]:
+    used = "nothing learned was used" if why.arm == Arm.CONTROL else "what was learned was used"
+    about = f" about finding {why.subject}" if why.subject else ""
+    tried = f", after {', '.join(why.tried)}" if why.tried else ""
+    return [
+        f"Decision {why.decision_id}{about}: {why.kind} in {why.repository}, {why.label} ({why.family}){tried}.",
+        f"Chose {why.chosen} with probability {why.probability:.2f}, {why.arm} arm ({used}), policy {why.policy_version}.",
+        f"In short: {why.reason}.",
+    ]
+
+
+def _odds(why: Explanation) -> list[str]:
+    lines = ["Options, with the odds then and the beliefs now:"]
+    for option in sorted(why.options, key=lambda each: -each.probability):
+        proof = "" if option.proof is None else f"proof {option.proof:.2f} ± {option.proof_deviation:.2f}, "
+        accepted = f"acceptance {option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
+        lines.append(f"  {option.name}: probability {option.probability:.3f}; {proof}{accepted}")
+    return lines
+
+
+def _evidence(why: Explanation) -> list[str]:
+    rows = [
+        f"  {row.scope}: {row.strategy}, {row.factor} {row.mean:.2f} over {row.count:.1f}{_from(row)}"
+        for row in why.table
+    ]
+    cases = [f"  remembered: {n.error_type}, {n.strategy}: {n.outcome.replace('_', ' ')}" for n in why.neighbours]
+    head = "Evidence in the table now, most specific level first:"
+    return [head, *(rows or ["  none yet: the priors decide"]), *cases]
+
+
+def _aftermath(why: Explanation) -> list[str]:
+    lines = []
+    if why.target is not None:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in why.components.items())
+        undone = ", taken back" if why.withdrawn else ""
+        lines.append(f"Test results: {parts}; target {why.target:.2f}{undone}.")
+    lines += [f"{feedback_line(each)}." for each in why.signals]
+    if why.advantage is not None:
+        better = "better" if why.advantage >= 0.0 else "worse"
+        lines.append(f"It did {better} than expected by {abs(why.advantage):.2f}.")
+    return lines or ["No feedback yet: silence teaches nothing."]
+
+
+def _from(row: TableRow) -> str:
+    return f", from {row.witnesses} repositories" if row.witnesses > 1 else ""
+
+
+def feedback_line(given: ReceivedFeedback) -> str:
+    """One piece of feedback, in one line."""
+    return f"{given.login} ({given.permission}): {given.kind.replace('_', ' ')}, weight {given.weight:.1f}{_but(given)}"
+
+
+def _but(given: ReceivedFeedback) -> str:
+    if given.limited:
+        return ", over the daily limit"
+    return ", taken back" if given.taken_back else ""

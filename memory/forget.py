@@ -59,11 +59,11 @@ def forget(
     Either all signals are undone or none, and likewise the outcomes; undoing again undoes the rest.
     """
     retractions = ((decision, retraction(given, new_id(), now, by)) for decision, given in lessons.signals)
-    heard = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)
+    undone = ((signal, contributions_of_signal(decision, signal)) for decision, signal in retractions)
     judged = (
         (outcome, _negative(contributions_of_outcome(decision, outcome))) for decision, outcome in lessons.outcomes
     )
-    return store.ledger.append_signals(heard) + store.ledger.withdraw(judged, now)
+    return store.ledger.append_signals(undone) + store.ledger.withdraw(judged, now)
 
 
 def retraction(given: Signal, signal_id: str, now: datetime, by: Actor | None) -> Signal:

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memory.evaluation import OfVersion, Step, Unit, effective, replay
-from memory.evaluation.estimators import CLIP, LEAST_EFFECTIVE
+from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
+from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, effective, of_version, replay
+from memory.intervals import LEAST, Band, Numbers, sides
 from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, TaskKind
-from memory.sequences import LEAST, Band, arm_difference, sides
 from memory.store import Store
-from memory.uplift import accepted, fixed, results
-from memory.versions import CONTROL, VERSIONS, Version, former_of
+from memory.versions import CONTROL, VERSIONS, PolicyVersion, former_of
 
 FALSE_ALARMS = 0.05
 """The chance that a version which is no worse is ever gone back from, over all looks and comparisons."""
@@ -30,8 +28,7 @@ FALSE_ALARMS = 0.05
 COMPARISONS = 3
 """Each has an equal share of that chance."""
 
-NEEDED = LEAST_EFFECTIVE[Unit.DECISION]
-Numbers = NDArray[np.float64]
+NEEDED = LEAST_EFFECTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +40,7 @@ class InUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class VersionComparison:
     """The version in use minus another one; no band where too little is known, and `unknown` says why."""
 
     against: str
@@ -58,11 +55,11 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """What the ledger says of the version in use, and which one to use from now on."""
+class VersionJudgement:
+    """Whether the version in use stays, and which one to use from now on."""
 
     version: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[VersionComparison, ...]
     use: str
 
     @property
@@ -72,7 +69,7 @@ class Judgement:
         return "; ".join(_worse(each) for each in worse) or "not shown to be worse than what it replaced"
 
 
-def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, Version] = VERSIONS) -> InUse:
+def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, PolicyVersion] = VERSIONS) -> InUse:
     """The last event decides, until there is a newer version than it knew of: that one is used when it comes."""
     newest = list(versions)[-1]
     last = events[-1] if events else None
@@ -84,18 +81,18 @@ def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, Version] = VERS
 def judge(
     log: Sequence[Logged],
     used: InUse,
-    versions: Mapping[str, Version] = VERSIONS,
+    versions: Mapping[str, PolicyVersion] = VERSIONS,
     *,
     left: Collection[str] = (),
     alpha: float = FALSE_ALARMS,
-) -> Judgement:
+) -> VersionJudgement:
     """Compare the version in use with the control arm and with its former, by the decisions of repairs.
 
     A version that is worse gives way to the nearest one before it that is not in `left` (those gone back from before), or
-    to control. Control is not judged: it is the yardstick.
+    to control. Control is the reference and is not judged.
     """
     if used.version == CONTROL:
-        return Judgement(version=CONTROL, comparisons=(), use=CONTROL)
+        return VersionJudgement(version=CONTROL, comparisons=(), use=CONTROL)
     former, each = former_of(used.version, versions), alpha / COMPARISONS
     found = _with_control(log, used, each)
     worse = worse_than_control(*(comparison.band for comparison in found))
@@ -103,7 +100,7 @@ def judge(
         found.append(_with_former(log, used, versions[used.version], versions[former], each))
         worse = worse or found[-1].worse
     use = _before(used.version, versions, {*left, used.version}) if worse else used.version
-    return Judgement(version=used.version, comparisons=tuple(found), use=use)
+    return VersionJudgement(version=used.version, comparisons=tuple(found), use=use)
 
 
 def worse_than_control(fixes: Band | None, accepts: Band | None) -> bool:
@@ -113,7 +110,7 @@ def worse_than_control(fixes: Band | None, accepts: Band | None) -> bool:
     return accepts.high < 0.0 or (fixes.high < 0.0 and accepts.mean < 0.0)
 
 
-def _before(version: str, versions: Mapping[str, Version], left: Collection[str]) -> str:
+def _before(version: str, versions: Mapping[str, PolicyVersion], left: Collection[str]) -> str:
     while version in left and version != CONTROL:
         version = former_of(version, versions)
     return version
@@ -125,27 +122,29 @@ def _ours(entry: Logged, used: InUse) -> bool:
     return decision.policy_version == used.version and (used.since is None or decision.created_at >= used.since)
 
 
-def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> list[Comparison]:
+def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> list[VersionComparison]:
     """The two arms of the tasks since then. Control tasks carry the version in use at their time."""
     tasks = results([entry for entry in log if _ours(entry, used)])
-    learned = np.array([each.arm is Arm.LEARNED for each in tasks], dtype=np.bool_)
+    learned = learned_ones(tasks)
     counts = f"{learned.sum()} learned and {(~learned).sum()} control tasks, at least {LEAST} of each are needed"
     found = []
     for measure, outcomes in (("fixed", fixed(tasks)), ("fixed and accepted", accepted(tasks))):
         shown = sides(arm_difference(learned, outcomes), alpha=alpha)
-        found.append(Comparison(against=CONTROL, measure=measure, band=shown, unknown="" if shown else counts))
+        found.append(VersionComparison(against=CONTROL, measure=measure, band=shown, unknown="" if shown else counts))
     return found
 
 
-def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: Version, alpha: float) -> Comparison:
+def _with_former(
+    log: Sequence[Logged], used: InUse, version: PolicyVersion, former: PolicyVersion, alpha: float
+) -> VersionComparison:
     """What each was worth at the decisions of the one in use, doubly robust, task by task."""
-    walked = replay(log, {"ours": OfVersion(version), "theirs": OfVersion(former)})
+    walked = replay(log, {"ours": of_version(version), "theirs": of_version(former)})
     made = {entry.decision.id for entry in log if _ours(entry, used) and entry.decision.arm is Arm.LEARNED}
     rows = zip(walked.steps, walked.chances["ours"], walked.chances["theirs"], strict=True)
     found, size = gains([row for row in rows if row[0].id in made])
     enough = size >= NEEDED
     unknown = "" if enough else f"the log is worth {size:.0f} decisions, and {NEEDED:.0f} are needed"
-    return Comparison(
+    return VersionComparison(
         against=former.version,
         measure="proof target",
         band=sides(found, alpha=alpha) if enough else None,
@@ -153,7 +152,7 @@ def _with_former(log: Sequence[Logged], used: InUse, version: Version, former: V
     )
 
 
-def gains(rows: Iterable[tuple[Step, Numbers, Numbers]]) -> tuple[Numbers, float]:
+def gains(rows: Iterable[tuple[LoggedStep, Numbers, Numbers]]) -> tuple[Numbers, float]:
     """By task, what the version that decided was worth more than another one; and the effective number of decisions.
 
     `rows` hold each decision with the odds of both. Doubly robust: where both would choose alike, nothing is left but
@@ -169,7 +168,7 @@ def gains(rows: Iterable[tuple[Step, Numbers, Numbers]]) -> tuple[Numbers, float
     return np.array([np.mean(each) for each in by_task.values()]), effective(np.array(weights))
 
 
-def _worse(comparison: Comparison) -> str:
+def _worse(comparison: VersionComparison) -> str:
     assert comparison.band is not None, "without a band nothing is worse"
     found = comparison.band
     return (
@@ -178,19 +177,21 @@ def _worse(comparison: Comparison) -> str:
     )
 
 
-def current(store: Store, versions: Mapping[str, Version] = VERSIONS) -> InUse:
-    """The version in use, from what stands in the store."""
+def current(store: Store, versions: Mapping[str, PolicyVersion] = VERSIONS) -> InUse:
+    """The version in use, by the events in the store."""
     return in_use(store.policy_events.all(), versions)
 
 
-def look(store: Store, log: Sequence[Logged], versions: Mapping[str, Version] = VERSIONS) -> Judgement:
-    """What `log`, the store's decisions of repairs, says of the version in use."""
+def look(store: Store, log: Sequence[Logged], versions: Mapping[str, PolicyVersion] = VERSIONS) -> VersionJudgement:
+    """Judge the version in use by `log`, the store's repair decisions."""
     events = store.policy_events.all()
     left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}
     return judge(log, in_use(events, versions), versions, left=left)
 
 
-def check(store: Store, now: datetime, event_id: str, versions: Mapping[str, Version] = VERSIONS) -> PolicyEvent | None:
+def check(
+    store: Store, now: datetime, event_id: str, versions: Mapping[str, PolicyVersion] = VERSIONS
+) -> PolicyEvent | None:
     """Judge the version in use, and go back where it is worse; the event, or None where nothing changes."""
     judged = look(store, store.record.logged(TaskKind.REPAIR), versions)
     if judged.use == judged.version:
@@ -208,9 +209,9 @@ def check(store: Store, now: datetime, event_id: str, versions: Mapping[str, Ver
 
 
 def reinstate(
-    store: Store, version: str, now: datetime, event_id: str, versions: Mapping[str, Version] = VERSIONS
+    store: Store, version: str, now: datetime, event_id: str, versions: Mapping[str, PolicyVersion] = VERSIONS
 ) -> PolicyEvent:
-    """The operator's word: use this version from now on. What it did before no longer counts for or against it.
+    """Use this version from now on, by order of the operator. Its earlier results no longer count for or against it.
 
     Raises KeyError for a version that does not exist.
     """

@@ -10,20 +10,21 @@ from statistics import mean, median
 
 import numpy as np
 
-from memory.addressed import Addressed, addressed
-from memory.costs import Costs, costs
+from memory.evaluation.control_arm import Uplift, results, uplift
+from memory.evaluation.findings import ADDRESSED, Addressed, Suppression, addressed, suppression
 from memory.intervals import wilson
-from memory.model import Action, Arm, AttemptOutcome, Decision, Factor, SignalKind, Skill, State, TaskKind
+from memory.model import Action, Arm, AttemptOutcome, Decision, Factor, Logged, SignalKind, Skill, State, TaskKind
+from memory.prompt_ablation import PartUse, measured
 from memory.rewards import PATTERN
 from memory.rollback import current
 from memory.skills import current as skills
-from memory.store import Store
-from memory.suppression import Suppression, suppression
-from memory.uplift import Uplift, results, uplift
-from memory.usefulness import PartUse, measured
+from memory.store import Spent, Store, TaskSpent
 from memory.versions import CONTROL
 
 _RESAMPLES = 2000
+LIKED = frozenset({SignalKind.ACCEPTED, SignalKind.REACTION_UP})
+ACCEPTED_FINDING = ADDRESSED | LIKED
+ACCEPTED_FIX = frozenset({SignalKind.FIX_MERGED, SignalKind.SUGGESTION_APPLIED}) | LIKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,8 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
-    """What people made of one kind of finding: summed weight of their verdicts, their mean, and in how many repositories."""
+class RuleAcceptance:
+    """Feedback on one rule: the summed weight of verdicts, their mean, and the number of repositories."""
 
     rule: str
     decisions: int
@@ -63,11 +64,35 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedEarlier:
-    """Findings that were said first in a later round though an earlier one had their lines; `unread` as not all was read."""
+    """Findings first posted in a later round though an earlier one had their lines; `unread` where not all was read."""
 
     findings: int
     unread: int
     of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerAccepted:
+    """The total cost of one kind of task, and per accepted result; None each where nothing was accepted yet.
+
+    `micros` are millionths of a US dollar, 0 where no price is set.
+    """
+
+    what: str
+    tasks: int
+    accepted: int
+    tokens: int
+    micros: int
+    tokens_each: float | None
+    micros_each: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Costs of calls to a model, by repository, purpose and tier, and by what was accepted."""
+
+    calls: tuple[Spent, ...]
+    per_accepted: tuple[PerAccepted, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +107,7 @@ class Stats:
     suppression: tuple[Suppression, ...]
     version: str
     since: str
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[RuleAcceptance, ...]
     skills: tuple[Skill, ...]
     missed: MissedEarlier
     actions: Mapping[str, int]
@@ -91,7 +116,7 @@ class Stats:
     parts: tuple[PartUse, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes; `costs` and `parts` only where a model was asked."""
+        """Plain values that `json.dumps` takes; `costs` and `parts` only where a model was called."""
         return {name: value for name, value in asdict(self).items() if value or name not in ("costs", "parts")}
 
 
@@ -192,7 +217,7 @@ def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:
     )
 
 
-def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
+def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[RuleAcceptance, ...]:
     """Rules with at least one verdict, the most judged first."""
     states: dict[str, State] = {}
     decided: defaultdict[str, int] = defaultdict(int)
@@ -205,7 +230,7 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
         cell = store.ledger.totals([level]).get((level, PATTERN, Factor.ACCEPTANCE))
         if cell is not None:
             patterns.append(
-                Pattern(
+                RuleAcceptance(
                     rule=rule,
                     decisions=decided[rule],
                     verdicts=cell.weight,
@@ -217,23 +242,23 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[Pattern, ...]:
 
 
 def _missed(store: Store, reviews: Sequence[Decision]) -> MissedEarlier:
-    """Counted against the tool: a finding should be said in the first round that could see it."""
-    said = [
+    """Counted against the tool: a finding should be posted in the first round that could see it."""
+    posted = [
         one for one in store.models.sightings_of([each.id for each in reviews]).values() if one.action != Action.HOLD
     ]
-    missed = [one for one in said if one.missed_in]
-    return MissedEarlier(findings=len(missed), unread=sum(1 for one in missed if one.missed_because), of=len(said))
+    missed = [one for one in posted if one.missed_in]
+    return MissedEarlier(findings=len(missed), unread=sum(1 for one in missed if one.missed_because), of=len(posted))
 
 
 def _since(store: Store) -> str:
-    """Why the version in use is that one; empty where it is the newest, which nobody changed."""
+    """Why the version in use is that one; empty where it is the newest, unchanged."""
     used, events = current(store), store.policy_events.all()
     last = events[-1] if used.since else None
     return "" if last is None else f"{last.kind.replace('_', ' ')} from {last.instead_of}: {last.reason}"
 
 
 def _signals(store: Store) -> Mapping[str, int]:
-    """How often each kind of signal stands, over all decisions."""
+    """How often each kind of signal occurs, over all decisions."""
     totals: defaultdict[str, int] = defaultdict(int)
     for summary in store.ledger.summary():
         for kind, count in summary.signals.items():
@@ -243,3 +268,39 @@ def _signals(store: Store) -> Mapping[str, int]:
 
 def _count(names: Sequence[str]) -> dict[str, int]:
     return {name: names.count(name) for name in sorted(set(names))}
+
+
+def costs(
+    calls: Sequence[Spent], by_task: Sequence[TaskSpent], repaired: Sequence[Logged], reviewed: Sequence[Logged]
+) -> Costs | None:
+    """The costs; None where no model was ever called. A fix counts once, however many decisions led to it."""
+    if not calls:
+        return None
+    asked = {each.task_id for each in by_task}
+    findings = [each for each in reviewed if each.decision.chosen != Action.HOLD and _has(each, ACCEPTED_FINDING)]
+    fixes = {each.decision.task_id for each in repaired if _has(each, ACCEPTED_FIX)}
+    return Costs(
+        calls=tuple(calls),
+        per_accepted=(
+            _per("finding", TaskKind.REVIEW, by_task, sum(each.decision.task_id in asked for each in findings)),
+            _per("fix", TaskKind.REPAIR, by_task, len(fixes & asked)),
+        ),
+    )
+
+
+def _has(logged: Logged, kinds: frozenset[SignalKind]) -> bool:
+    return any(signal.kind in kinds for signal in logged.signals)
+
+
+def _per(what: str, kind: TaskKind, by_task: Sequence[TaskSpent], accepted: int) -> PerAccepted:
+    mine = [each for each in by_task if each.kind == kind]
+    tokens, micros = sum(each.tokens for each in mine), sum(each.micros for each in mine)
+    return PerAccepted(
+        what=what,
+        tasks=len(mine),
+        accepted=accepted,
+        tokens=tokens,
+        micros=micros,
+        tokens_each=tokens / accepted if accepted else None,
+        micros_each=micros / accepted if accepted else None,
+    )

@@ -18,7 +18,7 @@ CONTROL = "control"
 """The version that uses nothing learned: while it is in use, every task is one of the control arm."""
 
 
-class Version(Protocol):
+class PolicyVersion(Protocol):
     """One way to choose."""
 
     @property
@@ -68,7 +68,7 @@ VERSIONS: Mapping[str, Levelled] = MappingProxyType({each.version: each for each
 """Oldest first; each one's former is the one before it, the first one's is control."""
 
 
-def former_of(version: str, versions: Mapping[str, Version] = VERSIONS) -> str:
+def former_of(version: str, versions: Mapping[str, PolicyVersion] = VERSIONS) -> str:
     """The version to go back to: the one before, or control where there is none."""
     names = list(versions)
     place = names.index(version) if version in names else 0

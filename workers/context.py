@@ -14,7 +14,7 @@ from memory.embed import EMBEDDERS, Embedder
 from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Task, TaskKind
-from memory.preferences.collecting import Taste, taste
+from memory.preferences.model import PreferenceModel, preference_model
 from memory.rollback import current
 from memory.store import Store, open_store
 from workers.git import Mirror, Remote
@@ -73,9 +73,9 @@ class Context:
             taste=partial(self.taste, TaskKind.REPAIR),
         )
 
-    def taste(self, kind: TaskKind, repository: str) -> Taste | None:
+    def taste(self, kind: TaskKind, repository: str) -> PreferenceModel | None:
         """The preference model of a repository, if one is in use."""
-        return taste(self.store, self.embedder, kind, repository)
+        return preference_model(self.store, kind, repository)
 
     def model(self, task_id: str, repository: str) -> Model | None:
         """The model with the accounts of one task; None where none is set."""

@@ -19,7 +19,7 @@ from benchmarks.learner.vowpal import Tuning, Vowpal
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
-from memory.classical import AGENTS
+from memory.baselines import AGENTS
 from memory.versions import FORMER
 
 TEXTBOOK = "q-learning"

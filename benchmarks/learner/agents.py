@@ -12,7 +12,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from benchmarks.learner.world import VIEW, Case, Floats, World, best_first
-from memory import classical
+from memory import baselines
 from memory.learner import USUAL, Learner
 from memory.model import (
     Actor,
@@ -98,7 +98,7 @@ class Classical:
         self._names = [str(i) for i in range(world.structure.strategies)]
         self._attempts = world.structure.attempts
         self._cost = world.structure.attempt_cost
-        self._agent = classical.AGENTS[name]()
+        self._agent = baselines.AGENTS[name]()
         self._rng = random.Random(f"{seed}:player")
 
     def choose(self, case: Case, tried: Sequence[int]) -> int:  # noqa: ARG002

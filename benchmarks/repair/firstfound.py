@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
-from memory.preferences.collecting import Taste
+from memory.preferences.model import PreferenceModel
 from memory.rewrites import rewrites
 from workers.ports import Sandbox
 from workers.repair.candidates import Candidate
@@ -31,7 +31,7 @@ class FirstFound(SearchSession):
         *,
         sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
-        taste: Taste | None = None,
+        taste: PreferenceModel | None = None,
         most: int,
     ) -> None:
         super().__init__(

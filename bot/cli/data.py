@@ -40,8 +40,8 @@ def export(
 ) -> None:
     """Write accepted and rejected work as data for fine-tuning a model, or learnings for other repositories;
     only from the repositories given."""
-    from memory.exports import Form
-    from memory.exports import export as write
+    from memory.export import ExportForm
+    from memory.export import export as write
     from workers.redaction import redact
 
     if not repository:
@@ -56,7 +56,7 @@ def export(
     with refusing():
         store = command_context().store
         day = since.replace(tzinfo=UTC) if since else None
-        exported = write(store, Form(what), file.absolute(), repositories=repository, clean=redact, since=day)
+        exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
     if as_json:
         print_json(asdict(exported))
     else:
@@ -64,7 +64,7 @@ def export(
 
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
-    from memory.exports import write_atomically
+    from memory.export import write_atomically
     from memory.sharing.document import parse, render
     from memory.sharing.harvest import harvest
     from memory.sharing.lessons import merged

@@ -23,9 +23,8 @@ def evaluate(
     """Estimate from the ledger what policies would have been worth, and whether the one in use stays."""
     from bot.cli import tables
     from memory import rollback
-    from memory.classical import AGENTS
-    from memory.evaluation import evaluate as estimate
-    from memory.evaluation import targets
+    from memory.evaluation.off_policy import evaluate as estimate
+    from memory.evaluation.off_policy import targets
     from memory.learner import opaque_id
     from memory.model import TaskKind
     from memory.versions import CONTROL, VERSIONS
@@ -33,12 +32,12 @@ def evaluate(
     with refusing():
         context = command_context()
         store = context.store
-        makers = targets(rollback.current(store).version, agents=AGENTS)
+        makers = targets(rollback.current(store).version)
         _known(policy, ("all", *makers))
         if reinstate is not None:
             _known(reinstate, (CONTROL, *VERSIONS))
             rollback.reinstate(store, reinstate, context.clock(), opaque_id())
-            makers = targets(reinstate, agents=AGENTS)
+            makers = targets(reinstate)
         log = store.record.logged(TaskKind.REPAIR)
         judged = rollback.look(store, log)
         wanted = [name for name in makers if name != judged.version] if policy == "all" else [policy]
@@ -52,7 +51,7 @@ def evaluate(
 def audit(as_json: AsJson = False) -> None:
     """List where learning may be wrong or misled: rewards that disagree, tests that shrink, unusual teachers."""
     from bot.cli import tables
-    from memory.audit import audit as look
+    from memory.evaluation.audit import audit as look
     from memory.model import TaskKind
 
     with refusing():
@@ -73,20 +72,20 @@ def preferences(
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
     from bot.cli import tables
     from memory.model import TaskKind
-    from memory.preferences import collecting
-    from memory.preferences.training import Trained
+    from memory.preferences import model
+    from memory.preferences.model import PreferenceModel
 
     with refusing():
         context = command_context()
         for kind in TaskKind:
             if train:
-                collecting.learn_preferences(context.store, context.embedder, kind, context.clock())
+                model.learn_preferences(context.store, kind, context.clock())
             if deactivate:
                 context.store.models.deactivate(kind)
         if activate is not None:
-            collecting.activate(context.store, activate)
-        models = context.store.models.all(Trained)
-    document = {"models": [trained.to_json(active=active) for trained, active in models]}
+            model.activate(context.store, activate)
+        models = context.store.models.all(PreferenceModel)
+    document = {"models": [each.to_json(active=active) for each, active in models]}
     print_result(document, lambda: tables.reward_models(models), as_json=as_json)
 
 

@@ -60,7 +60,7 @@ def backtest(
         refuse(f"{name}: {little}; read more with --most, or wait", little)
     if png is not None:
         _draw(result, name, png)
-    print_result({"repository": name, **asdict(result)}, lambda: tables.backtest(result, name), as_json=as_json)
+    print_result({"repository": name, **result.to_json()}, lambda: tables.backtest(result, name), as_json=as_json)
 
 
 def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str, LearnedHistory]:

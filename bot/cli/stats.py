@@ -34,7 +34,7 @@ def why(
 def stats(as_json: AsJson = False) -> None:
     """Show what was done, with which results, and what learning was worth against the control arm."""
     from bot.cli import tables
-    from memory.explain import stats as statistics
+    from memory.stats import stats as statistics
 
     with refusing():
         found = statistics(command_context().store)

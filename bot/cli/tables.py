@@ -5,33 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.cli.table import TextTable
-from memory.addressed import Addressed
-from memory.audit import Item
-from memory.costs import Costs, PerAccepted
-from memory.evaluation import Estimates, Evaluation, Figure
-from memory.explanation import Explanation, Option, Row, said
+from memory.evaluation.audit import AuditItem
+from memory.evaluation.findings import Addressed, Suppression
+from memory.evaluation.off_policy import Estimates, Figure, PolicyEstimate
+from memory.explain import ExplainedOption, Explanation, TableRow, feedback_line
 from memory.forget import Forgettable
-from memory.history.backtest import BUDGET, RECALL, ArmFigures, Backtest
-from memory.history.cold import CHANGES
+from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
 from memory.model import Skill, SkillState
-from memory.preferences.training import Trained
-from memory.rollback import Comparison, Judgement
+from memory.preferences.model import PreferenceModel
+from memory.prompt_ablation import PartUse
+from memory.rollback import VersionComparison, VersionJudgement
 from memory.sharing.lessons import Learnings
-from memory.stats import ArmStats, MissedEarlier, Pattern, Stats
+from memory.stats import ArmStats, Costs, MissedEarlier, PerAccepted, RuleAcceptance, Stats
 from memory.store import Spent
-from memory.suppression import Suppression
-from memory.usefulness import PartUse
 
 BAR = 12
 MICROS = 1_000_000
 MOST_SHOWN = 3
 CURVE = "▁▂▃▄▅▆▇█"
-
-UNITS = {
-    "decision": "mean proof target of one decision, in the states that were met",
-    "episode": "chance that an episode ends with a proof, with the attempts that it had",
-}
 
 
 def why(explanation: Explanation) -> list[TextTable]:
@@ -67,7 +59,7 @@ def _odds(this: Explanation) -> TextTable:
     return TextTable(title="Options", columns=head, rows=rows)
 
 
-def _option(option: Option, *, chosen: bool, proof: bool) -> tuple[str, ...]:
+def _option(option: ExplainedOption, *, chosen: bool, proof: bool) -> tuple[str, ...]:
     bar = "█" * round(option.probability * BAR)
     proven = (
         () if not proof else ("" if option.proof is None else f"{option.proof:.2f} ± {option.proof_deviation:.2f}",)
@@ -81,7 +73,7 @@ def _evidence(this: Explanation) -> list[TextTable]:
     rows = [row for row in this.table if row.strategy in (this.chosen, "finding")]
     if not rows:
         return [TextTable(title="Evidence", notes=("none yet: the priors decide",))]
-    by_level: dict[tuple[str, str], dict[str, Row]] = {}
+    by_level: dict[tuple[str, str], dict[str, TableRow]] = {}
     for row in rows:
         by_level.setdefault((row.scope, row.key), {})[row.factor] = row
     shown = tuple(
@@ -91,7 +83,7 @@ def _evidence(this: Explanation) -> list[TextTable]:
     return [TextTable(title=f"Evidence for {this.chosen}", columns=("level", "of", "proof", "acceptance"), rows=shown)]
 
 
-def _cell(row: Row | None) -> str:
+def _cell(row: TableRow | None) -> str:
     if row is None:
         return ""
     witnesses = f", {row.witnesses} repositories" if row.witnesses > 1 else ""
@@ -108,7 +100,7 @@ def _after(this: Explanation) -> TextTable:
     if this.target is not None:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in this.components.items())
         notes.append(f"tests: {parts}; target {this.target:.2f}{', taken back' if this.withdrawn else ''}")
-    notes += map(said, this.signals)
+    notes += map(feedback_line, this.signals)
     if this.advantage is not None:
         notes.append(f"{abs(this.advantage):.2f} {'better' if this.advantage >= 0.0 else 'worse'} than expected")
     return TextTable(title="Results", notes=tuple(notes) or ("no feedback yet: silence teaches nothing",))
@@ -165,7 +157,7 @@ def _missed(missed: MissedEarlier) -> str:
     return f"{missed.findings} of {missed.of} posted{unread}"
 
 
-def _pattern(pattern: Pattern) -> tuple[str, ...]:
+def _pattern(pattern: RuleAcceptance) -> tuple[str, ...]:
     verdicts, acceptance = f"{pattern.verdicts:.1f}", f"{pattern.acceptance:.2f}"
     return (pattern.rule, str(pattern.decisions), verdicts, acceptance, str(pattern.repositories))
 
@@ -213,20 +205,9 @@ def _parts(parts: Sequence[PartUse]) -> list[TextTable]:
     """Parts of the prompt: runs with and without each."""
     if not parts:
         return []
-    head = ("repository", "part", "runs with it", "proven", "without", "proven", "chance that it helps", "")
-    rows = tuple(
-        (
-            each.repository,
-            each.part,
-            str(each.use.given),
-            str(each.use.proven_given),
-            str(each.use.left_out),
-            str(each.use.proven_left_out),
-            f"{each.raises:.2f}",
-            "dropped" if each.dropped else "",
-        )
-        for each in parts
-    )
+    head = ("repository", "part", "runs with it", "proven", "without", "proven")
+    counts = ((each, (each.given, each.proven_given, each.left_out, each.proven_left_out)) for each in parts)
+    rows = tuple((each.repository, each.part, *map(str, numbers)) for each, numbers in counts)
     return [TextTable(title="Parts of the prompt, and tools, left out now and then", columns=head, rows=rows)]
 
 
@@ -247,31 +228,27 @@ def _spent(spent: Spent) -> tuple[str, ...]:
 def _per_accepted(each: PerAccepted) -> str:
     if each.tokens_each is None or each.micros_each is None:
         return f"an accepted {each.what}: not known yet, none of {each.tasks} tasks led to one"
-    took = f"{each.tokens_each:.0f} tokens, {_dollars(each.micros_each)} US dollars"
-    return f"an accepted {each.what}: {took} ({each.accepted} accepted, {each.tasks} tasks)"
+    price = f"{each.tokens_each:.0f} tokens, {_dollars(each.micros_each)} US dollars"
+    return f"an accepted {each.what}: {price} ({each.accepted} accepted, {each.tasks} tasks)"
 
 
 def _dollars(micros: float) -> str:
     return f"{micros / MICROS:.4f}"
 
 
-def evaluations(found: Sequence[Evaluation], judged: Judgement, since: str) -> list[TextTable]:
-    """`apprentice evaluate`: every policy by decision and by episode, and what the roll-back rule says."""
+def evaluations(found: Sequence[PolicyEstimate], judged: VersionJudgement, since: str) -> list[TextTable]:
+    """`apprentice evaluate`: every policy by decision, and what the roll-back rule decides."""
     when = f", decisions from {since} on" if since else ""
-    tables = []
-    for unit, meaning in UNITS.items():
-        each = [(one.policy, one.decision if unit == "decision" else one.episode) for one in found]
-        notes = tuple(f"{name}: refused: {figures.refused}" for name, figures in each if figures.refused)
-        cut = tuple(f"{name}: {figures.clipped:.1%} of weights were cut" for name, figures in each if figures.clipped)
-        tables.append(
-            TextTable(
-                title=f"By {unit}: {meaning}{when}",
-                columns=("policy", "n", "worth", "IPS", "SNIPS", "doubly robust", "accepted if proven", "accepted"),
-                rows=tuple(_estimates(name, figures) for name, figures in each),
-                notes=(*notes, *cut),
-            )
-        )
-    return [*tables, _judgement(judged)]
+    each = [(one.policy, one.decision) for one in found]
+    refused = tuple(f"{name}: refused: {figures.refused}" for name, figures in each if figures.refused)
+    cut = tuple(f"{name}: {figures.clipped:.1%} of weights were cut" for name, figures in each if figures.clipped)
+    estimates = TextTable(
+        title=f"Mean proof target of one decision, in the states of the log{when}",
+        columns=("policy", "n", "worth", "IPS", "SNIPS", "doubly robust", "accepted if proven", "accepted"),
+        rows=tuple(_estimates(name, figures) for name, figures in each),
+        notes=(*refused, *cut),
+    )
+    return [estimates, _judgement(judged)]
 
 
 def _estimates(name: str, found: Estimates) -> tuple[str, ...]:
@@ -283,7 +260,7 @@ def _figure(figure: Figure | None) -> str:
     return "" if figure is None else f"{figure.value:.2f} ({figure.low:.2f}–{figure.high:.2f})"
 
 
-def _judgement(judged: Judgement) -> TextTable:
+def _judgement(judged: VersionJudgement) -> TextTable:
     stay = judged.use == judged.version
     verdict = "stays in use" if stay else f"the next daily check goes back to {judged.use}"
     return TextTable(
@@ -294,13 +271,13 @@ def _judgement(judged: Judgement) -> TextTable:
     )
 
 
-def _comparison(each: Comparison) -> tuple[str, ...]:
+def _comparison(each: VersionComparison) -> tuple[str, ...]:
     if each.band is None:
         return (each.against, each.measure, "not known yet", each.unknown)
     return (each.against, each.measure, f"{each.band.mean:+.3f}", f"{each.band.low:+.3f} to {each.band.high:+.3f}")
 
 
-def audit(items: Sequence[Item]) -> list[TextTable]:
+def audit(items: Sequence[AuditItem]) -> list[TextTable]:
     """`apprentice audit`: what to look at, what matters most first."""
     if not items:
         return [TextTable(title="Nothing to look at")]
@@ -344,14 +321,14 @@ def backtest(found: Backtest, name: str) -> list[TextTable]:
     ]
 
 
-def _way(arm: ArmFigures) -> tuple[str, ...]:
+def _way(arm: RankingFigures) -> tuple[str, ...]:
     return (
         arm.name,
         _interval(arm.keeping),
         _interval(arm.budget),
         f"{arm.budget_share:.0%}",
-        f"{arm.said.lift:.2f}",
-        f"{arm.said.kept:.0%}",
+        f"{arm.posted.lift:.2f}",
+        f"{arm.posted.kept:.0%}",
         f"{arm.ours_at_volume.estimate:.2f} ({arm.ahead.low:+.2f} to {arm.ahead.high:+.2f})",
     )
 
@@ -401,7 +378,7 @@ def imports(known: Sequence[Learnings]) -> list[TextTable]:
     return [TextTable(title=title, columns=("source", "lessons", "about"), rows=rows)]
 
 
-def reward_models(models: Sequence[tuple[Trained, bool]]) -> list[TextTable]:
+def reward_models(models: Sequence[tuple[PreferenceModel, bool]]) -> list[TextTable]:
     """`apprentice preferences`: what each model predicts of held-out pairs, and whether it may rank."""
     if not models:
         return [TextTable(title="no reward model yet; `apprentice preferences --train` trains one on feedback")]
@@ -416,7 +393,7 @@ def reward_models(models: Sequence[tuple[Trained, bool]]) -> list[TextTable]:
     ]
 
 
-def _reward_model(trained: Trained, *, active: bool) -> tuple[str, ...]:
+def _reward_model(trained: PreferenceModel, *, active: bool) -> tuple[str, ...]:
     found = trained.evaluation
     return (
         f"{trained.kind} {trained.id}" + (" *" if active else ""),
@@ -427,6 +404,6 @@ def _reward_model(trained: Trained, *, active: bool) -> tuple[str, ...]:
     )
 
 
-def _permission(trained: Trained, *, active: bool) -> str:
+def _permission(trained: PreferenceModel, *, active: bool) -> str:
     where = "everywhere" if trained.teachers > 1 else ", ".join(trained.repositories)
     return f"{trained.id}: {trained.evaluation.refusal or (f'ranks {where}' if active else f'may rank {where}')}"

@@ -1,1 +1,1 @@
-"""What a repository's past says of a finding, and how well that would have told what people see to. Pure."""
+"""What a repository's history says of a finding, and a backtest of what that predicts. Pure."""

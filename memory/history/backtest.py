@@ -1,46 +1,280 @@
-"""What learning from the past would have been worth in the later part of it, against other ways to choose. Pure."""
+"""A backtest: our choice of comments in the later part of a repository's history, against other rankings. Pure.
+
+Findings are replayed in the order of time: each is scored before its fate is known, and a fate teaches later changes only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
-from memory.history.arms import ARMS, OURS, UNTAUGHT
-from memory.history.cold import Start, advantage, starts
-from memory.history.measures import Floats, Interval, Posted, Ranking, interval, interval_of, once
-from memory.history.replay import Replayed, replay
-from memory.model import PastFinding
+from memory.history.chance import History
+from memory.history.measures import Floats, Interval, Ints, Posted, Ranking, interval, interval_of, once
+from memory.intervals import wilson
+from memory.model import PastFinding, Severity
 
 RECALL, BUDGET = 0.8, 2
-"""The share of addressed findings to be kept, and comments a change, at which arms are compared."""
+"""The share of addressed findings to keep, and comments a change, at which rankings are compared."""
 
+CHANGES = 20
+"""Changes with findings that are followed after an installation."""
+
+REFIT_EVERY = 50
+"""Changes of the branch between two fits of the weights."""
+
+DISMISSALS = 3
 POINTS = 12
+LEAST_ADDRESSED, LEAST_CHANGES = 20, 20
+
+_SEVERITIES = tuple(Severity)
+_RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
+"""What ruff reports by default."""
+
+
+class TooLittle(ValueError):
+    """The history is too short for a backtest; the text gives its size."""
+
+
+# ── Rankings ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Scorer(Protocol):
+    """Scores findings as they come: the higher, the sooner it is posted; below 0 it is hidden."""
+
+    def found(self, number: int, finding: PastFinding, /) -> float:
+        """The score of a finding of the change under review, without looking at its fate."""
+        ...
+
+    def decided(self, number: int, finding: PastFinding, /) -> None:
+        """Learn the fate of a finding, once, as soon as it is known."""
+        ...
+
+
+@dataclass(slots=True)
+class HistoryScorer:
+    """Ours: the chance that developers address it, by what they addressed so far."""
+
+    history: History = field(default_factory=History)
+    _fitted_at: int = 0
+
+    def found(self, number: int, finding: PastFinding) -> float:
+        if finding.position - self._fitted_at >= REFIT_EVERY:
+            self.history.refit()
+            self._fitted_at = finding.position
+        return self.history.found(number, finding, finding.position)
+
+    def decided(self, number: int, finding: PastFinding) -> None:
+        self.history.decided(number, finding)
+
+
+@dataclass(slots=True)
+class FixedScorer:
+    """A score that never changes."""
+
+    score: Callable[[PastFinding], float]
+
+    def found(self, _number: int, finding: PastFinding) -> float:
+        return self.score(finding)
+
+    def decided(self, _number: int, _finding: PastFinding) -> None:
+        pass
+
+
+@dataclass(slots=True)
+class RuleScorer:
+    """A score by how many of a rule's findings were addressed, and how many not."""
+
+    score: Callable[[int, int], float]
+    _addressed: Counter[str] = field(default_factory=Counter)
+    _kept: Counter[str] = field(default_factory=Counter)
+
+    def found(self, _number: int, finding: PastFinding) -> float:
+        return self.score(self._addressed[finding.rule], self._kept[finding.rule])
+
+    def decided(self, _number: int, finding: PastFinding) -> None:
+        if (addressed := finding.fate.addressed) is not None:
+            (self._addressed if addressed else self._kept)[finding.rule] += 1
+
+
+def _is_default(finding: PastFinding) -> bool:
+    return finding.tool == "bandit" or finding.rule.startswith(_RUFF_DEFAULTS)
+
+
+def _from(least: Severity) -> Callable[[PastFinding], float]:
+    return lambda finding: float(_SEVERITIES.index(finding.severity) - _SEVERITIES.index(least))
+
+
+OURS, UNTAUGHT, ORACLE = "learned", "without history", "oracle"
+
+RANKINGS: Mapping[str, Callable[[], Scorer]] = {
+    OURS: HistoryScorer,
+    "everything": lambda: FixedScorer(lambda _: 0.0),
+    "tools' defaults": lambda: FixedScorer(lambda finding: 0.0 if _is_default(finding) else -1.0),
+    "severity minor up": lambda: FixedScorer(_from(Severity.MINOR)),
+    "severity major up": lambda: FixedScorer(_from(Severity.MAJOR)),
+    "three dismissals": lambda: RuleScorer(lambda _addressed, kept: 0.0 if kept < DISMISSALS else -1.0),
+    "Wilson bound": lambda: RuleScorer(lambda addressed, kept: wilson(addressed, addressed + kept)[0]),
+    ORACLE: lambda: FixedScorer(lambda finding: float(bool(finding.fate.addressed))),
+}
+"""What is compared; each call makes one that has learned nothing."""
+
+
+# ── Replay ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmFigures:
-    """One arm. Lifts are shares addressed over that of saying everything.
+class Replayed:
+    """The findings of the later changes with a known fate, in order.
 
-    `keeping` is where `RECALL` of what was addressed is kept, `budget` with at most `BUDGET` comments a change, `said`
-    what the arm would say of itself; `ours_at_volume` is our lift with as many comments as that.
+    `addressed` (n,) is 0 or 1, `change` (n,) numbers the changes from 0, `scores` (n,) are those of each ranking.
+    """
+
+    findings: tuple[PastFinding, ...]
+    addressed: Floats
+    change: Ints
+    scores: Mapping[str, Floats]
+
+    def ranking(self, name: str) -> Ranking:
+        """The findings as one ranking orders them."""
+        return Ranking(self.scores[name], self.addressed, self.change)
+
+
+def replay(
+    findings: Sequence[PastFinding], *, share: float = 0.5, rankings: Mapping[str, Callable[[], Scorer]] = RANKINGS
+) -> Replayed:
+    """Score the findings of the last `share` of the changes with findings; older ones teach.
+
+    `UNTAUGHT` is ours begun with the first scored change.
+    """
+    known = _known(findings)
+    positions = sorted({finding.position for finding in known})
+    cut = positions[int(len(positions) * (1.0 - share))] if positions else 0
+    scorers = {name: make() for name, make in rankings.items()}
+    if OURS in rankings:
+        scorers[UNTAUGHT] = HistoryScorer()
+    scores: dict[str, dict[int, float]] = {name: {} for name in scorers}
+    for number, finding, is_new in events(known):
+        for name, scorer in scorers.items():
+            if name == UNTAUGHT and finding.position < cut:
+                continue
+            if is_new:
+                scores[name][number] = scorer.found(number, finding)
+            else:
+                scorer.decided(number, finding)
+    later = [n for n in sorted(range(len(known)), key=lambda n: (known[n].position, n)) if known[n].position >= cut]
+    places = {position: at for at, position in enumerate(position for position in positions if position >= cut)}
+    return Replayed(
+        findings=tuple(known[n] for n in later),
+        addressed=np.array([float(bool(known[n].fate.addressed)) for n in later]),
+        change=np.array([places[known[n].position] for n in later], dtype=np.int64),
+        scores={name: np.array([by_number[n] for n in later]) for name, by_number in scores.items()},
+    )
+
+
+def events(known: Sequence[PastFinding]) -> Iterator[tuple[int, PastFinding, bool]]:
+    """Numbers with their findings, and whether it is found or its fate known; within a change the finding comes first."""
+    ordered = [(f.position, 0, n) for n, f in enumerate(known)] + [(f.until, 1, n) for n, f in enumerate(known)]
+    yield from ((number, known[number], kind == 0) for _, kind, number in sorted(ordered))
+
+
+def _known(findings: Sequence[PastFinding]) -> list[PastFinding]:
+    return [finding for finding in findings if finding.fate.addressed is not None]
+
+
+# ── The first changes after an installation ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Comments posted in the changes after one installation, and how many were addressed: with history and without."""
+
+    taught: tuple[float, float]
+    untaught: tuple[float, float]
+
+
+def starts(replayed: Replayed, findings: Sequence[PastFinding], budget: int) -> tuple[Start, ...]:
+    """An installation at every `CHANGES` scored changes, each followed for as many, with `budget` comments a change.
+
+    `findings` are all those that were replayed. One installation shows little, so there are many.
+    """
+    known, last = _known(findings), int(replayed.change.max(initial=-1)) + 1
+    return tuple(_start(replayed, known, first, budget) for first in range(0, last - CHANGES + 1, CHANGES))
+
+
+def _start(replayed: Replayed, known: Sequence[PastFinding], first: int, budget: int) -> Start:
+    here = (replayed.change >= first) & (replayed.change < first + CHANGES)
+    scored = [finding for finding, within in zip(replayed.findings, here.tolist(), strict=True) if within]
+    begun, ended = scored[0].position, scored[-1].position
+    addressed, change = replayed.addressed[here], replayed.change[here] - first
+    untaught = _untaught([each for each in known if begun <= each.position <= ended], ended)
+    return Start(
+        taught=_posted(Ranking(replayed.scores[OURS][here], addressed, change), budget),
+        untaught=_posted(Ranking(untaught, addressed, change), budget),
+    )
+
+
+def _untaught(known: Sequence[PastFinding], ended: int) -> Floats:
+    """The scores, in the order of the changes, of a learner that begins with the first of these findings."""
+    learner, scores = HistoryScorer(), dict[int, float]()
+    for number, finding, is_new in events(known):
+        if is_new:
+            scores[number] = learner.found(number, finding)
+        elif finding.until <= ended:
+            learner.decided(number, finding)
+    order = sorted(range(len(known)), key=lambda number: (known[number].position, number))
+    return np.array([scores[number] for number in order])
+
+
+def _posted(ranking: Ranking, budget: int) -> tuple[float, float]:
+    posted = ranking.budget(budget)(once(ranking.changes))
+    return posted.comments, posted.addressed
+
+
+def advantage(all_starts: Sequence[Start]) -> Interval | None:
+    """By how much the share addressed is higher with history, over all installations; the interval is over these.
+
+    None where no posted finding was addressed.
+    """
+    taught, untaught = (np.array([getattr(each, name) for each in all_starts]) for name in ("taught", "untaught"))
+    if not len(all_starts) or not (taught[:, 1].any() or untaught[:, 1].any()):
+        return None
+
+    def difference(counts: Floats) -> float:
+        (posted, addressed), (posted_untaught, addressed_untaught) = counts @ taught, counts @ untaught
+        return float(addressed / posted - addressed_untaught / posted_untaught)
+
+    return interval_of(difference, len(all_starts))
+
+
+# ── Figures ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingFigures:
+    """One ranking. Lifts are shares addressed over the share when every finding is posted.
+
+    `keeping` is where `RECALL` of the addressed findings are kept, `budget` with at most `BUDGET` comments a change,
+    `posted` what the ranking itself would post; `ours_at_volume` is our lift with as many comments as that.
     """
 
     name: str
     keeping: Interval
     budget: Interval
     budget_share: float
-    said: Posted
-    said_lift: Interval
+    posted: Posted
+    posted_lift: Interval
     ours_at_volume: Interval
     ahead: Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """The figures of a replay. `base` is the share addressed of everything; `cold` compares the first changes after
+    """The figures of a replay. `base` is the share addressed of all findings; `cold` compares the first changes after
     an installation with history and without, as the difference of the shares addressed within the budget, over all `starts`.
     `curve` holds changes and our lift so far."""
 
@@ -49,29 +283,29 @@ class Backtest:
     base: float
     comments_a_change: float
     suppressed: float
-    arms: tuple[ArmFigures, ...]
+    arms: tuple[RankingFigures, ...]
     starts: tuple[Start, ...]
     cold: Interval | None
     curve: tuple[tuple[int, float], ...]
 
-
-class TooLittle(ValueError):
-    """The past is too short to say anything; the text says what there is."""
-
-
-LEAST_ADDRESSED, LEAST_CHANGES = 20, 20
+    def to_json(self) -> dict[str, object]:
+        """Plain values that `json.dumps` takes. `said` and `said_lift` are former names of `posted` and `posted_lift`."""
+        document = asdict(self)
+        for each in document["arms"]:
+            each |= {"said": each["posted"], "said_lift": each["posted_lift"]}
+        return document
 
 
 def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest:
-    """Replay the last `share` of the changes with findings; raises TooLittle where that holds hardly any."""
+    """Replay the last `share` of the changes with findings; raises TooLittle where they are too few."""
     replayed = replay(findings, share=share)
     addressed = int(replayed.addressed.sum())
     changes = len(set(replayed.change.tolist()))
     if addressed < LEAST_ADDRESSED or changes < LEAST_CHANGES:
         raise TooLittle(
-            f"{addressed} findings of {changes} changes were addressed; it takes {LEAST_ADDRESSED} of {LEAST_CHANGES}"
+            f"{addressed} findings of {changes} changes were addressed; at least {LEAST_ADDRESSED} of {LEAST_CHANGES} are needed"
         )
-    rankings = {name: _ranking(replayed, name) for name in (*ARMS, UNTAUGHT)}
+    rankings = {name: replayed.ranking(name) for name in (*RANKINGS, UNTAUGHT)}
     ours = rankings[OURS]
     begun = starts(replayed, findings, BUDGET)
     kept = ours.keeping(RECALL)(once(changes))
@@ -84,36 +318,27 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),
         starts=begun,
         cold=advantage(begun),
-        curve=_curve(replayed),
+        curve=_curve(ours, changes),
     )
 
 
-def _ranking(replayed: Replayed, name: str) -> Ranking:
-    return Ranking(replayed.scores[name], replayed.addressed, replayed.change)
-
-
-def _figures(name: str, ranking: Ranking, ours: Ranking) -> ArmFigures:
-    at_volume = ours.volume(lambda counts: ranking.said(counts).comments)
+def _figures(name: str, ranking: Ranking, ours: Ranking) -> RankingFigures:
+    at_volume = ours.volume(lambda counts: ranking.posted(counts).comments)
     budget = ranking.budget(BUDGET)
-    return ArmFigures(
+    return RankingFigures(
         name=name,
         keeping=interval(ranking.keeping(RECALL), ranking.changes, lambda posted: posted.lift),
         budget=interval(budget, ranking.changes, lambda posted: posted.lift),
         budget_share=budget(once(ranking.changes)).share,
-        said=ranking.said(once(ranking.changes)),
-        said_lift=interval(ranking.said, ranking.changes, lambda posted: posted.lift),
+        posted=ranking.posted(once(ranking.changes)),
+        posted_lift=interval(ranking.posted, ranking.changes, lambda posted: posted.lift),
         ours_at_volume=interval(at_volume, ranking.changes, lambda posted: posted.lift),
-        ahead=interval_of(lambda counts: at_volume(counts).lift - ranking.said(counts).lift, ranking.changes),
+        ahead=interval_of(lambda counts: at_volume(counts).lift - ranking.posted(counts).lift, ranking.changes),
     )
 
 
-def _curve(replayed: Replayed) -> tuple[tuple[int, float], ...]:
-    """Our lift within the budget, of all changes up to a point; points are evenly far apart."""
-    last = int(replayed.change.max()) + 1
-    within = _ranking(replayed, OURS).budget(BUDGET)
-    points = np.unique(np.linspace(0, last, POINTS + 1).round().astype(int)).tolist()
-    return tuple((end, within(_until(end, last)).lift) for _, end in pairwise(points))
-
-
-def _until(end: int, changes: int) -> Floats:
-    return (np.arange(changes) < end).astype(np.float64)
+def _curve(ours: Ranking, changes: int) -> tuple[tuple[int, float], ...]:
+    """Our lift within the budget, over all changes up to a point; points are evenly far apart."""
+    within = ours.budget(BUDGET)
+    points = np.unique(np.linspace(0, changes, POINTS + 1).round().astype(int)).tolist()
+    return tuple((end, within((np.arange(changes) < end).astype(np.float64)).lift) for _, end in pairwise(points))

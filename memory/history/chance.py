@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.history.levels import Levels, PathClass, path_class
-from memory.logistic import fitted, sigmoid
 from memory.model import PastFinding, Severity
 
 Floats = NDArray[np.float64]
@@ -81,7 +80,7 @@ class History:
         """The chance that a finding is seen to; `number` names it until its fate is known."""
         row = features(seen, self.levels.share(seen.rule, seen.path, position))
         self._found[number] = row
-        return float(sigmoid(np.array(row) @ self.weights))
+        return float(_sigmoid(np.array(row) @ self.weights))
 
     def decided(self, number: int, finding: PastFinding) -> None:
         """Learn from a fate."""
@@ -94,11 +93,21 @@ class History:
         """Move the weights by all that is known; between two refits only the levels learn."""
         if self._known:
             rows, addressed, counts = zip(*self._known, strict=True)
-            self.weights = fitted(
-                np.array(rows),
-                np.array(addressed),
-                np.array(counts),
-                prior=self.prior,
-                pull=SPREAD**-2,
-                offsets=np.zeros(len(rows)),
-            )
+            self.weights = _fitted(np.array(rows), np.array(addressed), np.array(counts), self.prior)
+
+
+def _sigmoid(odds: Floats) -> Floats:
+    """1 / (1 + e^-x), without overflow."""
+    return np.exp(-np.logaddexp(0.0, -odds))
+
+
+def _fitted(rows: Floats, targets: Floats, counts: Floats, prior: Floats) -> Floats:
+    """The likeliest weights of a logistic regression whose normal prior is around `prior` with `SPREAD`."""
+    from scipy.optimize import minimize  # slow to import, and seldom needed
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        odds, gap = rows @ weights, (weights - prior) / SPREAD**2
+        slope = rows.T @ (counts * (_sigmoid(odds) - targets)) + gap
+        return float(counts @ (np.logaddexp(0.0, odds) - targets * odds) + 0.5 * gap @ (weights - prior)), slope
+
+    return np.asarray(minimize(loss, prior, jac=True, method="L-BFGS-B", options={"gtol": 1e-6}).x)

@@ -8,9 +8,9 @@ from statistics import fmean
 
 import numpy as np
 
+from memory.history.backtest import events
 from memory.history.chance import History, JudgedFinding, features
 from memory.history.levels import Levels, Sum
-from memory.history.replay import events
 from memory.model import PastFinding
 
 MOST_LIFT = 1.5

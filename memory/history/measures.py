@@ -1,4 +1,4 @@
-"""How well a ranking of findings tells what people see to, with intervals over changes. Pure."""
+"""How well a ranking of findings predicts which ones developers address, with intervals over changes. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """What an arm said, as sums over changes: comments, those of them that were addressed, and all that there was."""
+    """What a ranking posts, as sums over changes: comments, those of them addressed, and all findings."""
 
     comments: float
     addressed: float
@@ -34,70 +34,70 @@ class Posted:
 
     @property
     def share(self) -> float:
-        """The share of what was said that was addressed."""
+        """The share of posted findings that were addressed."""
         return self.addressed / self.comments if self.comments else 0.0
 
     @property
     def lift(self) -> float:
-        """That share over the one of saying everything."""
+        """That share over the one when every finding is posted."""
         return self.share * self.all_findings / self.all_addressed if self.all_addressed else 0.0
 
     @property
     def kept(self) -> float:
-        """The share of what was addressed that was said."""
+        """The share of addressed findings that were posted."""
         return self.addressed / self.all_addressed if self.all_addressed else 0.0
 
     @property
     def suppressed(self) -> float:
-        """The share of what was not said that was addressed all the same."""
+        """The share of hidden findings that were addressed anyway."""
         quiet = self.all_findings - self.comments
         return (self.all_addressed - self.addressed) / quiet if quiet else 0.0
 
 
 Rule = Callable[[Floats], Posted]
-"""What is said, given how often each change counts."""
+"""What is posted, given how often each change counts."""
 
 
 class Ranking:
-    """Findings in the order in which an arm would say them. Equals come in an order of their own, the same for all arms."""
+    """Findings in the order in which they would be posted. Equals come in a random order, the same for all rankings."""
 
     def __init__(self, scores: Floats, addressed: Floats, change: Ints) -> None:
         luck = np.random.default_rng(0).permutation(len(scores))
         order = np.lexsort((luck, -scores))
         self._addressed, self._change = addressed[order], change[order]
-        self._said = scores[order] >= 0.0
+        self._shown = scores[order] >= 0.0
         self.changes = int(change.max()) + 1 if len(change) else 0
 
-    def _posted(self, counts: Floats, said: NDArray[np.bool_]) -> Posted:
+    def _sums(self, counts: Floats, shown: NDArray[np.bool_]) -> Posted:
         weights = counts[self._change]
         return Posted(
-            comments=float(weights[said].sum()),
-            addressed=float((weights * self._addressed)[said].sum()),
+            comments=float(weights[shown].sum()),
+            addressed=float((weights * self._addressed)[shown].sum()),
             all_findings=float(weights.sum()),
             all_addressed=float((weights * self._addressed).sum()),
         )
 
-    def said(self, counts: Floats) -> Posted:
-        """Everything that the arm does not keep quiet."""
-        return self._posted(counts, self._said)
+    def posted(self, counts: Floats) -> Posted:
+        """Everything that the ranking does not hide."""
+        return self._sums(counts, self._shown)
 
     def keeping(self, recall: float) -> Rule:
-        """As few as hold a share of all that was addressed."""
+        """As few as hold a share of all addressed findings."""
 
         def rule(counts: Floats) -> Posted:
             reached = np.cumsum(counts[self._change] * self._addressed)
             last = int(np.searchsorted(reached, recall * reached[-1] - 1e-9))
-            return self._posted(counts, np.arange(len(reached)) <= last)
+            return self._sums(counts, np.arange(len(reached)) <= last)
 
         return rule
 
     def volume(self, comments: Callable[[Floats], float]) -> Rule:
-        """As many as another arm said of the same changes."""
+        """As many as another ranking posts of the same changes."""
 
         def rule(counts: Floats) -> Posted:
-            said = np.cumsum(counts[self._change])
-            last = int(np.searchsorted(said, comments(counts) - 1e-9))
-            return self._posted(counts, np.arange(len(said)) <= last)
+            total = np.cumsum(counts[self._change])
+            last = int(np.searchsorted(total, comments(counts) - 1e-9))
+            return self._sums(counts, np.arange(len(total)) <= last)
 
         return rule
 
@@ -107,8 +107,8 @@ class Ranking:
         within = np.zeros(len(self._change), dtype=np.bool_)
         for at, change in enumerate(self._change.tolist()):
             taken[change] = taken.get(change, 0) + 1
-            within[at] = taken[change] <= most and self._said[at]
-        return lambda counts: self._posted(counts, within)
+            within[at] = taken[change] <= most and self._shown[at]
+        return lambda counts: self._sums(counts, within)
 
 
 def once(changes: int) -> Floats:
@@ -122,7 +122,7 @@ def interval(rule: Rule, changes: int, value: Callable[[Posted], float], *, seed
 
 
 def interval_of(figure: Callable[[Floats], float], changes: int, *, seed: int = 0) -> Interval:
-    """The same for any figure of how often each change counts, such as the difference of two arms."""
+    """The same for any figure of how often each change counts, such as the difference of two rankings."""
     rng = np.random.default_rng(seed)
     drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
     low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()

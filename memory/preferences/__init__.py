@@ -1,1 +1,1 @@
-"""What people chose, learned as a reward model that ranks equals, and never overrules tests."""
+"""What maintainers prefer, as a reward model that ranks equals."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from memory.model import TaskKind
 from memory.sharing.lessons import QUORUM, Learnings, Lesson
-from memory.sharing.strict import Node, bad, tree
+from memory.sharing.strict import YamlNode, bad, tree
 
 PATH = ".apprentice/learnings.yml"
 VERSION = 1
@@ -55,7 +55,7 @@ def parse(text: str) -> Learnings:
     return Learnings(source=_matching(top["source"], _SOURCE, "a name such as owner/name"), lessons=lessons)
 
 
-def _lesson(node: Node) -> Lesson:
+def _lesson(node: YamlNode) -> Lesson:
     found = node.mapping(_REQUIRED, ("decisions",))
     about = found["about"].text(10)
     if about not in set(TaskKind):
@@ -78,14 +78,14 @@ def _lesson(node: Node) -> Lesson:
     )
 
 
-def _matching(node: Node, pattern: re.Pattern[str], wanted: str) -> str:
+def _matching(node: YamlNode, pattern: re.Pattern[str], wanted: str) -> str:
     text = node.text(100)
     if not pattern.fullmatch(text):
         raise bad(node.line, f"{text!r} is not {wanted}")
     return text
 
 
-def _link(node: Node) -> str:
+def _link(node: YamlNode) -> str:
     text = node.text(300)
     if not re.fullmatch(r"https?://[\w.:-]+/[\w./-]+", text):
         raise bad(node.line, "expected the address of a pull request or an issue")

@@ -15,7 +15,7 @@ from memory.store import Store
 
 
 @dataclass(slots=True)
-class _Tally:
+class _PatternTally:
     """The verdicts on one pattern. Who gave them is counted and not kept."""
 
     weight: float = 0.0
@@ -49,14 +49,14 @@ def harvest(
 ) -> Learnings:
     """What at least `quorum` people of a repository taught about acceptance; of too many lessons the weightiest.
 
-    Only what people said leaves: of what the tests said nobody here vouches. Error types that a project named itself are
-    its code, and stay unless `private_names`. `link` addresses an issue or pull request of a repository.
+    Only feedback leaves; test results do not. Error types that a project defines are its code, and stay unless
+    `private_names`. `link` addresses an issue or pull request of a repository.
     """
-    tallies: defaultdict[Pattern, _Tally] = defaultdict(_Tally)
+    tallies: defaultdict[Pattern, _PatternTally] = defaultdict(_PatternTally)
     for kind in TaskKind:
-        heard = {d.id: d for d in store.models.heard(kind) if d.state.repository == repository}
-        for signal in store.ledger.live_signals(list(heard)):
-            decision = heard[signal.decision_id]
+        decisions = {d.id: d for d in store.models.heard(kind) if d.state.repository == repository}
+        for signal in store.ledger.live_signals(list(decisions)):
+            decision = decisions[signal.decision_id]
             tallies[_pattern(decision)].add(decision, signal)
     fit = [
         (pattern, tally)
@@ -81,7 +81,7 @@ def _pattern(decision: Decision) -> Pattern:
 
 
 def _lesson(
-    store: Store, repository: str, pattern: Pattern, tally: _Tally, link: Callable[[TaskKind, str, int], str]
+    store: Store, repository: str, pattern: Pattern, tally: _PatternTally, link: Callable[[TaskKind, str, int], str]
 ) -> Lesson:
     latest = sorted(tally.decisions.values(), key=lambda each: (each.created_at, each.id), reverse=True)[:MOST_LINKS]
     return Lesson(

@@ -25,7 +25,7 @@ def bad(line: int, reason: str) -> BadLearnings:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlNode:
     """One value and where it stands."""
 
     found: yaml.Node
@@ -35,30 +35,30 @@ class Node:
         """The line it begins on, from 1."""
         return int(self.found.start_mark.line) + 1
 
-    def mapping(self, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Node]:
+    def mapping(self, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, YamlNode]:
         """The values by key: all of the required ones, and none that is not known."""
         if not isinstance(self.found, yaml.MappingNode):
             raise bad(self.line, f"expected the keys {', '.join(required)}")
-        values: dict[str, Node] = {}
+        values: dict[str, YamlNode] = {}
         for key, value in self.found.value:
-            name, line = Node(key).text(40), Node(key).line
+            name, line = YamlNode(key).text(40), YamlNode(key).line
             if name in values:
                 raise bad(line, f"{name!r} stands here twice; remove one")
             if name not in (*required, *optional):
                 raise bad(line, f"{name!r} is not known here; known are {', '.join((*required, *optional))}")
-            values[name] = Node(value)
+            values[name] = YamlNode(value)
         missing = [name for name in required if name not in values]
         if missing:
             raise bad(self.line, f"{', '.join(missing)} is missing; export the file again")
         return values
 
-    def items(self, most: int, read: Callable[[Node], Read]) -> tuple[Read, ...]:
+    def items(self, most: int, read: Callable[[YamlNode], Read]) -> tuple[Read, ...]:
         """A list of at most so many values."""
         if not isinstance(self.found, yaml.SequenceNode):
             raise bad(self.line, "expected a list")
         if len(self.found.value) > most:
             raise bad(self.line, f"{len(self.found.value)} entries, at most {most}; split the file")
-        return tuple(read(Node(each)) for each in self.found.value)
+        return tuple(read(YamlNode(each)) for each in self.found.value)
 
     def text(self, longest: int) -> str:
         """A line of printable text."""
@@ -99,7 +99,7 @@ class Node:
         return str(self.found.value)
 
 
-def tree(text: str) -> Node:
+def tree(text: str) -> YamlNode:
     """The root of a document; raises BadLearnings for what is no plain YAML, too large or too deep."""
     if len(text.encode(errors="replace")) > MOST_BYTES:
         raise bad(1, f"the file is over {MOST_BYTES:,} bytes; export fewer lessons")
@@ -113,7 +113,7 @@ def tree(text: str) -> Node:
         raise bad(1, "not valid YAML: it holds characters that are not allowed") from error
     if root is None:
         raise bad(1, "the file is empty")
-    return Node(root)
+    return YamlNode(root)
 
 
 def _refuse_tricks(text: str) -> None:

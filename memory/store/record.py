@@ -45,22 +45,6 @@ class Record:
             )
         return found
 
-    def runs(self, repository: str, feature: str, *, strategies: str) -> list[tuple[str, bool]]:
-        """Repairs of a repository that were decided with a feature: its value as text, and whether they were proven.
-
-        Only those by strategies whose names begin with `strategies`.
-        """
-        judged = select(decisions.c.body, outcomes.c.body).join(outcomes)
-        judged = judged.where(decisions.c.kind == TaskKind.REPAIR, decisions.c.repository == repository)
-        with self.database.reading() as connection:
-            rows = connection.execute(judged).all()
-        found = ((load(Decision, decided), load(Outcome, outcome)) for decided, outcome in rows)
-        return [
-            (str(decision.features[feature]), outcome.components.get("suite_green", 0.0) > 0.0)
-            for decision, outcome in found
-            if feature in decision.features and decision.chosen.startswith(strategies)
-        ]
-
     def attempts(self) -> dict[str, list[Attempt]]:
         """The attempts of every repair, by task, in the order they were made."""
         query = select(attempts.c.task_id, attempts.c.body).join(tasks).where(tasks.c.kind == TaskKind.REPAIR)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory import policy
-from memory.evaluation.replay import Table
+from memory.evaluation.off_policy import RunningTable
 from memory.model import (
     Actor,
     Arm,
@@ -26,7 +26,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.rewards import contributions_of_outcome, contributions_of_signal
-from memory.versions import Version
+from memory.versions import PolicyVersion
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STRATEGIES = tuple(f"s{n}" for n in range(6))
@@ -72,10 +72,10 @@ class Simulated:
 class _Author:
     """Writes one log: an episode after the other, with the table that they fill."""
 
-    def __init__(self, world: World, seed: int, version: Version) -> None:
+    def __init__(self, world: World, seed: int, version: PolicyVersion) -> None:
         self._world, self._version = world, version
         self._rng = random.Random(seed)
-        self._table = Table()
+        self._table = RunningTable()
         self._clock = (START + timedelta(minutes=n) for n in count())
         self.log: list[Logged] = []
 
@@ -136,7 +136,7 @@ class _Author:
         )
 
 
-def simulate(world: World, seed: int, tasks: int, version: Version) -> Simulated:
+def simulate(world: World, seed: int, tasks: int, version: PolicyVersion) -> Simulated:
     """The log of `tasks` repairs by a version of the policy."""
     author = _Author(world, seed, version)
     for number in range(tasks):

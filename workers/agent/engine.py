@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure
-from memory.usefulness import Withheld, withheld
+from memory.prompt_ablation import drawn, withheld
 from workers.agent.attempt import OPTIONAL_TOOLS, AttemptContext, Strategy, attempt
 from workers.agent.checkout import Checkout
 from workers.agent.loop import Run
@@ -75,7 +75,6 @@ class LlmEngine:
         self._seconds = options.seconds
         self._available = True
         self._memory = MemoryContext(case, deps, previous)
-        self._withheld = Withheld.of(deps.store, case.task.repository, (*SECTIONS, *OPTIONAL_TOOLS), case.arm)
         checkout = Checkout(case.project.tree)
         self._context = AttemptContext(
             model=options.model,
@@ -105,7 +104,7 @@ class LlmEngine:
         return Options(
             priors={name: EMBEDDED_PRIOR if name == EMBEDDED else STRATEGIES[name].prior for name in left},
             attempts=self._options.attempts - len(tried),
-            features=self._withheld.drawn(self._deps.rng),
+            features=drawn((*SECTIONS, *OPTIONAL_TOOLS), self._case.arm, self._deps.rng),
         )
 
     def attempt(self, decision: Decision) -> AttemptResult:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from memory.model import Failure, Family
-from memory.preferences.collecting import Taste
+from memory.preferences.model import PreferenceModel
 from workers.repair.behaviour import Comparison
 from workers.repair.candidates import Candidate
 from workers.repair.classify import is_test_path
@@ -31,7 +31,7 @@ class Comparer:
     """
 
     def __init__(
-        self, sources: Mapping[str, str], failure: Failure, suspicion: float, taste: Taste | None = None
+        self, sources: Mapping[str, str], failure: Failure, suspicion: float, taste: PreferenceModel | None = None
     ) -> None:
         self._sources = sources
         self._suspicion = suspicion

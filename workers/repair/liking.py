@@ -1,45 +1,25 @@
-"""How well people like plausible candidates, where a reward model knows. Pure but for the embedding."""
+"""How much maintainers prefer plausible candidates, where a reward model ranks. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.preferences.collecting import LONGEST_TEXT, Taste
-from memory.preferences.features import changed_lines, of_patch, path_of, prior_of_patch
-from memory.preferences.judged import Option
+from memory.preferences.model import PreferenceModel
+from memory.preferences.options import option_of_patch
 from workers.patches import unified
 from workers.repair.candidates import Candidate
 
 
-def liking(taste: Taste, candidates: Sequence[Candidate], before: Sequence[str]) -> tuple[float, ...]:
+def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequence[str]) -> tuple[float, ...]:
     """The strength of each candidate; `before` is the source of its module without it."""
     diffs = (unified(each.path, old, each.source) for each, old in zip(candidates, before, strict=True))
-    return tuple(taste.strengths([_option(each, diff) for each, diff in zip(candidates, diffs, strict=True)]))
+    options = [
+        option_of_patch(diff, template=each.template, strategy=each.strategy)
+        for each, diff in zip(candidates, diffs, strict=True)
+    ]
+    return tuple(taste.strengths(options))
 
 
-def _option(candidate: Candidate, diff: str) -> Option:
-    """What share of the weight it has is what is being asked: all are taken to be alike in that."""
-    return Option(
-        prior=prior_of_patch(0.5),
-        features=of_patch(
-            template=candidate.template,
-            strategy=candidate.strategy,
-            path=candidate.path,
-            lines=changed_lines(diff),
-        ),
-        text=diff[:LONGEST_TEXT],
-    )
-
-
-def liking_of_diffs(taste: Taste, diffs: Sequence[str]) -> list[float]:
-    """The strength of patches that a model wrote."""
-    return taste.strengths(
-        [
-            Option(
-                prior=prior_of_patch(0.5),
-                features=of_patch(template="", strategy="model", path=path_of(diff), lines=changed_lines(diff)),
-                text=diff[:LONGEST_TEXT],
-            )
-            for diff in diffs
-        ]
-    )
+def liking_of_diffs(taste: PreferenceModel, diffs: Sequence[str]) -> list[float]:
+    """The strength of patches that a language model wrote."""
+    return taste.strengths([option_of_patch(diff, template="", strategy="model") for diff in diffs])

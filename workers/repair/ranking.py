@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from memory.model import Confidence, Doubt
-from memory.preferences.ranking import rank
+from memory.preferences.model import rank
 from workers.repair.behaviour import Comparison, clusters
 from workers.repair.candidates import Candidate
 from workers.repair.suspicion import Kind

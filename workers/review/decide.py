@@ -12,7 +12,8 @@ from memory.history.lessons import Lessons, Word
 from memory.learner import Learner
 from memory.model import Action, Arm, Decision, Finding, Severity
 from memory.posting import Decided
-from memory.preferences.collecting import Taste, option_of_finding
+from memory.preferences.model import PreferenceModel
+from memory.preferences.options import option_of_finding
 from memory.sharing.lessons import Learnings
 from workers.review.engine import Reviewed
 from workers.review.findings import harm, order
@@ -29,7 +30,7 @@ def decide(
     arm: Arm,
     slots: int,
     made: Mapping[str, Decision] = MappingProxyType({}),
-    taste: Taste | None = None,
+    taste: PreferenceModel | None = None,
     learnings: Sequence[Learnings] = (),
     past: Mapping[str, Word] = MappingProxyType({}),
 ) -> Mapping[str, Decided]:
@@ -57,7 +58,7 @@ def decide(
     return decided
 
 
-def queue(findings: Sequence[Finding], taste: Taste | None) -> list[Finding]:
+def queue(findings: Sequence[Finding], taste: PreferenceModel | None) -> list[Finding]:
     """The worst first; of equals the most liked where that is known, else by their place."""
     liking = taste.strengths([option_of_finding(each) for each in findings]) if taste else [0.0] * len(findings)
     pairs = sorted(zip(liking, findings, strict=True), key=lambda pair: (-harm(pair[1]), -pair[0], order(pair[1])))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from memory.costs import PerAccepted, costs
 from memory.model import (
     Action,
     Actor,
@@ -19,7 +18,7 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.stats import stats
+from memory.stats import PerAccepted, costs, stats
 from memory.store import Reservation, Spent, Store, TaskSpent
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -114,7 +114,7 @@ def test_a_limit_is_told(store: Store, learner: Learner) -> None:
     made = [repair(learner) for _ in range(SIGNALS_ON_ONE_LABEL + 1)]
     for decision in made:
         learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
-    assert "weight 0.0, having taught enough that day" in explained(store, learner, made[-1].id).text()
+    assert "weight 0.0, over the daily limit" in explained(store, learner, made[-1].id).text()
     learner.conclude(made[0], {"suite_green": 1.0})
     forget(store, taught_about(store, made[0].id), now=NOW, new_id=lambda: "undo")
     why = explained(store, learner, made[0].id)

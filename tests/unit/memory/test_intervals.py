@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.intervals import more_often, overlap_chances, wilson
+from memory.intervals import more_often, wilson
 
 
 @given(st.integers(0, 200), st.integers(0, 200))
@@ -27,13 +27,3 @@ def test_fisher_and_the_lady_tasting_tea() -> None:
     """All four of four cups right by chance: 1 in 70; three of four or more: 17 in 70 (Fisher 1935)."""
     assert more_often(4, 4, 0, 4) == pytest.approx(1 / 70)
     assert more_often(3, 4, 1, 4) == pytest.approx(17 / 70)
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 20))
-def test_overlaps_are_a_distribution(drawn: int, marked: int, more: int) -> None:
-    """The chances sum to 1, and their mean is drawn * marked / total."""
-    total = max(drawn, marked) + more
-    chances = overlap_chances(drawn, marked, total)
-    assert chances.sum() == pytest.approx(1.0)
-    if total:
-        assert sum(k * p for k, p in enumerate(chances)) == pytest.approx(drawn * marked / total)

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import pytest
 
+from memory.intervals import Band
 from memory.learner import Learner
 from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, State, TaskKind
 from memory.rollback import InUse, check, current, in_use, judge, reinstate, worse_than_control
-from memory.sequences import Band
 from memory.store import Store
 from memory.versions import CONTROL, FORMER, PRESENT, VERSIONS, Levelled, former_of
 from tests.unit.memory.conftest import Ticking

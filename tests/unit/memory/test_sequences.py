@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.sequences import LEAST, arm_difference, band, sides
+from memory.evaluation.control_arm import arm_difference
+from memory.intervals import LEAST, band, sides
 
 
 def test_little_data_says_nothing() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from memory.embed import Embedder
 from memory.model import Signal, TaskKind
-from memory.preferences.judged import verdict
+from memory.preferences.options import verdict
 from memory.store import Store
 from workers.review.detectors.detector import MODEL
 

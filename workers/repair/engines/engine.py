@@ -10,7 +10,7 @@ from typing import Protocol
 from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Arm, Attempt, Decision, Failure, Recollection, RetryMode, State, Task, TaskKind
-from memory.preferences.collecting import Taste
+from memory.preferences.model import PreferenceModel
 from memory.store import Store
 from workers.ports import Sandbox
 from workers.repair.engines.search.session import SearchSession
@@ -35,7 +35,7 @@ class RepairDeps:
     progress: Callable[[str], None]
     session: Callable[..., SearchSession] = SearchSession
     retries: tuple[RetryMode, ...] = tuple(RetryMode)
-    taste: Callable[[str], Taste | None] = lambda _repository: None
+    taste: Callable[[str], PreferenceModel | None] = lambda _repository: None
     remember: bool = True
 
 

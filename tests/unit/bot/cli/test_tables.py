@@ -9,18 +9,16 @@ from rich.console import Console
 
 from bot.cli import tables
 from bot.cli.table import TextTable, print_tables
-from memory.addressed import Addressed
-from memory.audit import Alarm, Check, Item
-from memory.costs import Costs, PerAccepted
-from memory.evaluation import Estimates, Evaluation, Figure, Unit
-from memory.explain import Explanation, Heard, Option, Remembered, Row
+from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
+from memory.evaluation.control_arm import Uplift
+from memory.evaluation.findings import Addressed, Suppression
+from memory.evaluation.off_policy import Estimates, Figure, PolicyEstimate
+from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow
+from memory.intervals import Band
 from memory.model import Skill, SkillState
-from memory.rollback import Comparison, Judgement
-from memory.sequences import Band
-from memory.stats import ArmStats, Difference, MissedEarlier, Pattern, Stats
+from memory.rollback import VersionComparison, VersionJudgement
+from memory.stats import ArmStats, Costs, Difference, MissedEarlier, PerAccepted, RuleAcceptance, Stats
 from memory.store import Spent
-from memory.suppression import Suppression
-from memory.uplift import Uplift
 
 BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
 
@@ -52,7 +50,7 @@ def explanation() -> Explanation:
         reason="tried 4 times on KeyError here, worth 0.75 on average",
         options=(_option("wrap", 0.25, 0.2), _option("guard", 0.75, 0.7)),
         table=(
-            Row(
+            TableRow(
                 scope="repository",
                 key="repair|o/r|KeyError",
                 strategy="guard",
@@ -61,8 +59,10 @@ def explanation() -> Explanation:
                 mean=0.75,
                 witnesses=1,
             ),
-            Row(scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5, witnesses=1),
-            Row(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1, witnesses=1),
+            TableRow(
+                scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5, witnesses=1
+            ),
+            TableRow(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1, witnesses=1),
         ),
         components={"suite_green": 1.0},
         target=0.75,
@@ -70,13 +70,13 @@ def explanation() -> Explanation:
         advantage=0.25,
         signals=(_heard(taken_back=False), _heard(taken_back=True)),
         neighbours=(
-            Remembered(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
+            SimilarCase(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
         ),
     )
 
 
-def _option(name: str, probability: float, proof: float) -> Option:
-    return Option(
+def _option(name: str, probability: float, proof: float) -> ExplainedOption:
+    return ExplainedOption(
         name=name,
         probability=probability,
         proof=proof,
@@ -87,8 +87,8 @@ def _option(name: str, probability: float, proof: float) -> Option:
     )
 
 
-def _heard(*, taken_back: bool) -> Heard:
-    return Heard(
+def _heard(*, taken_back: bool) -> ReceivedFeedback:
+    return ReceivedFeedback(
         kind="fix_merged",
         login="ada",
         permission="write",
@@ -222,7 +222,7 @@ def test_stats() -> None:
         ),
         version="v1",
         since="rolled back from v2: fixed: -0.2 against control",
-        patterns=(Pattern(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3, repositories=1),),
+        patterns=(RuleAcceptance(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3, repositories=1),),
         skills=(
             Skill(
                 id="5ki11",
@@ -296,7 +296,6 @@ def test_evaluations() -> None:
     """Figures with their intervals, a refusal with its reason, and what the roll-back rule says."""
     figure = Figure(value=0.5, low=0.4, high=0.6)
     good = Estimates(
-        unit=Unit.DECISION,
         n=500,
         tasks=300,
         effective=210.0,
@@ -310,7 +309,6 @@ def test_evaluations() -> None:
         value=figure,
     )
     bad = Estimates(
-        unit=Unit.EPISODE,
         n=300,
         tasks=300,
         effective=3.0,
@@ -319,25 +317,22 @@ def test_evaluations() -> None:
         judged_effective=2.0,
         refused="too different",
     )
-    judged = Judgement(
+    judged = VersionJudgement(
         version="v2",
         comparisons=(
-            Comparison(against="control", measure="fixed and accepted", band=BAND),
-            Comparison(against="v1", measure="proof target", band=None, unknown="12 decisions"),
+            VersionComparison(against="control", measure="fixed and accepted", band=BAND),
+            VersionComparison(against="v1", measure="proof target", band=None, unknown="12 decisions"),
         ),
         use="v1",
     )
-    found = [Evaluation(policy="greedy", decision=good, episode=bad)]
+    found = [PolicyEstimate(policy="greedy", decision=good), PolicyEstimate(policy="rare", decision=bad)]
     assert lines(tables.evaluations(found, judged, "2026-01-01")) == snapshot("""\
-By decision: mean proof target of one decision, in the states that were met, decisions from 2026-01-01 on
+Mean proof target of one decision, in the states of the log, decisions from 2026-01-01 on
   policy  n    worth  IPS               SNIPS             doubly robust     accepted if proven  accepted
   greedy  500  210    0.50 (0.40–0.60)  0.50 (0.40–0.60)  0.50 (0.40–0.60)  0.50 (0.40–0.60)    0.50 (0.40–0.60)
+  rare    300  3
+  rare: refused: too different
   greedy: 1.0% of weights were cut
-
-By episode: chance that an episode ends with a proof, with the attempts that it had, decisions from 2026-01-01 on
-  policy  n    worth  IPS  SNIPS  doubly robust  accepted if proven  accepted
-  greedy  300  3
-  greedy: refused: too different
 
 Policy in use: v2; fixed and accepted: -0.200 against control (always-valid interval -0.300 to -0.100, 400 tasks); the next daily check goes back to v1
   against  measure             difference     always-valid interval
@@ -348,8 +343,8 @@ Policy in use: v2; fixed and accepted: -0.200 against control (always-valid inte
 
 def test_audit() -> None:
     """What to look at, with the first few ids; nothing is said to be nothing."""
-    item = Item(
-        check=Check.SHRINKS_TESTS,
+    item = AuditItem(
+        check=AuditCheck.SHRINKS_TESTS,
         alarm=Alarm.CRITICAL,
         about="guard",
         what="5 of its proofs collected fewer tests",

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from memory import policy
-from memory.evaluation import Situation, evaluate, replay, verdict
-from memory.evaluation.targets import OfAgent, targets
+from memory.evaluation.off_policy import OfAgent, Situation, evaluate, replay, targets, verdict
 from memory.model import Arm, Factor, RetryMode, SignalKind, State
 from memory.reflections import arms
 from memory.versions import CONTROL, PRESENT

@@ -7,13 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memory.history.arms import ARMS, ORACLE, OURS, UNTAUGHT
-from memory.history.backtest import TooLittle, backtest
+from memory.history.backtest import CHANGES, ORACLE, OURS, RANKINGS, UNTAUGHT, TooLittle, advantage, backtest, replay
 from memory.history.chance import ELSEWHERE, NAMES, features
-from memory.history.cold import CHANGES, advantage
 from memory.history.levels import BASE, HALF_LIFE, Levels, PathClass, path_class
 from memory.history.measures import Ranking, interval, once
-from memory.history.replay import replay
 from memory.model import Fate, PastFinding
 from tests.unit.memory.history.pasts import past
 
@@ -94,10 +91,10 @@ def test_learning_tells_what_is_fixed() -> None:
     """In a world with habits ours is near the oracle, and has a head start over one without history."""
     result = backtest(_world())
     arms = {arm.name: arm for arm in result.arms}
-    assert set(arms) == {*ARMS, UNTAUGHT}
+    assert set(arms) == {*RANKINGS, UNTAUGHT}
     assert arms[ORACLE].keeping.estimate == pytest.approx(1.0 / result.base, rel=0.01)
     assert arms[OURS].keeping.estimate > 0.8 * arms[ORACLE].keeping.estimate
-    assert arms["everything"].said_lift.estimate == pytest.approx(1.0)
+    assert arms["everything"].posted_lift.estimate == pytest.approx(1.0)
     assert result.cold is not None
     assert result.cold.estimate >= 0.0
     assert [changes for changes, _ in result.curve][-1] == result.changes
@@ -127,10 +124,10 @@ def test_measures_by_hand() -> None:
     addressed = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
     ranking = Ranking(scores, addressed, np.array([0, 0, 0, 1, 1, 2]))
     counts = once(3)
-    said = ranking.said(counts)
-    assert (said.comments, said.addressed, said.kept, said.suppressed) == (5.0, 2.0, pytest.approx(2 / 3), 1.0)
+    posted = ranking.posted(counts)
+    assert (posted.comments, posted.addressed, posted.kept, posted.suppressed) == (5.0, 2.0, pytest.approx(2 / 3), 1.0)
     assert ranking.keeping(0.6)(counts).comments == 3.0
     assert ranking.budget(1)(counts).share == pytest.approx(1 / 3)
     assert ranking.volume(lambda _: 1.0)(counts).lift == pytest.approx(2.0)
-    whole = interval(ranking.said, 3, lambda posted: posted.share)
+    whole = interval(ranking.posted, 3, lambda posted: posted.share)
     assert whole.low <= whole.estimate <= whole.high

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memory.model import TaskKind
-from memory.preferences.judged import Judged, Option
+from memory.preferences.options import JudgedOption, PreferenceOption
 
 
 @pytest.fixture
-def judge() -> Callable[..., Judged]:
+def judge() -> Callable[..., JudgedOption]:
     """Make something that people judged; by default accepted by person 1, `at` so many hours after the first."""
 
     def make(
@@ -26,8 +26,8 @@ def judge() -> Callable[..., Judged]:
         at: int = 0,
         prior: float = 0.5,
         features: Mapping[str, float] | None = None,
-    ) -> Judged:
-        return Judged(
+    ) -> JudgedOption:
+        return JudgedOption(
             decision_id=name,
             task_id=task,
             kind=TaskKind.REVIEW,
@@ -36,7 +36,7 @@ def judge() -> Callable[..., Judged]:
             teacher=teacher,
             known_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=at),
             verdict=verdict,
-            option=Option(prior=prior, features=dict(features or {}), text=name),
+            option=PreferenceOption(prior=prior, features=dict(features or {})),
         )
 
     return make

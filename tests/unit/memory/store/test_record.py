@@ -64,18 +64,6 @@ def test_attempts_come_by_task(store: Store, now: datetime) -> None:
     }
 
 
-def test_runs_are_those_of_the_strategies_that_are_asked_about(
-    store: Store, decide: Callable[..., Decision], judge: Callable[..., Outcome]
-) -> None:
-    """An engine that reads no prompt says nothing of a prompt's parts."""
-    for name, chosen in (("d1", "embedded"), ("d2", "model:minimal")):
-        made = replace(decide(name), available=(chosen,), probabilities=(1.0,), chosen=chosen)
-        store.ledger.append_decision(replace(made, features={"withheld": name}))
-        store.ledger.append_outcome(judge(name), ())
-    found = store.record.runs(decide("d1").state.repository, "withheld", strategies="model:")
-    assert [value for value, _ in found] == ["d2"]
-
-
 def test_policy_events_are_kept_in_order_and_once(store: Store, now: datetime) -> None:
     """Oldest first; one whose id is known changes nothing."""
     later = event(now + timedelta(days=1), "e2")

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memory.embed import HashedWords
 from memory.learner import Learner
 from memory.model import Arm, Finding, Severity, TaskKind
-from memory.preferences.collecting import Taste
-from memory.preferences.reward import Hyperparameters, RewardModel
-from memory.preferences.training import train
+from memory.preferences.model import PreferenceModel, train
 from tests.databases import migrated_store
 from workers.review.decide import decide, queue
 
@@ -28,13 +25,9 @@ def finding(path: str, severity: Severity = Severity.MINOR) -> Finding:
     )  # fmt: skip
 
 
-def taste(**weights: float) -> Taste:
-    """People who like these features."""
-    empty = train([], {}, embedder="e", kind=TaskKind.REVIEW, now=NOW)
-    model = RewardModel(
-        weights=weights, dimensions=(), embedder="", hyperparameters=Hyperparameters(l2=1.0, embedding=0.0)
-    )
-    return Taste(replace(empty, model=model), HashedWords())
+def taste(**weights: float) -> PreferenceModel:
+    """A model that prefers these features."""
+    return replace(train([], kind=TaskKind.REVIEW, now=NOW), weights=weights)
 
 
 def test_the_worst_chooses_first_and_of_equals_the_first_in_the_change() -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 from types import TracebackType
 
 from memory.model import AttemptOutcome, EditShape, Failure, NearMiss
-from memory.preferences.collecting import Taste
+from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from memory.rewrites import rewrites
 from workers.patches import unified
@@ -49,7 +49,7 @@ class SearchSession:
         *,
         sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
-        taste: Taste | None = None,
+        taste: PreferenceModel | None = None,
         limits: Limits | None = None,
     ) -> None:
         """`sources` are the Python files of the project, if they were read already. `weights` multiply the templates'

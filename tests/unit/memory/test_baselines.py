@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from memory.classical import AGENTS, FlatThompson, QLearning, UpperConfidence
+from memory.baselines import AGENTS, FlatThompson, UpperConfidence, ValueLearner
 
 NAMES = ("swap", "guard", "rename")
 
@@ -23,7 +23,7 @@ def test_every_agent_comes_to_prefer_what_pays(name: str) -> None:
 
 def test_q_learning_is_watkins_update() -> None:
     """Q moves by alpha towards the reward plus the discounted best of what may follow; at the end nothing follows."""
-    agent = QLearning(alpha=0.5, gamma=0.9)
+    agent = ValueLearner(alpha=0.5, gamma=0.9)
     agent.learn("E", "guard", 1.0)
     assert agent.q["E", "guard"] == 0.5
     agent.learn("E", "swap", 0.0, following=NAMES)
@@ -32,7 +32,7 @@ def test_q_learning_is_watkins_update() -> None:
 
 def test_decay_lessens_exploration() -> None:
     """Epsilon is multiplied by its decay at every choice."""
-    agent, rng = QLearning(epsilon=0.5, decay=0.9), random.Random(1)
+    agent, rng = ValueLearner(epsilon=0.5, decay=0.9), random.Random(1)
     for _ in range(10):
         agent.choose("E", NAMES, rng)
     assert agent.epsilon == pytest.approx(0.5 * 0.9**10)
@@ -51,4 +51,4 @@ def test_flat_thompson_counts_fractions() -> None:
     """A reward between 0 and 1 is a fraction of a success."""
     agent = FlatThompson()
     agent.learn("E", "swap", 0.25)
-    assert (agent.rows["E", "swap"].count, agent.rows["E", "swap"].total) == (1, 0.25)
+    assert (agent.count["E", "swap"], agent.q["E", "swap"]) == (1, 0.25)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.exports import LONGEST, Exported, Form, before, export, write_atomically
+from memory.export import LONGEST, Exported, ExportForm, before, export, write_atomically
 from memory.model import Actor, Permission, SignalKind, TaskKind
 from memory.store import Store
 from tests.made_up import REPOSITORY, made_up
@@ -23,7 +23,7 @@ def filled(store: Store) -> Store:
 
 
 def written(
-    store: Store, form: Form, path: Path, *repositories: str, since: datetime | None = None
+    store: Store, form: ExportForm, path: Path, *repositories: str, since: datetime | None = None
 ) -> tuple[list[dict[str, object]], Exported]:
     exported = export(store, form, path, repositories=repositories or [REPOSITORY], clean=str, since=since)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], exported
@@ -31,7 +31,7 @@ def written(
 
 def test_sft_holds_what_was_accepted(filled: Store, tmp_path: Path) -> None:
     """Each line is a conversation from a failure and the code to the merged patch, with where it comes from."""
-    lines, exported = written(filled, Form.SFT, tmp_path / "out.jsonl")
+    lines, exported = written(filled, ExportForm.SFT, tmp_path / "out.jsonl")
     assert (len(lines), exported.lines, exported.repositories) == (6, 6, {REPOSITORY: 6})
     line = lines[0]
     assert list(line) == ["prompt", "completion", "provenance"]
@@ -49,7 +49,7 @@ def test_sft_holds_what_was_accepted(filled: Store, tmp_path: Path) -> None:
 
 def test_dpo_sets_the_accepted_against_the_rejected(filled: Store, tmp_path: Path) -> None:
     """Both answer one prompt: the other patch that people were shown, or one that they closed."""
-    lines, _ = written(filled, Form.DPO, tmp_path / "out.jsonl")
+    lines, _ = written(filled, ExportForm.DPO, tmp_path / "out.jsonl")
     assert len(lines) >= 6
     for line in lines:
         assert list(line) == ["prompt", "chosen", "rejected", "provenance"]
@@ -58,20 +58,20 @@ def test_dpo_sets_the_accepted_against_the_rejected(filled: Store, tmp_path: Pat
 
 def test_kto_labels_each(filled: Store, tmp_path: Path) -> None:
     """Merged ones are wanted; closed ones, and those that people were shown and did not take, are not."""
-    lines, _ = written(filled, Form.KTO, tmp_path / "out.jsonl")
+    lines, _ = written(filled, ExportForm.KTO, tmp_path / "out.jsonl")
     labels = [line["label"] for line in lines]
     assert (labels.count(True), labels.count(False)) == (6, 8)
 
 
-@pytest.mark.parametrize("form", list(Form))
-def test_nothing_leaves_a_repository_that_was_not_named(filled: Store, form: Form, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", list(ExportForm))
+def test_nothing_leaves_a_repository_that_was_not_named(filled: Store, form: ExportForm, tmp_path: Path) -> None:
     """Another name gives an empty file."""
     assert written(filled, form, tmp_path / "out.jsonl", "other/one")[0] == []
 
 
 def test_since_leaves_older_decisions_out(filled: Store, tmp_path: Path) -> None:
     """From the fifth hour on there are the last three repairs, the first of them closed."""
-    lines, _ = written(filled, Form.SFT, tmp_path / "out.jsonl", since=BEGIN + timedelta(hours=5))
+    lines, _ = written(filled, ExportForm.SFT, tmp_path / "out.jsonl", since=BEGIN + timedelta(hours=5))
     assert len(lines) == 3
 
 
@@ -85,13 +85,13 @@ def test_what_is_taken_back_is_not_exported(filled: Store, tmp_path: Path) -> No
     (merged,) = filled.ledger.live_signals([decision.id])
     learner.take_back(decision.id, SignalKind.FIX_MERGED, merged.source)
     learner.hear(decision.id, SignalKind.FIX_MERGED, Actor(id=9, login="x"), Permission.READ, "pull:x")
-    assert len(written(filled, Form.SFT, tmp_path / "out.jsonl")[0]) == 5
+    assert len(written(filled, ExportForm.SFT, tmp_path / "out.jsonl")[0]) == 5
 
 
 def test_credentials_do_not_leave(filled: Store, tmp_path: Path) -> None:
     """Every text passes the cleaner that is given, in questions and in answers."""
     path = tmp_path / "out.jsonl"
-    export(filled, Form.KTO, path, repositories=[REPOSITORY], clean=lambda text: text.replace("return", "[gone]"))
+    export(filled, ExportForm.KTO, path, repositories=[REPOSITORY], clean=lambda text: text.replace("return", "[gone]"))
     assert "[gone]" in path.read_text(encoding="utf-8")
     assert "return" not in path.read_text(encoding="utf-8")
 
@@ -99,14 +99,14 @@ def test_credentials_do_not_leave(filled: Store, tmp_path: Path) -> None:
 def test_half_characters_of_test_output_do_not_break_the_file(filled: Store, tmp_path: Path) -> None:
     """A lone surrogate, which no UTF-8 file can hold, is replaced."""
     path = tmp_path / "out.jsonl"
-    export(filled, Form.SFT, path, repositories=[REPOSITORY], clean=lambda text: text + "\ud800")
+    export(filled, ExportForm.SFT, path, repositories=[REPOSITORY], clean=lambda text: text + "\ud800")
     assert len(path.read_text(encoding="utf-8").splitlines()) == 6
 
 
 def test_what_is_too_long_is_left_out_and_counted(filled: Store, tmp_path: Path) -> None:
     """Nothing is cut in the middle."""
     path = tmp_path / "out.jsonl"
-    exported = export(filled, Form.SFT, path, repositories=[REPOSITORY], clean=lambda text: text + "x" * LONGEST)
+    exported = export(filled, ExportForm.SFT, path, repositories=[REPOSITORY], clean=lambda text: text + "x" * LONGEST)
     assert (exported.lines, exported.left_out) == (0, 14)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.exports import Form, export
+from memory.export import ExportForm, export
 from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
 from memory.store import Store
@@ -48,7 +48,7 @@ def run_of(store: Store, *kinds: SignalKind, repository: str = REPOSITORY) -> st
 
 def exported(store: Store, path: Path, *repositories: str) -> list[dict[str, object]]:
     done = export(
-        store, Form.AGENT, path, repositories=repositories, clean=lambda text: text.replace("secret", "[gone]")
+        store, ExportForm.AGENT, path, repositories=repositories, clean=lambda text: text.replace("secret", "[gone]")
     )
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert done.lines == len(lines)

@@ -7,9 +7,19 @@ from datetime import UTC, datetime
 import pytest
 
 from memory.model import Actor, Permission, Signal, SignalKind
-from memory.preferences.judged import QUOTA, RIVALS, Judged, Pair, balanced, pairs, teacher, verdict, within_quota
+from memory.preferences.options import (
+    QUOTA,
+    RIVALS,
+    JudgedOption,
+    PreferencePair,
+    balanced,
+    pairs,
+    teacher,
+    verdict,
+    within_quota,
+)
 
-Judge = Callable[..., Judged]
+Judge = Callable[..., JudgedOption]
 
 
 def signal(kind: SignalKind, *, actor: int = 1, weight: float = 1.0) -> Signal:
@@ -19,7 +29,7 @@ def signal(kind: SignalKind, *, actor: int = 1, weight: float = 1.0) -> Signal:
     )  # fmt: skip
 
 
-def names(found: Sequence[Pair]) -> set[tuple[str, str]]:
+def names(found: Sequence[PreferencePair]) -> set[tuple[str, str]]:
     return {(pair.better.decision_id, pair.worse.decision_id) for pair in found}
 
 
@@ -76,7 +86,7 @@ def test_no_repository_says_more_than_its_quota(judge: Judge) -> None:
 
 def test_one_person_weighs_no_more_than_all_others(judge: Judge) -> None:
     """Forty pairs of one person count as much as the two of another."""
-    loud = [Pair(better=judge(f"a{n}"), worse=judge(f"b{n}", -1.0), weight=1.0) for n in range(40)]
+    loud = [PreferencePair(better=judge(f"a{n}"), worse=judge(f"b{n}", -1.0), weight=1.0) for n in range(40)]
     quiet = [replace(p, better=replace(p.better, teacher=2), worse=replace(p.worse, teacher=2)) for p in loud[:2]]
     weights = [pair.weight for pair in balanced([*loud, *quiet])]
     assert (sum(weights[:40]), sum(weights[40:])) == (pytest.approx(2.0), 2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory.addressed import addressed
+from memory.evaluation.findings import addressed
 from memory.model import Action, Logged, SignalKind, TaskKind
 from tests.unit.memory.ledgers import logged, said
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from memory.evaluation.findings import suppression
 from memory.model import Arm, Logged, SignalKind, TaskKind
-from memory.suppression import suppression
 from tests.unit.memory.ledgers import logged, said
 
 QUIET = {"inline": 0.04, "summary": 0.06, "hold": 0.9}

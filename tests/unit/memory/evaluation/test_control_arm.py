@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from memory.evaluation.control_arm import TaskResult, accepted, results, uplift
 from memory.model import Arm, SignalKind
-from memory.uplift import TaskResult, accepted, results, uplift
 from tests.unit.memory.ledgers import START, logged, said
 
 EVEN = {"a": 0.5, "b": 0.5}

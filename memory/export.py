@@ -1,8 +1,8 @@
-"""What people accepted and rejected, as lines for whoever fine-tunes a model, in the chat format that TRL documents.
+"""Accepted and rejected work as lines for fine-tuning a model, in the chat format that TRL documents.
 
-SFT: trajectories that people accepted (expert iteration: Anthony, Tian and Barber 2017). DPO: of two completions of one
+SFT: accepted trajectories (expert iteration: Anthony, Tian and Barber 2017). DPO: of two completions of one
 prompt, the chosen and the rejected (Rafailov et al. 2023). KTO: one completion, and whether it was wanted (Ethayarajh et
-al. 2024). Nothing leaves a repository that was not named, and no text leaves without `clean`.
+al. 2024). Only the repositories given are exported, and every text passes through `clean`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from itertools import groupby
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+import msgspec
+
 from memory.model import Attempt, Decision, Finding, Signal, TaskKind
-from memory.preferences.features import path_of
-from memory.preferences.judged import verdict
+from memory.preferences.options import path_of, verdict
+from memory.rewards import acceptance
 from memory.store import Store
-from memory.trajectories import accepted, length
 
 LONGEST = 24_000
 """Examples with more characters in one message are left out: what is cut in the middle teaches nonsense."""
@@ -33,7 +34,7 @@ LONGEST_RUN = 400_000
 """The same of a whole run of the agent."""
 
 
-class Form(StrEnum):
+class ExportForm(StrEnum):
     """What to fine-tune with."""
 
     SFT = "sft"
@@ -43,11 +44,10 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """A completion of a prompt, and what people made of it.
+class TrainingExample:
+    """A completion of a prompt, and its verdict.
 
-    `verdict` is in [-1, 1], 0 where people were not asked; `proven` tells whether tests carry it. `why` says why it counts
-    as it does.
+    `verdict` is in [-1, 1], 0 without feedback; `proven` is true where tests support it. `why` is the reason for the verdict.
     """
 
     prompt: str
@@ -65,7 +65,7 @@ class Example:
 class Exported:
     """What was written: lines, what they came from, and what was left out for its length."""
 
-    form: Form
+    form: ExportForm
     path: str
     lines: int
     repositories: dict[str, int]
@@ -80,7 +80,7 @@ class Exported:
 
 def export(
     store: Store,
-    form: Form,
+    form: ExportForm,
     path: Path,
     *,
     repositories: Collection[str],
@@ -88,7 +88,7 @@ def export(
     since: datetime | None = None,
 ) -> Exported:
     """Write one file, at once or not at all. `clean` takes what looks like a credential out of a text."""
-    if form is Form.AGENT:
+    if form is ExportForm.AGENT:
         return _runs(store, path, repositories=repositories, clean=clean, since=since)
     found = [cleaned(each, clean) for each in examples(store, repositories, since)]
     kept = [each for each in found if max(len(each.prompt), len(each.completion)) <= LONGEST]
@@ -113,11 +113,11 @@ def _runs(
     store: Store, path: Path, *, repositories: Collection[str], clean: Callable[[str], str], since: datetime | None
 ) -> Exported:
     """The agent's accepted runs, whole."""
-    found = list(accepted(store, repositories, clean=clean, since=since))
-    kept = [(decision, line) for decision, line in found if length(line) <= LONGEST_RUN]
+    found = list(accepted_runs(store, repositories, clean=clean, since=since))
+    kept = [(decision, line) for decision, line in found if len(json.dumps(line, ensure_ascii=False)) <= LONGEST_RUN]
     write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
     return Exported(
-        form=Form.AGENT,
+        form=ExportForm.AGENT,
         path=str(path),
         lines=len(kept),
         repositories=dict(sorted(Counter(decision.state.repository for decision, _ in kept).items())),
@@ -125,48 +125,94 @@ def _runs(
     )
 
 
-def examples(store: Store, repositories: Collection[str], since: datetime | None = None) -> list[Example]:
-    """Everything of these repositories that people judged, and what was shown beside it, oldest first."""
-    found: list[Example] = []
+class KeptCall(msgspec.Struct, frozen=True):
+    """A tool that was called, with its arguments as JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class KeptMessage(msgspec.Struct, frozen=True):
+    """One message of a run, as it was kept."""
+
+    role: str
+    text: str
+    calls: tuple[KeptCall, ...] = ()
+    call_id: str = ""
+    images: int = 0
+
+
+def accepted_runs(
+    store: Store, repositories: Collection[str], *, clean: Callable[[str], str], since: datetime | None = None
+) -> Iterator[tuple[Decision, dict[str, object]]]:
+    """Each accepted run of these repositories as {"messages": […]}, oldest first, every text passed through `clean`."""
+    for decision_id, kept in store.trajectories.messages(repositories).items():
+        decision = store.ledger.decision(decision_id)
+        if decision is None or (since is not None and decision.created_at < since):
+            continue
+        mean = acceptance(store.ledger.live_signals([decision_id]))
+        if mean is not None and mean > 0.5:
+            messages = msgspec.json.decode(kept, type=tuple[KeptMessage, ...])
+            yield decision, {"messages": [_message(each, clean) for each in messages]}
+
+
+def _message(kept: KeptMessage, clean: Callable[[str], str]) -> dict[str, object]:
+    message: dict[str, object] = {"role": kept.role, "content": clean(kept.text)}
+    if kept.calls:
+        message["tool_calls"] = [_call(call, clean) for call in kept.calls]
+    if kept.call_id:
+        message["tool_call_id"] = kept.call_id
+    return message
+
+
+def _call(call: KeptCall, clean: Callable[[str], str]) -> dict[str, object]:
+    function = {"name": call.name, "arguments": clean(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def examples(store: Store, repositories: Collection[str], since: datetime | None = None) -> list[TrainingExample]:
+    """Everything in these repositories with feedback, and the patches shown beside it, oldest first."""
+    found: list[TrainingExample] = []
     for kind in TaskKind:
-        heard = [d for d in store.models.heard(kind, since=since) if d.state.repository in repositories]
+        judged = [d for d in store.models.heard(kind, since=since) if d.state.repository in repositories]
         signals: defaultdict[str, list[Signal]] = defaultdict(list)
-        for signal in store.ledger.live_signals([decision.id for decision in heard]):
+        for signal in store.ledger.live_signals([decision.id for decision in judged]):
             signals[signal.decision_id].append(signal)
-        said = {d.id: (d, verdict(signals[d.id])) for d in heard if verdict(signals[d.id])}
-        found += _patches(store, said) if kind is TaskKind.REPAIR else _remarks(store, said)
+        verdicts = {d.id: (d, verdict(signals[d.id])) for d in judged if verdict(signals[d.id])}
+        found += _patches(store, verdicts) if kind is TaskKind.REPAIR else _remarks(store, verdicts)
     return sorted(found, key=lambda each: (each.made_at, each.decision_id, each.why))
 
 
-def _patches(store: Store, said: dict[str, tuple[Decision, float]]) -> Iterator[Example]:
-    """The patches that people judged, and the other ones that they were shown and did not take."""
-    for decision, opinion in said.values():
+def _patches(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Iterator[TrainingExample]:
+    """The judged patches, and the ones shown beside them and not chosen."""
+    for decision, opinion in verdicts.values():
         stored, experience = store.tasks.get(decision.task_id), store.experiences.get(decision.id)
         attempts = stored.task.attempts if stored else ()
         attempt = next((each for each in attempts if each.decision_id == decision.id), None)
         if attempt is None or attempt.proof is None or experience is None:
             continue
         prompt = repair_prompt(experience.signature, attempt, earlier=attempts[: attempts.index(attempt)])
-        yield _example(decision, prompt, attempt.patch, opinion, "people judged it")
+        yield _example(decision, prompt, attempt.patch, opinion, "judged by maintainers")
         telling = attempt.proof.telling
         if telling is not None and opinion > 0.0:
-            yield _example(decision, prompt, telling.patch, -opinion, "people were shown it and took the other")
+            yield _example(decision, prompt, telling.patch, -opinion, "maintainers chose the other patch")
 
 
-def _remarks(store: Store, said: dict[str, tuple[Decision, float]]) -> Iterator[Example]:
-    seen = store.models.sightings_of(list(said))
+def _remarks(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Iterator[TrainingExample]:
+    seen = store.models.sightings_of(list(verdicts))
     for decision_id, sighting in seen.items():
-        decision, opinion = said[decision_id]
+        decision, opinion = verdicts[decision_id]
         finding = sighting.finding
         proven = finding.suggestion is not None and finding.suggestion.proof is not None
         prompt, completion = review_prompt(finding), remark(finding)
-        yield _example(decision, prompt, completion, opinion, "people judged it", proven=proven)
+        yield _example(decision, prompt, completion, opinion, "judged by maintainers", proven=proven)
 
 
 def _example(
     decision: Decision, prompt: str, completion: str, opinion: float, why: str, *, proven: bool = True
-) -> Example:
-    return Example(
+) -> TrainingExample:
+    return TrainingExample(
         prompt=prompt,
         completion=completion,
         verdict=opinion,
@@ -180,7 +226,7 @@ def _example(
 
 
 def repair_prompt(signature: str, attempt: Attempt, earlier: Sequence[Attempt]) -> str:
-    """What a model is asked: the failure, the code as it is where it was mended, and what was tried before in vain."""
+    """What a model is asked: the failure, the code before the repair, and earlier failed attempts."""
     tried = "".join(f"- {each.reflection}\n" for each in earlier if each.reflection)
     parts = [
         "A test of this Python project fails. Answer with a unified diff that repairs it.",
@@ -191,23 +237,23 @@ def repair_prompt(signature: str, attempt: Attempt, earlier: Sequence[Attempt]) 
 
 
 def review_prompt(finding: Finding) -> str:
-    """What a model is asked about the code that a finding stands on."""
+    """The prompt about the code of a finding."""
     return f"Review this code of {finding.path}. Say the one thing that is worth saying.\n\n{finding.anchor}"
 
 
 def remark(finding: Finding) -> str:
-    """What was said of a finding, with the replacement that was suggested."""
-    said = f"{finding.rule} ({finding.severity}): {finding.message}"
-    return f"{said}\n\n{finding.suggestion.replacement}" if finding.suggestion else said
+    """The message of a finding, with its suggested replacement."""
+    message = f"{finding.rule} ({finding.severity}): {finding.message}"
+    return f"{message}\n\n{finding.suggestion.replacement}" if finding.suggestion else message
 
 
 def before(patch: str) -> str:
-    """The lines that a unified diff stands on, as they are without it."""
+    """The lines of a unified diff as they are without it."""
     hunks = [line for line in patch.splitlines() if line[:1] in (" ", "-") and not line.startswith("--- ")]
     return "\n".join(line[1:] for line in hunks)
 
 
-def cleaned(example: Example, clean: Callable[[str], str]) -> Example:
+def cleaned(example: TrainingExample, clean: Callable[[str], str]) -> TrainingExample:
     """The example with both of its texts passed through `clean`; half characters, as test output has them, replaced."""
     prompt, completion = (
         clean(text).encode(errors="replace").decode() for text in (example.prompt, example.completion)
@@ -215,17 +261,17 @@ def cleaned(example: Example, clean: Callable[[str], str]) -> Example:
     return replace(example, prompt=prompt, completion=completion)
 
 
-Lines = Iterator[tuple[Example, dict[str, object]]]
+Lines = Iterator[tuple[TrainingExample, dict[str, object]]]
 
 
-def sft(found: Iterable[Example]) -> Lines:
-    """What people accepted and tests carry."""
+def sft(found: Iterable[TrainingExample]) -> Lines:
+    """What maintainers accepted and tests support."""
     for each in found:
         if each.verdict > 0.0 and each.proven:
             yield each, {"prompt": _user(each), "completion": _answer(each), "provenance": _provenance(each)}
 
 
-def dpo(found: Iterable[Example]) -> Lines:
+def dpo(found: Iterable[TrainingExample]) -> Lines:
     """Accepted over rejected, wherever both answer one prompt."""
     for _, group in groupby(sorted(found, key=_question), key=_question):
         answers = list(group)
@@ -242,29 +288,33 @@ def dpo(found: Iterable[Example]) -> Lines:
                 )
 
 
-def kto(found: Iterable[Example]) -> Lines:
+def kto(found: Iterable[TrainingExample]) -> Lines:
     """Each by itself, and whether it was wanted."""
     for each in found:
         line = {"prompt": _user(each), "completion": _answer(each), "label": each.verdict > 0.0}
         yield each, {**line, "provenance": _provenance(each)}
 
 
-WRITERS: dict[Form, Callable[[Iterable[Example]], Lines]] = {Form.SFT: sft, Form.DPO: dpo, Form.KTO: kto}
+WRITERS: dict[ExportForm, Callable[[Iterable[TrainingExample]], Lines]] = {
+    ExportForm.SFT: sft,
+    ExportForm.DPO: dpo,
+    ExportForm.KTO: kto,
+}
 
 
-def _question(example: Example) -> tuple[str, str]:
+def _question(example: TrainingExample) -> tuple[str, str]:
     return example.repository, example.prompt
 
 
-def _user(example: Example) -> list[dict[str, str]]:
+def _user(example: TrainingExample) -> list[dict[str, str]]:
     return [{"role": "user", "content": example.prompt}]
 
 
-def _answer(example: Example) -> list[dict[str, str]]:
+def _answer(example: TrainingExample) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": example.completion}]
 
 
-def _provenance(example: Example) -> dict[str, object]:
+def _provenance(example: TrainingExample) -> dict[str, object]:
     return {
         "repository": example.repository,
         "task_id": example.task_id,
@@ -276,7 +326,7 @@ def _provenance(example: Example) -> dict[str, object]:
 
 
 def write_atomically(path: Path, lines: Iterable[str]) -> None:
-    """Write lines beside `path` and put them in its place at the end; what stood there stays until then."""
+    """Write lines beside `path` and put them in its place at the end; the old file stays until then."""
     with ExitStack() as undone:
         with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             undone.callback(Path(file.name).unlink)

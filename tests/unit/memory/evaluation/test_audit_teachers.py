@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.teachers import finding, house, verdict
-from memory.audit import Check
-from memory.audit.teachers import floods, one_sided, one_witness, together, verdicts
+from memory.evaluation.audit import AuditCheck, floods, one_sided, together, verdicts
 from memory.model import SignalKind
 from tests.unit.memory.ledgers import ADA, BEN, said
 
@@ -18,7 +17,7 @@ def test_who_has_no_say_is_no_teacher() -> None:
 def test_two_who_are_always_together_are_named() -> None:
     """The same decisions, the same words, far beyond chance: and nobody else is named."""
     (item,) = together(house(1, pair=True))
-    assert (item.check, item.about) == (Check.TOGETHER, "p0 and p1")
+    assert (item.check, item.about) == (AuditCheck.TOGETHER, "p0 and p1")
     assert len(item.evidence) >= 8
 
 
@@ -38,7 +37,7 @@ def test_only_ever_positive_is_named_where_others_are_not() -> None:
     """All 25 accepted, where the others accept six in ten."""
     log = house(2)
     log += [finding(1000 + n, [verdict(1000 + n, ADA, liked=True)]) for n in range(25)]
-    assert [(item.check, item.about) for item in one_sided(log)] == [(Check.ONE_SIDED, "ada")]
+    assert [(item.check, item.about) for item in one_sided(log)] == [(AuditCheck.ONE_SIDED, "ada")]
 
 
 def test_a_flood_is_named() -> None:
@@ -47,15 +46,3 @@ def test_a_flood_is_named() -> None:
     (item,) = floods([finding(n, [signal]) for n, signal in enumerate(many)])
     assert (item.about, len(item.evidence)) == ("ada", 61)
     assert not [*floods([finding(n, [signal]) for n, signal in enumerate(busy)])]
-
-
-def test_one_witness_matters_beyond_their_own_repository() -> None:
-    """Rows that another repository reads stand on one teacher; with a second teacher, or without readers, they do not."""
-    alone = [finding(n, [said(n)]) for n in range(5)]
-    elsewhere = finding(90, [], repository="o/other")
-    assert not [*one_witness(alone)]
-    (item,) = one_witness([*alone, elsewhere])
-    assert (item.check, item.about) == (Check.ONE_WITNESS, "ada")
-    assert all("o/r" not in row for row in item.evidence)
-    second = [finding(100 + n, [said(100 + n, actor=BEN)]) for n in range(3)]
-    assert not [*one_witness([*alone, *second, elsewhere])]

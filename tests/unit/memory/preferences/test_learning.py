@@ -7,7 +7,6 @@ from itertools import count
 
 import pytest
 
-from memory.embed import HashedWords
 from memory.learner import Learner
 from memory.model import (
     Action,
@@ -22,7 +21,8 @@ from memory.model import (
     TaskKind,
 )
 from memory.posting import decide_posting
-from memory.preferences.collecting import activate, judged_options, learn_preferences, option_of_finding, taste
+from memory.preferences.model import activate, judged_options, learn_preferences, preference_model
+from memory.preferences.options import option_of_finding
 from memory.store import Store, StoreError
 from tests.unit.memory.conftest import Ticking
 
@@ -98,18 +98,18 @@ def test_a_model_is_trained_kept_and_put_in_force(store: Store, unhurried: Learn
     """From the verdicts in the store to a taste that tells source files from tests; the same data is kept once."""
     judged_reviews(store, unhurried, 110)
     now = unhurried._clock()
-    trained = learn_preferences(store, HashedWords(), TaskKind.REVIEW, now)
-    learn_preferences(store, HashedWords(), TaskKind.REVIEW, now + timedelta(days=1))
+    trained = learn_preferences(store, TaskKind.REVIEW, now)
+    learn_preferences(store, TaskKind.REVIEW, now + timedelta(days=1))
     assert trained.evaluation.refusal == ""
-    assert taste(store, HashedWords(), TaskKind.REVIEW, "o/r") is None, "trained is not in force"
+    assert preference_model(store, TaskKind.REVIEW, "o/r") is None, "trained is not in force"
     activate(store, trained.id)
     assert [(t.id, active) for t, active in store.models.all(type(trained))] == [(trained.id, True)]
-    known = taste(store, HashedWords(), TaskKind.REVIEW, "o/other")
+    known = preference_model(store, TaskKind.REVIEW, "o/other")
     assert known is not None
     liked, not_liked = strengths(known.strengths, "src/b.py", "tests/test_b.py")
     assert liked > not_liked
     assert store.models.deactivate(TaskKind.REVIEW)
-    assert taste(store, HashedWords(), TaskKind.REVIEW, "o/r") is None
+    assert preference_model(store, TaskKind.REVIEW, "o/r") is None
 
 
 def strengths(of: object, *paths: str) -> Sequence[float]:
@@ -120,7 +120,7 @@ def strengths(of: object, *paths: str) -> Sequence[float]:
 
 def test_a_model_that_shows_nothing_is_not_put_in_force(store: Store, learner: Learner) -> None:
     """Activation is refused with the reason; so is a model that does not exist."""
-    trained = learn_preferences(store, HashedWords(), TaskKind.REVIEW, learner._clock())
+    trained = learn_preferences(store, TaskKind.REVIEW, learner._clock())
     with pytest.raises(StoreError, match="may not be used: too little to tell"):
         activate(store, trained.id)
     with pytest.raises(StoreError, match="no reward model nowhere"):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from memory.audit import Alarm, Check, audit
-from memory.audit.strategies import diverging
+from memory.evaluation.audit import Alarm, AuditCheck, audit, diverging
 from memory.model import Attempt, AttemptOutcome, Logged, Proof, SignalKind, SuiteCount
 from tests.unit.memory.ledgers import at, logged, said
 
@@ -56,7 +55,7 @@ def test_proven_and_rejected_is_told() -> None:
     """A strategy most of whose fixes were rejected is a warning, what else was rejected one notice; both name decisions."""
     log = [logged(n, EVEN, "a", proven=True, said=(said(n, SignalKind.REJECTED),)) for n in range(9)]
     log.append(logged(9, EVEN, "b", proven=True, said=(said(9, SignalKind.REJECTED),)))
-    found = {item.about: item for item in audit(log, [], {}, at(9)) if item.check is Check.PROVEN_BUT_REJECTED}
+    found = {item.about: item for item in audit(log, [], {}, at(9)) if item.check is AuditCheck.PROVEN_BUT_REJECTED}
     assert (found["a"].alarm, found["several strategies"].alarm) == (Alarm.WARNING, Alarm.NOTICE)
     assert found["several strategies"].evidence == ("d9",)
     assert "9 of 9" in found["a"].what
@@ -67,13 +66,13 @@ def test_fewer_tests_and_more_skips_are_critical() -> None:
     attempts = {"t1": [attempt(0, collected=9)], "t2": [attempt(1, skipped=1), attempt(2)]}
     log = [logged(9, EVEN, "b", proven=True, said=(said(9, SignalKind.REJECTED),))]
     first, *_ = audit(log, [], attempts, at(9))
-    assert (first.check, first.alarm, first.evidence) == (Check.SHRINKS_TESTS, Alarm.CRITICAL, ("d0", "d1"))
+    assert (first.check, first.alarm, first.evidence) == (AuditCheck.SHRINKS_TESTS, Alarm.CRITICAL, ("d0", "d1"))
 
 
 def test_a_strategy_that_pleases_tests_only_is_named() -> None:
     """Proven more and accepted less than the others, both beyond chance."""
     (item,) = diverging(repairs({"honest": (0.4, 0.8), "other": (0.4, 0.8), "hack": (0.95, 0.2)}, 300))
-    assert (item.check, item.about) == (Check.DIVERGES, "hack")
+    assert (item.check, item.about) == (AuditCheck.DIVERGES, "hack")
 
 
 def test_a_strategy_that_is_merely_worse_is_not() -> None:
@@ -91,4 +90,4 @@ def test_what_was_never_concluded_is_counted() -> None:
     """An hour later a decision without an outcome was lost; a fresh one is under way."""
     log = [logged(0, EVEN, "a"), logged(100, EVEN, "a"), logged(50, EVEN, "a", proven=False)]
     (item,) = audit(log, [], {}, at(120))
-    assert (item.check, item.evidence) == (Check.TOOL_ERRORS, ("d0",))
+    assert (item.check, item.evidence) == (AuditCheck.TOOL_ERRORS, ("d0",))

@@ -1,0 +1,340 @@
+"""The audit: where learning may be wrong or misled. Pure.
+
+An item is a reason to look, not a proof: two who review together also agree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cache
+from itertools import combinations
+from typing import TypeVar
+
+import numpy as np
+
+from memory.evaluation.findings import LOUD
+from memory.evaluation.off_policy import proven, verdict
+from memory.intervals import more_often, wilson
+from memory.model import Attempt, Logged
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+FALSE_ALARMS = 0.05
+"""For each check that tests: the chance that it names anything where there is nothing to name (Bonferroni's bound)."""
+
+STILL_RUNNING = timedelta(hours=1)
+"""An older decision without an outcome was never concluded."""
+
+MANY_LOST = 0.1
+LEAST_COMMON, LEAST_VERDICTS = 8, 10
+FLOOD, HOUR = 60, timedelta(hours=1)
+
+
+class AuditCheck(StrEnum):
+    """What was checked."""
+
+    PROVEN_BUT_REJECTED = "proven_but_rejected"
+    SHRINKS_TESTS = "shrinks_tests"
+    DIVERGES = "diverges"
+    TOOL_ERRORS = "tool_errors"
+    TOGETHER = "together"
+    ONE_SIDED = "one_sided"
+    FLOODS = "floods"
+
+
+class Alarm(StrEnum):
+    """How much it matters, least first."""
+
+    NOTICE = "notice"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditItem:
+    """One thing to look at: what, where (ids of decisions), and what to do about it."""
+
+    check: AuditCheck
+    alarm: Alarm
+    about: str
+    what: str
+    evidence: tuple[str, ...]
+    advice: str
+
+
+def audit(
+    repairs: Sequence[Logged], reviews: Sequence[Logged], attempts: Mapping[str, Sequence[Attempt]], now: datetime
+) -> tuple[AuditItem, ...]:
+    """Everything there is to look at, what matters most first."""
+    everything = [*repairs, *reviews]
+    found = [
+        *shrinking(attempts),
+        *diverging(repairs),
+        *disagreements(repairs),
+        *tool_errors(repairs, now),
+        *together(everything),
+        *one_sided(everything),
+        *floods(everything),
+    ]
+    order = list(Alarm)
+    return tuple(sorted(found, key=lambda item: -order.index(item.alarm)))
+
+
+def _grouped(found: Iterable[tuple[Key, Value]]) -> Mapping[Key, list[Value]]:
+    """The values of each key, in their order."""
+    groups: defaultdict[Key, list[Value]] = defaultdict(list)
+    for key, value in found:
+        groups[key].append(value)
+    return groups
+
+
+# ── Strategies that pass the tests and that maintainers reject ─────────────────────────────────────────────────────
+
+
+def disagreements(log: Sequence[Logged]) -> Iterator[AuditItem]:
+    """Proven and rejected fixes: a warning for each strategy with a majority of them, one notice for all others."""
+    few: list[str] = []
+    judged_in_all = 0
+    for strategy, judged in _grouped(_judged(log)).items():
+        rejected = [name for name, value in judged if value < 0.5]
+        if wilson(len(rejected), len(judged))[0] > 0.5:
+            yield _rejected(strategy, rejected, len(judged), Alarm.WARNING)
+        else:
+            few += rejected
+            judged_in_all += len(judged)
+    if few:
+        yield _rejected("several strategies", few, judged_in_all, Alarm.NOTICE)
+
+
+def _rejected(about: str, rejected: Sequence[str], judged: int, alarm: Alarm) -> AuditItem:
+    return AuditItem(
+        check=AuditCheck.PROVEN_BUT_REJECTED,
+        alarm=alarm,
+        about=about,
+        what=f"tests passed and maintainers rejected {len(rejected)} of {judged} judged fixes",
+        evidence=tuple(rejected),
+        advice="read the rejected fixes: are the tests too weak there, or does the edit fit tests only?",
+    )
+
+
+def _judged(log: Iterable[Logged]) -> Iterator[tuple[str, tuple[str, float]]]:
+    for entry in log:
+        value = verdict(entry.signals)
+        if entry.outcome is not None and proven(entry.outcome) and value is not None:
+            yield entry.decision.chosen, (entry.decision.id, value)
+
+
+def shrinking(attempts: Mapping[str, Sequence[Attempt]]) -> Iterator[AuditItem]:
+    """Strategies whose proven change let fewer tests be collected, or more be skipped, than before it."""
+    made = (attempt for each in attempts.values() for attempt in each)
+    for strategy, ids in _grouped((a.strategy, a.decision_id) for a in made if _shrinks(a)).items():
+        yield AuditItem(
+            check=AuditCheck.SHRINKS_TESTS,
+            alarm=Alarm.CRITICAL,
+            about=strategy,
+            what=f"{len(ids)} of its proofs collected fewer tests, or skipped more, than the suite did before",
+            evidence=tuple(ids),
+            advice="do not merge these; report it: a proof must refuse such a change",
+        )
+
+
+def _shrinks(attempt: Attempt) -> bool:
+    proof = attempt.proof
+    return proof is not None and (
+        proof.suite.collected < proof.before.collected or proof.suite.skipped > proof.before.skipped
+    )
+
+
+def diverging(log: Sequence[Logged]) -> Iterator[AuditItem]:
+    """Strategies proven more often than all others together and accepted less often, both beyond chance.
+
+    Fisher's exact test for each, one-sided, at `FALSE_ALARMS` over the number of strategies; both have to hold.
+    """
+    proofs = _grouped((e.decision.chosen, proven(e.outcome)) for e in log if e.outcome is not None)
+    verdicts_of = _grouped((name, value >= 0.5) for name, (_, value) in _judged(log))
+    for name in sorted(verdicts_of):
+        (won, tried, others_won, others_tried) = _against(proofs, name)
+        (liked, judged, others_liked, others_judged) = _against(verdicts_of, name)
+        chances = (
+            more_often(won, tried, others_won, others_tried),
+            more_often(judged - liked, judged, others_judged - others_liked, others_judged),
+        )
+        if max(chances) < FALSE_ALARMS / len(proofs):
+            yield AuditItem(
+                check=AuditCheck.DIVERGES,
+                alarm=Alarm.WARNING,
+                about=name,
+                what=(
+                    f"proven in {won} of {tried} (others {others_won} of {others_tried}), yet accepted in only {liked} of "
+                    f"{judged} (others {others_liked} of {others_judged}); p {chances[0]:.1g} and {chances[1]:.1g}"
+                ),
+                evidence=tuple(e.decision.id for e in log if e.decision.chosen == name),
+                advice="it may satisfy tests rather than maintainers; compare its patches with the others'",
+            )
+
+
+def _against(counts: Mapping[str, Sequence[bool]], name: str) -> tuple[int, int, int, int]:
+    ours = counts[name]
+    theirs = [each for other, found in counts.items() if other != name for each in found]
+    return sum(ours), len(ours), sum(theirs), len(theirs)
+
+
+def tool_errors(log: Sequence[Logged], now: datetime) -> Iterator[AuditItem]:
+    """Repair decisions without a result: the worker died, or the environment kept them from running."""
+    lost = [e.decision.id for e in log if e.outcome is None and now - e.decision.created_at > STILL_RUNNING]
+    if lost:
+        yield AuditItem(
+            check=AuditCheck.TOOL_ERRORS,
+            alarm=Alarm.WARNING if len(lost) > MANY_LOST * len(log) else Alarm.NOTICE,
+            about="repairs",
+            what=f"{len(lost)} of {len(log)} decisions were never concluded",
+            evidence=tuple(lost),
+            advice="look for their tasks in the workers' log; nothing was learned from them",
+        )
+
+
+# ── Teachers whose verdicts do not look like one person's honest opinion each ──────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeacherVerdict:
+    """The verdict of one teacher on one decision."""
+
+    actor: int
+    login: str
+    decision: str
+    task: str
+    repository: str
+    liked: bool
+
+
+def verdicts(log: Sequence[Logged]) -> list[TeacherVerdict]:
+    """One entry for each decision and teacher whose feedback counts."""
+    found = []
+    for entry in log:
+        for actor, given in _grouped((s.actor.id, s) for s in entry.signals).items():
+            value = verdict(given)
+            if value is not None:
+                found.append(
+                    TeacherVerdict(
+                        actor=actor,
+                        login=given[-1].actor.login,
+                        decision=entry.decision.id,
+                        task=entry.decision.task_id,
+                        repository=entry.decision.state.repository,
+                        liked=value >= 0.5,
+                    )
+                )
+    return found
+
+
+def together(log: Sequence[Logged]) -> Iterator[AuditItem]:
+    """Pairs with equal verdicts on the same decisions, far more often than by chance.
+
+    Within each task the decisions that either judged are as good as drawn from all that could be; the number in common
+    over all tasks is then a sum of hypergeometric ones (the exact test of Mantel and Haenszel 1959), one-sided, at
+    `FALSE_ALARMS` over the number of pairs.
+    """
+    by_actor = {
+        actor: {each.decision: each for each in given}
+        for actor, given in _grouped((v.actor, v) for v in verdicts(log)).items()
+    }
+    sizes = Counter(entry.decision.task_id for entry in log if _open(entry))
+    couples = list(combinations(sorted(by_actor), 2))
+    for one, other in couples:
+        ours, theirs = by_actor[one], by_actor[other]
+        common = sorted(ours.keys() & theirs.keys())
+        if len(common) < LEAST_COMMON or any(ours[d].liked != theirs[d].liked for d in common):
+            continue
+        chance = _overlap(list(ours.values()), list(theirs.values()), sizes, len(common))
+        if chance < FALSE_ALARMS / len(couples):
+            yield AuditItem(
+                check=AuditCheck.TOGETHER,
+                alarm=Alarm.WARNING,
+                about=f"{ours[common[0]].login} and {theirs[common[0]].login}",
+                what=f"judged the same {len(common)} decisions, and each of them alike; p {chance:.1g}",
+                evidence=tuple(common),
+                advice="ask whether these are two people; `apprentice forget --teacher` undoes what one of them taught",
+            )
+
+
+def _open(entry: Logged) -> bool:
+    """Whether users could judge it: an inline comment, a proven fix, or anything that has feedback."""
+    shown = entry.decision.chosen in LOUD or (entry.outcome is not None and proven(entry.outcome))
+    return shown or bool(entry.signals)
+
+
+def _overlap(
+    ours: Sequence[TeacherVerdict], theirs: Sequence[TeacherVerdict], sizes: Mapping[str, int], common: int
+) -> float:
+    """The chance of so many in common, or more, given how many each judged in each task."""
+    counts = [Counter(v.task for v in given) for given in (ours, theirs)]
+    chances = np.ones(1)
+    for task in counts[0].keys() & counts[1].keys():
+        chances = np.convolve(chances, _overlap_chances(counts[0][task], counts[1][task], sizes[task]))
+    return float(min(1.0, chances[common:].sum()))
+
+
+@cache
+def _overlap_chances(drawn: int, marked: int, total: int) -> tuple[float, ...]:
+    """The chances of 0, 1, … marked ones among `drawn` of `total`."""
+    from scipy.stats import hypergeom  # slow to import, and seldom needed
+
+    return tuple(hypergeom.pmf(range(min(drawn, marked) + 1), total, marked, drawn).tolist())
+
+
+def one_sided(log: Sequence[Logged]) -> Iterator[AuditItem]:
+    """Teachers all of whose verdicts in a repository are alike, where the others' are not: Fisher's exact test, at
+    `FALSE_ALARMS` over twice the number of teachers.
+    """
+    places = _grouped(((v.repository, v.actor), v) for v in verdicts(log))
+    for (repository, actor), given in places.items():
+        others = [v for (where, who), each in places.items() if where == repository and who != actor for v in each]
+        liked = sum(v.liked for v in given)
+        if len(given) < LEAST_VERDICTS or 0 < liked < len(given):
+            continue
+        wanted = liked > 0
+        alike = sum(v.liked is wanted for v in others)
+        chance = more_often(len(given), len(given), alike, len(others))
+        if chance < FALSE_ALARMS / (2 * len(places)):
+            word = "accepted" if wanted else "rejected"
+            yield AuditItem(
+                check=AuditCheck.ONE_SIDED,
+                alarm=Alarm.WARNING,
+                about=given[-1].login,
+                what=f"{word} all {len(given)} in {repository}; of the others' {len(others)} verdicts {alike} were; p {chance:.1g}",
+                evidence=tuple(v.decision for v in given),
+                advice="read a few of these; `apprentice forget --teacher` undoes what they taught",
+            )
+
+
+def floods(log: Sequence[Logged]) -> Iterator[AuditItem]:
+    """Teachers with more than `FLOOD` signals within an hour."""
+    by_time = sorted(((s.actor.id, s.created_at, s) for entry in log for s in entry.signals), key=lambda each: each[:2])
+    for given in _grouped((actor, signal) for actor, _, signal in by_time).values():
+        burst = _busiest([signal.created_at for signal in given])
+        if len(burst) > FLOOD:
+            signals = [given[place] for place in burst]
+            yield AuditItem(
+                check=AuditCheck.FLOODS,
+                alarm=Alarm.WARNING,
+                about=signals[0].actor.login,
+                what=f"{len(signals)} signals within an hour, from {signals[0].created_at:%Y-%m-%d %H:%M} on",
+                evidence=tuple(signal.decision_id for signal in signals),
+                advice="if this was a script, `apprentice forget --teacher` undoes what it taught",
+            )
+
+
+def _busiest(times: Sequence[datetime]) -> range:
+    """The places of the most that lie within an hour; `times` are sorted."""
+    best, start = range(0), 0
+    for end, time in enumerate(times):
+        while time - times[start] > HOUR:
+            start += 1
+        best = max(best, range(start, end + 1), key=len)
+    return best

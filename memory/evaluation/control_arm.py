@@ -1,0 +1,133 @@
+"""What learning was worth against the control arm, by intervals that may be looked at after every task. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.evaluation.off_policy import proven, verdict
+from memory.intervals import LEAST, Numbers, band
+from memory.model import Arm, Logged
+from memory.policy import ACCEPTANCE_PRIOR
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """The result of a repair; `acceptance` is None where nothing was proven or there is no feedback."""
+
+    task: str
+    arm: Arm
+    version: str
+    started: datetime
+    proven: bool
+    acceptance: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uplift:
+    """Learned minus control in one measure, with its always-valid 95 % interval; None where there is too little."""
+
+    measure: str
+    learned: int
+    control: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+def results(log: Sequence[Logged]) -> list[TaskResult]:
+    """One entry for each repair with an outcome, in the order they began."""
+    found: dict[str, TaskResult] = {}
+    for entry in log:
+        decision = entry.decision
+        if entry.outcome is None:
+            continue
+        result = found.setdefault(
+            decision.task_id,
+            TaskResult(
+                task=decision.task_id,
+                arm=decision.arm,
+                version=decision.policy_version,
+                started=decision.created_at,
+                proven=False,
+                acceptance=None,
+            ),
+        )
+        if proven(entry.outcome):
+            found[decision.task_id] = replace(result, proven=True, acceptance=verdict(entry.signals))
+    return sorted(found.values(), key=lambda each: (each.started, each.task))
+
+
+def learned_ones(tasks: Sequence[TaskResult]) -> Flags:
+    """Which tasks are of the learned arm."""
+    return np.array([each.arm is Arm.LEARNED for each in tasks], dtype=np.bool_)
+
+
+def fixed(tasks: Sequence[TaskResult]) -> Numbers:
+    """1 for each repair that was proven."""
+    return np.array([float(each.proven) for each in tasks])
+
+
+def accepted(tasks: Sequence[TaskResult]) -> Numbers:
+    """One number a repair whose mean estimates the chance of a proven fix that maintainers accept.
+
+    Silence is censored: a proven fix without feedback counts as its arm's mean acceptance so far, and each verdict for as
+    many proven ones as it represents (augmented inverse probability weighting, as if silence did not depend on the verdict).
+    """
+    is_proven = np.array([each.proven for each in tasks], dtype=np.bool_)
+    is_judged = np.array([each.acceptance is not None for each in tasks], dtype=np.bool_)
+    verdicts, learned = np.array([each.acceptance or 0.0 for each in tasks]), learned_ones(tasks)
+    found = np.zeros(len(tasks))
+    for arm in (learned, ~learned):
+        judged, shown = arm & is_judged, arm & is_proven
+        expected = _running_mean(verdicts, judged, start=ACCEPTANCE_PRIOR)
+        share = shown.sum() / max(judged.sum(), 1)
+        found += np.where(shown, expected, 0.0) + np.where(judged, (verdicts - expected) * share, 0.0)
+    return found
+
+
+def arm_difference(treated: Flags, outcomes: Numbers) -> Numbers:
+    """One number a task whose mean estimates the mean outcome of the treated minus that of the others.
+
+    Augmented inverse propensity weighting (Robins, Rotnitzky and Zhao 1994) with the observed share and, as predictions,
+    the running means of the tasks before, in their order. Empty unless both arms have `LEAST`.
+    """
+    n, share = len(treated), float(treated.mean()) if len(treated) else 0.0
+    if min(share, 1.0 - share) * n < LEAST:
+        return np.zeros(0)
+    ours, theirs = (_running_mean(outcomes, arm, start=0.5) for arm in (treated, ~treated))
+    weighted: Numbers = np.where(treated, (outcomes - ours) / share, -(outcomes - theirs) / (1.0 - share))
+    return ours - theirs + weighted
+
+
+def _running_mean(values: Numbers, counted: Flags, *, start: float) -> Numbers:
+    """Before each place, the mean of the counted values so far, from `start` that counts as one."""
+    kept, count = np.where(counted, values, 0.0), counted.astype(np.float64)
+    return np.asarray((start + np.cumsum(kept) - kept) / (1.0 + np.cumsum(count) - count), dtype=np.float64)
+
+
+def uplift(tasks: Sequence[TaskResult]) -> tuple[Uplift, ...]:
+    """Learned minus control: in the share of repairs that are fixed, and in the share that are fixed and accepted."""
+    return (_uplift("fixed", tasks, fixed(tasks)), _uplift("fixed and accepted", tasks, accepted(tasks)))
+
+
+def _uplift(measure: str, tasks: Sequence[TaskResult], outcomes: Numbers) -> Uplift:
+    learned = learned_ones(tasks)
+    found = band(arm_difference(learned, outcomes))
+    counts = {"learned": int(learned.sum()), "control": int((~learned).sum())}
+    if found is None:
+        line = f"not known yet: {counts['learned']} learned and {counts['control']} control, at least {LEAST} of each are needed"
+        return Uplift(measure=measure, difference=None, low=None, high=None, verdict=line, **counts)
+    interval = f"{found.mean:+.2f} (always-valid 95 % interval {found.low:+.2f} to {found.high:+.2f})"
+    if found.low <= 0.0 <= found.high:
+        line = f"{interval}: no difference shown between learning and the control arm"
+    else:
+        line = f"{interval}: learning is {'better' if found.mean > 0 else 'worse'} than the control arm"
+    return Uplift(measure=measure, difference=found.mean, low=found.low, high=found.high, verdict=line, **counts)

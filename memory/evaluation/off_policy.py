@@ -1,0 +1,406 @@
+"""What a policy would have been worth: off-policy estimates by decision, from the ledger, or a refusal with its reason.
+
+IPS is the mean of weighted rewards (Horvitz and Thompson 1952), SNIPS divides by the weights instead of the count
+(Swaminathan and Joachims 2015), DR weights only what a model of the reward got wrong (Dudík, Langford and Li 2011). A weight
+is the target's probability of what was chosen over the logged one.
+
+The reward has two factors. Proof is estimated on every decision with a test result; acceptance given proof, self-normalised,
+on the proven ones with feedback, as if silence did not depend on the verdict; the value is their product.
+
+The ledger is replayed in the order of time: each decision sees the table as it was just before, so that nothing is predicted
+from itself, and policies that learn are judged by what they knew then.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory import policy
+from memory.baselines import AGENTS, BaselineAgent
+from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, Logged, Outcome, Signal, State
+from memory.reflections import is_mode
+from memory.rewards import MILLIONTHS, acceptance, contributions_of_outcome, contributions_of_signal
+from memory.versions import CONTROL, VERSIONS, PolicyVersion
+
+Numbers = NDArray[np.float64]
+
+CLIP = 20.0
+"""Larger weights count as this: a little bias for much less variance. Their share is reported."""
+
+LEAST_EFFECTIVE = 80.0
+"""The effective sample size below which there is no estimate: intervals would be too narrow (docs/learning.md)."""
+
+LEAST_JUDGED = 20.0
+"""The same for acceptance."""
+
+LEAST_WEIGHT = 0.3
+"""Weight of feedback from which on a decision counts as judged: a resolved thread alone is no verdict."""
+
+DRAWS = 200
+"""How often a baseline agent is asked, to estimate its probabilities."""
+
+RESAMPLES = 1000
+_CELLS = 5_000_000
+
+
+# ── Policies ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a policy may know of a choice: nothing of what was chosen, and the table as it was just before.
+
+    `recorded` are the odds of the version that decided, in the order of `available`; None where the control arm did.
+    """
+
+    state: State
+    available: tuple[str, ...]
+    cells: policy.Cells
+    version: str
+    recorded: tuple[float, ...] | None
+    rng: random.Random
+
+
+class EvaluatedPolicy(Protocol):
+    """A policy to estimate. It is led through the log in the order of time, and may learn from it."""
+
+    def chances(self, situation: Situation) -> Sequence[float]:
+        """Its probabilities in the order of what is available; they sum to 1."""
+
+    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
+        """The result of a decision: 1 for a proof, 0 for none, and what could be chosen next."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePolicy:
+    """A policy that is a function of the situation: it learns from the table alone."""
+
+    function: Callable[[Situation], Sequence[float]]
+
+    def chances(self, situation: Situation) -> Sequence[float]:
+        return self.function(situation)
+
+    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
+        """The table has it already."""
+
+
+def of_version(version: PolicyVersion) -> EvaluatedPolicy:
+    """A version of the policy. Where it decided itself, its odds are the recorded ones; elsewhere they are computed
+    without the priors and neighbours of then, which the ledger does not hold.
+    """
+
+    def chances(this: Situation) -> Sequence[float]:
+        if this.recorded is not None and this.version == version.version:
+            return this.recorded
+        return list(version.chances(this.state, this.available, this.cells, {}, (), this.rng).values())
+
+    return TablePolicy(chances)
+
+
+def _prior_only(this: Situation) -> Sequence[float]:
+    newest = list(VERSIONS.values())[-1]
+    return list(newest.chances(this.state, this.available, {}, {}, (), this.rng).values())
+
+
+def _control(this: Situation) -> Sequence[float]:
+    return list(policy.uniform(this.available).values())
+
+
+def _greedy(this: Situation) -> Sequence[float]:
+    worth = [estimate.q for estimate in policy.values(this.state, this.available, this.cells, {}).values()]
+    share = worth.count(max(worth))
+    return [(q == max(worth)) / share for q in worth]
+
+
+@dataclass(frozen=True, slots=True)
+class OfAgent:
+    """A baseline agent that learns from this log alone, by error type; its probabilities are shares of `DRAWS` choices."""
+
+    agent: BaselineAgent
+
+    def chances(self, situation: Situation) -> Sequence[float]:
+        key, names = situation.state.label, situation.available
+        # A copy for each: choosing may change the agent, as where its epsilon decays.
+        chosen = Counter(copy.copy(self.agent).choose(key, names, situation.rng) for _ in range(DRAWS))
+        return [chosen[name] / DRAWS for name in names]
+
+    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
+        self.agent.learn(state.label, chosen, reward, following=following)
+
+
+def targets(active: str, versions: Mapping[str, PolicyVersion] = VERSIONS) -> dict[str, Callable[[], EvaluatedPolicy]]:
+    """Every policy that can be evaluated; `present` is the version in use. Each call makes one that has learned nothing."""
+    functions = {CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only}
+    named: dict[str, Callable[[], EvaluatedPolicy]] = {
+        "present": partial(TablePolicy, _control) if active == CONTROL else partial(of_version, versions[active])
+    }
+    named |= {name: partial(TablePolicy, function) for name, function in functions.items()}
+    named |= {name: partial(of_version, version) for name, version in versions.items()}
+    return named | {name: partial(_of_agent, make) for name, make in AGENTS.items()}
+
+
+def _of_agent(make: Callable[[], BaselineAgent]) -> EvaluatedPolicy:
+    return OfAgent(make())
+
+
+# ── LogReplay ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedStep:
+    """A decision with a test result. `value` (s,) predicts the proof target of each available strategy.
+
+    `acceptance` is None without feedback: that is censored, not zero.
+    """
+
+    id: str
+    task: str
+    chosen: int
+    logged: float
+    target: float
+    proven: bool
+    acceptance: float | None
+    value: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogReplay:
+    """The steps in the order of time and, by policy, its probabilities at each."""
+
+    steps: tuple[LoggedStep, ...]
+    chances: Mapping[str, tuple[Numbers, ...]]
+
+
+@dataclass(slots=True)
+class RunningTable:
+    """The table after what was added so far."""
+
+    cells: dict[tuple[Level, str, Factor], Cell] = field(default_factory=dict)
+    _sums: defaultdict[tuple[Level, str, Factor], list[int]] = field(
+        default_factory=lambda: defaultdict(lambda: [0, 0])
+    )
+
+    def add(self, contributions: Iterable[Contribution]) -> None:
+        """Add to the sums."""
+        for part in contributions:
+            key = (part.level, part.strategy, part.factor)
+            total = self._sums[key]
+            total[0] += part.weight
+            total[1] += part.value
+            if total[0] > 0:
+                self.cells[key] = Cell(weight=total[0] / MILLIONTHS, mean=total[1] / total[0])
+
+
+def proven(outcome: Outcome) -> bool:
+    """Whether the tests proved the result of a decision."""
+    return outcome.components.get("suite_green", 0.0) >= 1.0
+
+
+def verdict(signals: Iterable[Signal]) -> float | None:
+    """The weighted mean of the feedback on a decision; None without feedback that counts."""
+    return acceptance(signals, least=LEAST_WEIGHT)
+
+
+def replay(
+    log: Sequence[Logged], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
+) -> LogReplay:
+    """Lead `policies` through the log. Decisions before `since` teach, and are not among the steps.
+
+    A decision without an outcome is left out: the environment kept it from running, or it still runs.
+    """
+    table, steps = RunningTable(), list[LoggedStep]()
+    chances: dict[str, list[Numbers]] = {name: [] for name in policies}
+    for _, kind, _, entry, signal in sorted(_events(log), key=lambda event: event[:3]):
+        decision, outcome = entry.decision, entry.outcome
+        if signal is not None:
+            table.add(contributions_of_signal(decision, signal))
+        elif outcome is not None and kind == 1:
+            table.add(contributions_of_outcome(decision, outcome))
+            following = () if proven(outcome) else tuple(n for n in decision.available if n != decision.chosen)
+            for target in policies.values():
+                target.learn(decision.state, decision.chosen, float(proven(outcome)), following)
+        elif outcome is not None and (since is None or decision.created_at >= since):
+            steps.append(_step(entry, outcome, table))
+            for name, target in policies.items():
+                chances[name].append(np.asarray(target.chances(_situation(decision, table)), dtype=np.float64))
+    return LogReplay(steps=tuple(steps), chances={name: tuple(each) for name, each in chances.items()})
+
+
+def _events(log: Sequence[Logged]) -> Iterator[tuple[datetime, int, str, Logged, Signal | None]]:
+    """Decisions (0), their outcomes (1) and signals (2); at the same time a decision comes first, which did not know them.
+
+    The retry decision shares its proof with the attempts of its task and is left out. So are the choices of the embedded
+    engine where that was itself an option.
+    """
+    outer = {entry.decision.task_id for entry in log if EMBEDDED in entry.decision.available}
+    for entry in log:
+        decision = entry.decision
+        if is_mode(decision.chosen) or (decision.task_id in outer and not _chooses_engine(decision)):
+            continue
+        if entry.outcome is not None:
+            yield decision.created_at, 0, decision.id, entry, None
+            yield entry.outcome.created_at, 1, decision.id, entry, None
+        for signal in entry.signals:
+            yield signal.created_at, 2, signal.id, entry, signal
+
+
+def _chooses_engine(decision: Decision) -> bool:
+    return any(name == EMBEDDED or name.startswith("model:") for name in decision.available)
+
+
+def _step(entry: Logged, outcome: Outcome, table: RunningTable) -> LoggedStep:
+    decision = entry.decision
+    beliefs = [
+        policy.believe(decision.state, name, Factor.PROOF, table.cells, prior=policy.PROOF_PRIOR)
+        for name in decision.available
+    ]
+    return LoggedStep(
+        id=decision.id,
+        task=decision.task_id,
+        chosen=decision.available.index(decision.chosen),
+        logged=decision.probability,
+        target=outcome.target,
+        proven=proven(outcome),
+        acceptance=verdict(entry.signals),
+        value=np.array([belief.mean for belief in beliefs]),
+    )
+
+
+def _situation(decision: Decision, table: RunningTable) -> Situation:
+    return Situation(
+        state=decision.state,
+        available=decision.available,
+        cells=table.cells,
+        version=decision.policy_version,
+        recorded=None if decision.arm is Arm.CONTROL else decision.probabilities,
+        rng=random.Random(decision.id),  # noqa: S311  makes an estimate repeatable, guards nothing
+    )
+
+
+# ── Estimates ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """An estimate with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """The mean proof target of one decision under a policy; `refused` says why there are no figures.
+
+    `effective` is the effective sample size (Kish 1965), `clipped` the share of weights cut to `CLIP`; `acceptance` and
+    `value` are None where too few proven decisions have feedback (`judged`, `judged_effective`).
+    """
+
+    n: int
+    tasks: int
+    effective: float
+    clipped: float
+    judged: int
+    judged_effective: float
+    ips: Figure | None = None
+    snips: Figure | None = None
+    dr: Figure | None = None
+    acceptance: Figure | None = None
+    value: Figure | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyEstimate:
+    """One policy, by decision."""
+
+    policy: str
+    decision: Estimates
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values that `json.dumps` takes."""
+        return asdict(self)
+
+
+def evaluate(
+    log: Sequence[Logged], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
+) -> tuple[PolicyEstimate, ...]:
+    """Estimate each policy on repair decisions from `since` on. The same log gives the same figures."""
+    walked = replay(log, policies, since=since)
+    return tuple(
+        PolicyEstimate(policy=name, decision=estimate(walked.steps, walked.chances[name])) for name in policies
+    )
+
+
+def effective(weights: Numbers) -> float:
+    """How many equally weighted observations these are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
+
+
+def estimate(
+    steps: Sequence[LoggedStep], chances: Sequence[Numbers], *, least: float = LEAST_EFFECTIVE, clip: float = CLIP
+) -> Estimates:
+    """Estimates with intervals, or a refusal where the steps are worth less than `least`."""
+    numbers: dict[str, int] = {}
+    task = np.array([numbers.setdefault(step.task, len(numbers)) for step in steps], dtype=np.intp)
+    raw = np.array([each[step.chosen] / step.logged for step, each in zip(steps, chances, strict=True)])
+    weight, reward = np.minimum(raw, clip), np.array([step.target for step in steps])
+    expected = np.array([float(each @ step.value) for step, each in zip(steps, chances, strict=True)])
+    robust = expected + weight * (reward - np.array([step.value[step.chosen] for step in steps]))
+    judged = np.array([step.proven and step.acceptance is not None for step in steps], dtype=np.bool_)
+    accepted = np.where(judged, [step.acceptance or 0.0 for step in steps], 0.0)
+    columns = (np.ones(len(steps)), weight * reward, weight, robust, weight * judged, weight * accepted)
+    by_task = [np.bincount(task, weights=each, minlength=len(numbers)) for each in columns]
+    sums = np.column_stack(by_task).astype(np.float64)
+    size = min(effective(weight), effective(sums[:, 2]))
+    refused = f"{len(numbers)} tasks are worth {int(size)} of this policy, and {least:.0f} are needed"
+    found = Estimates(
+        n=len(steps),
+        tasks=len(numbers),
+        effective=size,
+        clipped=float((raw > clip).mean()) if len(raw) else 0.0,
+        judged=int(judged.sum()),
+        judged_effective=effective(weight[judged]),
+        refused=refused if size < least else "",
+    )
+    return found if found.refused else _with_figures(found, sums)
+
+
+def _with_figures(found: Estimates, sums: Numbers) -> Estimates:
+    """All figures from sums by task, so that one bootstrap over tasks serves them all."""
+    ends = np.percentile(_statistics(_resampled(sums)), [2.5, 97.5], axis=0)
+    point = _statistics(sums.sum(axis=0, keepdims=True))[0]
+    figures = [Figure(value=float(v), low=float(a), high=float(b)) for v, a, b in zip(point, *ends, strict=True)]
+    found = replace(found, ips=figures[0], snips=figures[1], dr=figures[2])
+    return replace(found, acceptance=figures[3], value=figures[4]) if found.judged_effective >= LEAST_JUDGED else found
+
+
+def _statistics(sums: Numbers) -> Numbers:
+    """IPS, SNIPS, DR, acceptance given proof, and the value; sums (rows, 6) to figures (rows, 5)."""
+    n, rewarded, weight, robust, judged, accepted = sums.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        acceptance = accepted / judged
+        return np.column_stack(
+            (rewarded / n, rewarded / weight, robust / n, acceptance, np.clip(robust / n, 0.0, 1.0) * acceptance)
+        )
+
+
+def _resampled(sums: Numbers) -> Numbers:
+    """Sums of `RESAMPLES` draws of as many tasks with replacement (Efron 1979): decisions of one task are dependent."""
+    tasks, generator = len(sums), np.random.default_rng(0)
+    rows = max(1, _CELLS // tasks)
+    sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+    even = np.full(tasks, 1.0 / tasks)
+    return np.concatenate([generator.multinomial(tasks, even, size=size) @ sums for size in sizes])
