@@ -266,7 +266,7 @@ def test_old_trivia_is_not_said_but_old_holes_and_new_damage_are(tmp_path: Path)
     reviewed = review(made)
     assert reviewed.findings == ()
     assert [(finding.rule, finding.line) for finding in reviewed.elsewhere] == [("F401", 1), ("S307", 7)]
-    assert len(reviewed.present) == 4
+    assert len(reviewed.present) == 3
 
 
 def test_a_file_that_was_broken_before_is_not_blamed_for_its_past(tmp_path: Path) -> None:
