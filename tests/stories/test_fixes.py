@@ -55,18 +55,15 @@ def test_portion():
 """
 
 
-CONFIDENCE = r"(No other edit|\d+ different edits) .*"
-"""What other edits say of a repair: how many there are is a matter of how long they were looked for."""
+def shown(text: str) -> str:
+    """A text about a repair as readers see it; of its numbers those are masked that depend on this machine's speed."""
+    text = re.sub(r"\d+ (candidates? tried|different edits)", r"<n> \1", readable(text))
+    return re.sub(r"probability \d\.\d\d", "probability <p>", text)
 
 
-def told(text: str) -> str:
-    """A text about a repair without what hangs on chance and time: which strategy got there, how soon, by which edit."""
-    text = re.sub(r"```+diff\n.*?\n```+", "<patch>", readable(text), flags=re.DOTALL)
-    text = re.sub(r"Chosen strategy: `\w+` \(probability \d\.\d\d, \d+ candidates? tried\)", "<choice>", text)
-    text = re.sub(r"\n\n\*\*Which result is right\?\*\*\n\n.*?<patch>", "", text, flags=re.DOTALL)
-    text = re.sub(rf"- {CONFIDENCE}", "- <confidence>", text)
-    text = re.sub(rf"\n\n{CONFIDENCE}", "", text)
-    text = re.sub(r"(\| `[\w/]+` \| \d+ candidates? tried \| .* \|\n)+", "| <attempts> |\n", text)
+def without_effort(text: str) -> str:
+    """The same without what was tried, of which a repair in a hurry gets further on a faster machine."""
+    text = re.sub(r"(\| `[\w/]+` \| <n> candidates? tried \| .* \|\n)+", "| <attempts> |\n", shown(text))
     return re.sub(r"(- [\w/]+: .*\n)+", "<reflections>\n", text)
 
 
@@ -75,12 +72,24 @@ def test_issue_with_a_failing_test(town: Town) -> None:
     number = town.issue("The last of it cannot be taken", BUG)
     (pull,) = town.fixes()
     assert (pull.author, pull.draft, pull.title) == (BOT, True, "Fix ValueError in pantry/shelf.py")
-    assert told(pull.body) == snapshot("""\
+    assert shown(pull.body) == snapshot('''\
 Fixes #1.
 
 **What failed:** `ValueError` `only 500 g of rice` in `tests/test_issue_1.py::test_everything_can_be_taken`
 
-<patch>
+```diff
+diff --git a/pantry/shelf.py b/pantry/shelf.py
+--- a/pantry/shelf.py
++++ b/pantry/shelf.py
+@@ -22,7 +22,7 @@
+     def take(self, name, text):
+         """Take something off the shelf."""
+         wanted = grams(text)
+-        if wanted >= self.amount(name):
++        if wanted > self.amount(name):
+             raise ValueError(f"only {shown(self.amount(name))} of {name}")
+         self.held[name] -= wanted
+```
 
 **Proof**
 
@@ -88,15 +97,15 @@ Fixes #1.
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
 - no test, fixture or configuration file was changed to get there
-- <confidence>
+- <n> different edits pass these tests, and all behave alike on further calls like those of the tests.
 
-<choice>. Decision `<decision>`; ask `@apprentice why <decision>` for the reasons.
+Chosen strategy: `operators` (probability <p>, <n> candidate tried). Decision `<decision>`; ask `@apprentice why <decision>` for the reasons.
 
 Merging teaches me that this kind of edit is wanted here, closing that it is not.
 <!-- marker -->\
-""")
+''')
     (answer,) = town.answers(number)
-    assert told(answer.body) == snapshot("""\
+    assert shown(answer.body) == snapshot("""\
 I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
 <!-- marker -->\
 """)
@@ -167,7 +176,7 @@ def test_not_fixable(hurried_town: Town) -> None:
     town = hurried_town
     number = town.issue("Explain recipes", IMPOSSIBLE)
     (answer,) = town.answers(number)
-    assert told(answer.body) == snapshot("""\
+    assert without_effort(answer.body) == snapshot("""\
 I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What fails:** `AttributeError` `'Recipe' object has no attribute 'explained'` in `tests/test_issue_1.py::test_a_recipe_explains_itself`
@@ -219,7 +228,7 @@ def test_pull_request(town: Town) -> None:
     number = town.propose("take", {"tests/test_take.py": TEST_OF_BUG}, draft=True)
     (answer,) = town.say(number, "@apprentice fix")
     (pull,) = town.fixes()
-    assert told(answer) == snapshot("""\
+    assert shown(answer) == snapshot("""\
 I opened #2: 1 failing test now passes, and so does the rest of the suite (11 passed, run 2×).
 <!-- marker -->\
 """)
@@ -236,10 +245,22 @@ def test_fork(town: Town) -> None:
     number = town.olga.open_pull(REPOSITORY, head="olga:take", title="Take all")
     town.settle()
     (answer,) = town.say(number, "@apprentice fix")
-    assert told(answer) == snapshot("""\
+    assert shown(answer) == snapshot('''\
 This makes the failing tests pass; the branch is a fork's, so please apply it there:
 
-<patch>
+```diff
+diff --git a/pantry/shelf.py b/pantry/shelf.py
+--- a/pantry/shelf.py
++++ b/pantry/shelf.py
+@@ -22,7 +22,7 @@
+     def take(self, name, text):
+         """Take something off the shelf."""
+         wanted = grams(text)
+-        if wanted >= self.amount(name):
++        if wanted > self.amount(name):
+             raise ValueError(f"only {shown(self.amount(name))} of {name}")
+         self.held[name] -= wanted
+```
 
 **Proof**
 
@@ -247,9 +268,9 @@ This makes the failing tests pass; the branch is a fork's, so please apply it th
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
 - no test, fixture or configuration file was changed to get there
-- <confidence>
+- <n> different edits pass these tests, and all behave alike on further calls like those of the tests.
 <!-- marker -->\
-""")
+''')
     assert town.fixes() == []
 
 
@@ -294,18 +315,18 @@ def test_hostile_words(town: Town) -> None:
     )
     number = town.issue("Words", "")
     (answer,) = town.say(number, "@apprentice fix")
-    assert told(answer) == snapshot("""\
+    assert shown(answer) == snapshot("""\
 I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What fails:** `RuntimeError` `/approve @maya fixes #1 <!-- marker --> ![](http://evil.example/x.png) ''' @apprentice fix` in `tests/test_words.py::test_words`
 
 | strategy | effort | outcome |
 | --- | --- | --- |
-| <attempts> |
+| `everything` | <n> candidates tried | nothing passed the failing tests |
 
 **What I learned from it**
 
-<reflections>
+- operators/boundaries/guards/names/calls/imports/conversions/returns/statements: no candidate tried, none makes the failing tests pass. The fault needs another kind of edit, or lies on other lines.
 
 <!-- marker -->\
 """)
