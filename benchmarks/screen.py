@@ -16,16 +16,15 @@ from pathlib import Path
 
 from benchmarks.repair.importers.sdists import PACKAGES, unpacked
 from benchmarks.report import show, spread
-from workers.repair.baseline import Selection
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.classify import failure_of
-from workers.repair.judges import verdict_from
 from workers.repair.localise import suspects
-from workers.repair.machine import cores
 from workers.repair.reproduce import reproduce
-from workers.repair.screen import open_screen
+from workers.repair.running.candidate_runner import ScreeningTests, verdict_from
+from workers.repair.running.forkserver import cores
+from workers.repair.running.runner_pool import open_pool
 from workers.repair.search import propose
-from workers.repair.selection import judges, sources_of
+from workers.repair.selection import screening_tests, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.testing import run_tests
@@ -77,7 +76,7 @@ class Subject:
     """A project with a bug, the tests that judge, and candidates."""
 
     project: Project
-    wanted: Selection
+    wanted: ScreeningTests
     candidates: tuple[Candidate, ...]
 
 
@@ -99,7 +98,7 @@ def subject(at: Path, count: int) -> Subject:
     suspected = suspects(failure, reproduction.lines, reproduction.passing, sources=sources)
     return Subject(
         project=replace(project, test_command=COMMAND),
-        wanted=judges(reproduction, failure, suspected),
+        wanted=screening_tests(reproduction, failure, suspected),
         candidates=tuple(islice(propose(sources, suspected, failure, strategies=None), count)),
     )
 
@@ -107,13 +106,11 @@ def subject(at: Path, count: int) -> Subject:
 def screened(tried: Subject, judges: int, *, together: bool) -> Timed:
     """Every candidate in a fork of a pytest that has collected, its own one or, `together`, one that it may share."""
     begun = time.perf_counter()
-    with open_screen(
+    with open_pool(
         Bubblewrap(),
         tried.project,
-        failing=tried.wanted.failing,
-        covering=tried.wanted.covering,
-        seconds=tried.wanted.seconds,
-        judges=judges,
+        tried.wanted,
+        runners=judges,
         together=together,
     ) as screen:
         assert not screen.note, screen.note
@@ -163,7 +160,7 @@ def run(runs: int, count: int) -> None:
     rows = [
         ("one fork a candidate, one judge, per second", spread(forks, 1)),
         ("forks shared, one judge, per second", spread([each.shared.rate for each in made], 1)),
-        (f"the same with {cores()} judges", spread([each.cores.rate for each in made], 1)),
+        (f"the same with {cores()} runners", spread([each.cores.rate for each in made], 1)),
         ("fresh pytest -x -q each, per second", spread([each.fresh.rate for each in made], 2)),
         ("seconds of a fresh pytest", spread([1 / each.fresh.rate for each in made], 2)),
         ("ratio within a run, per core", spread([each.forks.rate / each.fresh.rate for each in made], 1)),

@@ -14,8 +14,9 @@ from workers.ports import Limits
 from workers.repair.behaviour import Comparison, clusters, telling
 from workers.repair.candidates import Candidate
 from workers.repair.comparing import Comparer
-from workers.repair.forkserver import Observe, Observed
-from workers.repair.screen import Screen, open_screen
+from workers.repair.running.candidate_runner import ScreeningTests
+from workers.repair.running.forkserver import Observe, Observed
+from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.repair.shortlist import Shortlist
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
@@ -92,10 +93,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 @pytest.fixture(scope="module")
-def screen(shop: Project) -> Iterator[Screen]:
-    with open_screen(
-        Bubblewrap(), shop, failing=FAILING, covering=("tests/test_till.py::test_pairs",), seconds=1.0, limits=LIMITS
-    ) as opened:
+def screen(shop: Project) -> Iterator[RunnerPool]:
+    wanted = ScreeningTests(failing=FAILING, covering=("tests/test_till.py::test_pairs",), seconds=1.0)
+    with open_pool(Bubblewrap(), shop, wanted, limits=LIMITS) as opened:
         assert not opened.note
         yield opened
 
@@ -121,13 +121,13 @@ def wanted(function: str = "largest", *, unedited: bool = False) -> Observe:
     return Observe(path=TILL, function=function, seed=1, inputs=80, seconds=1.0, constants=(), unedited=unedited)
 
 
-def observed(screen: Screen, candidate: Candidate, observe: Observe) -> Observed:
+def observed(screen: RunnerPool, candidate: Candidate, observe: Observe) -> Observed:
     seen = screen.observed(candidate, observe)
     assert seen is not None
     return seen
 
 
-def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: Screen) -> None:
+def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: RunnerPool) -> None:
     """The edited function is called as the tests were seen to call it, and with arguments like theirs."""
     seen = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
     assert seen.complete
@@ -140,20 +140,20 @@ def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Proje
     assert {"pairs([1, 2, 3])", "Till(discount=1, taken=[]).take(4)"} <= by_call.keys()
 
 
-def test_the_same_seed_observes_the_same(shop: Project, screen: Screen) -> None:
+def test_the_same_seed_observes_the_same(shop: Project, screen: RunnerPool) -> None:
     """Two processes make the same calls, and see the same."""
     candidate = edit(shop, "amount < best", "amount > best")
     assert observed(screen, candidate, wanted()) == observed(screen, candidate, wanted())
 
 
-def test_edits_that_do_the_same_agree(shop: Project, screen: Screen) -> None:
+def test_edits_that_do_the_same_agree(shop: Project, screen: RunnerPool) -> None:
     """Two ways of writing one thing end alike on every call."""
     edits = [edit(shop, "amount < best", "amount > best"), edit(shop, "amount < best", "best < amount")]
     both = tuple(observed(screen, each, wanted()) for each in edits)
     assert clusters(Comparison(observed=both, unedited=None, raising=False)) == [[0, 1]]
 
 
-def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: Screen) -> None:
+def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: RunnerPool) -> None:
     """An edit that passes the same tests by chance is found out by a call that was not in them."""
     listed = Shortlist(
         candidates=(
@@ -171,7 +171,7 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: S
     assert told.this != told.other
 
 
-def test_the_unedited_code_is_observed_on_the_calls_of_an_edit(shop: Project, screen: Screen) -> None:
+def test_the_unedited_code_is_observed_on_the_calls_of_an_edit(shop: Project, screen: RunnerPool) -> None:
     """Where it raises as well the input is probably not allowed."""
     candidate = edit(shop, "amount < best", "amount > best")
     before = observed(screen, candidate, wanted(unedited=True))
@@ -180,14 +180,14 @@ def test_the_unedited_code_is_observed_on_the_calls_of_an_edit(shop: Project, sc
     assert by_call["largest([])"].raised
 
 
-def test_results_of_another_type_and_broken_examples_are_counted(shop: Project, screen: Screen) -> None:
+def test_results_of_another_type_and_broken_examples_are_counted(shop: Project, screen: RunnerPool) -> None:
     """An annotation and a docstring's example are held against an edit."""
     seen = observed(screen, edit(shop, "return best", "return str(best)"), wanted())
     assert seen.broken == 1
     assert seen.mistyped > 20
 
 
-def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project, screen: Screen) -> None:
+def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project, screen: RunnerPool) -> None:
     """What a method does to its object is part of how it ends."""
     quiet = observed(
         screen, edit(shop, "return self\n", "return self  # as it was\n", "Till.take"), wanted("Till.take")
@@ -197,7 +197,7 @@ def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project,
     assert clusters(Comparison(observed=(quiet, other), unedited=None, raising=False)) == [[0], [1]]
 
 
-def test_endless_and_fatal_edits_are_survived(shop: Project, screen: Screen) -> None:
+def test_endless_and_fatal_edits_are_survived(shop: Project, screen: RunnerPool) -> None:
     """A call that never ends is cut off, and an edit that ends the process leaves nothing known of it."""
     endless = edit(
         shop, "    for amount in amounts:", "    while len(amounts) > 3:\n        pass\n    for amount in amounts:"
@@ -207,7 +207,7 @@ def test_endless_and_fatal_edits_are_survived(shop: Project, screen: Screen) -> 
     assert screen.observed(fatal, wanted()) is None
 
 
-def test_an_edit_that_has_to_be_imported_anew_is_observed_as_well(shop: Project, screen: Screen) -> None:
+def test_an_edit_that_has_to_be_imported_anew_is_observed_as_well(shop: Project, screen: RunnerPool) -> None:
     """What cannot be swapped into memory is imported; the calls are the same."""
     fresh = edit(shop, "import functools\n", "import functools\nRATE = 2\n")
     fresh = replace(fresh, source=fresh.source.replace("amount < best", "amount > best"))

@@ -14,11 +14,10 @@ import xdist
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.baseline import Selection
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.forkserver import Answer, ForkServer, Request, arguments, workload
-from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
-from workers.repair.screen import Screen, open_screen
+from workers.repair.running.candidate_runner import CRASH, TIMEOUT, ScreeningTests, verdict_from, verdict_of
+from workers.repair.running.forkserver import Answer, ForkServer, Request, arguments, workload
+from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
@@ -375,24 +374,22 @@ def ledger(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="module")
-def selection(tmp_path_factory: pytest.TempPathFactory) -> Selection:
+def selection(tmp_path_factory: pytest.TempPathFactory) -> ScreeningTests:
     """The tests of the project as it is written above, as they end without an edit."""
     project = discover(written(tmp_path_factory.mktemp("ledger"), LEDGER), python=None, test_command=None)
     report = run_tests(Bubblewrap(), project, limits=LIMITS).report
     assert tuple(result.id for result in report.failing()) == FAILING
-    return Selection(failing=FAILING, covering=tuple(result.id for result in report.passing()), seconds=1.0)
+    return ScreeningTests(failing=FAILING, covering=tuple(result.id for result in report.passing()), seconds=1.0)
 
 
-def screened(project: Project, wanted: Selection, candidates: list[Candidate]) -> tuple[list[Verdict], Screen]:
-    with open_screen(
-        Bubblewrap(), project, failing=wanted.failing, covering=wanted.covering, seconds=1.0, limits=LIMITS
-    ) as screen:
+def screened(project: Project, wanted: ScreeningTests, candidates: list[Candidate]) -> tuple[list[Verdict], RunnerPool]:
+    with open_pool(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS) as screen:
         return list(screen.verdicts(candidates, deadline=lambda: False)), screen
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.extended) for part in (1, 2, 3))])
-def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: Selection, part: int) -> None:
+def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: ScreeningTests, part: int) -> None:
     """For over 100 edits, harmless and nasty, both ways agree on every single test, and so on what is plausible."""
     everything = every_candidate(ledger.tree)
     assert len(everything) >= 100
@@ -409,7 +406,7 @@ def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection
     assert sum(answer.how == "swap" for answer in answers) >= len(answers) // 2
 
 
-def forked(project: Project, wanted: Selection, candidates: list[Candidate]) -> list[Answer]:
+def forked(project: Project, wanted: ScreeningTests, candidates: list[Candidate]) -> list[Answer]:
     """What the fork server says of each candidate when it runs all tests."""
     args = arguments(project, (*wanted.failing, *wanted.covering))
     assert args is not None
@@ -419,7 +416,7 @@ def forked(project: Project, wanted: Selection, candidates: list[Candidate]) -> 
         return [server.ask(request(number, tried, wanted)) for number, tried in enumerate(candidates)]
 
 
-def request(number: int, tried: Candidate, wanted: Selection) -> Request:
+def request(number: int, tried: Candidate, wanted: ScreeningTests) -> Request:
     return Request(
         id=number,
         path=tried.path,
@@ -432,7 +429,7 @@ def request(number: int, tried: Candidate, wanted: Selection) -> Request:
     )
 
 
-def apart(project: Project, wanted: Selection, tried: Candidate) -> TestReport:
+def apart(project: Project, wanted: ScreeningTests, tried: Candidate) -> TestReport:
     tests = (*wanted.failing, *wanted.covering)
     overlay = {tried.path: tried.source.encode()}
     return run_tests(Bubblewrap(), project, tests=tests, overlay=overlay, limits=LIMITS).report
@@ -451,7 +448,7 @@ def apart(project: Project, wanted: Selection, tried: Candidate) -> TestReport:
     ],
 )
 def test_a_candidate_that_harms_its_process_harms_no_other(
-    ledger: Project, text: str, error: str, selection: Selection
+    ledger: Project, text: str, error: str, selection: ScreeningTests
 ) -> None:
     """An endless loop, a killed process or an eaten memory gets a verdict of its own, and the next candidate its due."""
     bad = edit(ledger.tree, MONEY, "return Money(self", f"{text}\n        return Money(self")
@@ -464,7 +461,7 @@ def test_a_candidate_that_harms_its_process_harms_no_other(
     assert screen.note == ""
 
 
-def test_what_computes_too_long_comes_after_the_others_and_once(ledger: Project, selection: Selection) -> None:
+def test_what_computes_too_long_comes_after_the_others_and_once(ledger: Project, selection: ScreeningTests) -> None:
     """A slow repair is deferred, not lost: candidates behind it are judged first, then it gets more time and passes."""
     slow = edit(
         ledger.tree,
@@ -482,7 +479,7 @@ def test_what_computes_too_long_comes_after_the_others_and_once(ledger: Project,
     ]
 
 
-def test_no_candidate_is_taken_once_time_is_up(ledger: Project, selection: Selection) -> None:
+def test_no_candidate_is_taken_once_time_is_up(ledger: Project, selection: ScreeningTests) -> None:
     """Candidates are pulled one at a time, and none after the deadline."""
     pulled: list[str] = []
     times = iter([False, False, True])
@@ -497,7 +494,9 @@ def test_no_candidate_is_taken_once_time_is_up(ledger: Project, selection: Selec
             pulled.append(new)
             yield edit(ledger.tree, MONEY, old, new)
 
-    with open_screen(Bubblewrap(), ledger, failing=selection.failing, covering=(), limits=LIMITS) as screen:
+    with open_pool(
+        Bubblewrap(), ledger, ScreeningTests(failing=selection.failing, covering=()), limits=LIMITS
+    ) as screen:
         verdicts = list(screen.verdicts(source(), deadline=lambda: next(times)))
     assert [verdict.error_type for verdict in verdicts] == ["AssertionError", "AssertionError", TIMEOUT]
     assert len(pulled) == 3
@@ -514,7 +513,7 @@ BROKEN_FORKS = {
 
 @pytest.mark.parametrize("obstacle", sorted(BROKEN_FORKS))
 def test_a_project_that_cannot_be_kept_in_memory_is_imported_for_each_candidate(
-    tmp_path: Path, obstacle: str, selection: Selection
+    tmp_path: Path, obstacle: str, selection: ScreeningTests
 ) -> None:
     """Threads and profilers that collection leaves behind forbid swapping, and nothing else."""
     name, text = BROKEN_FORKS[obstacle]
@@ -527,7 +526,7 @@ def test_a_project_that_cannot_be_kept_in_memory_is_imported_for_each_candidate(
 
 
 def test_a_command_that_is_not_plainly_pytest_gets_a_process_for_each_candidate(
-    ledger: Project, selection: Selection
+    ledger: Project, selection: ScreeningTests
 ) -> None:
     """Where forking cannot be had the screen says so, and judges the same."""
     project = replace(ledger, test_command=("sh", "-c", "exec python -m pytest"))
@@ -539,7 +538,7 @@ def test_a_command_that_is_not_plainly_pytest_gets_a_process_for_each_candidate(
 
 
 def test_a_project_that_spreads_its_tests_over_processes_is_screened_in_one(
-    tmp_path: Path, selection: Selection
+    tmp_path: Path, selection: ScreeningTests
 ) -> None:
     """pytest-xdist, when the project asks for it, is told to keep to one process."""
     files = {**LEDGER, "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-n 2 -p no:randomly"\n'}
@@ -552,7 +551,7 @@ def test_a_project_that_spreads_its_tests_over_processes_is_screened_in_one(
 
 
 def test_a_project_that_is_its_own_pytest_plugin_gets_a_process_for_each_candidate(
-    tmp_path: Path, selection: Selection
+    tmp_path: Path, selection: ScreeningTests
 ) -> None:
     """What pytest imports before the tests cannot be exchanged by a fork, so it is not."""
     files = {**LEDGER, "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ledger.rules"\n'}
@@ -569,7 +568,7 @@ def test_tests_that_could_not_be_collected_are_judged_as_well(tmp_path: Path) ->
     project = discover(written(tmp_path, {**LEDGER, MONEY: broken}), python=None, test_command=None)
     good = edit(project.tree, MONEY, "import total_order", "import total_ordering")
     bad = edit(project.tree, MONEY, "import total_order", "import reduce")
-    wanted = Selection(failing=("tests/test_money.py",), covering=())
+    wanted = ScreeningTests(failing=("tests/test_money.py",), covering=())
     verdicts, screen = screened(project, wanted, [bad, good])
     assert [(verdict.plausible, verdict.passed) for verdict in verdicts] == [(False, 0), (True, 1)]
     assert screen.note == ""

@@ -10,10 +10,10 @@ import pytest
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.baseline import Selection
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.forkserver import Answer, ForkServer, Request, arguments, workload
-from workers.repair.screen import Screen, open_screen
+from workers.repair.running.candidate_runner import ScreeningTests
+from workers.repair.running.forkserver import Answer, ForkServer, Request, arguments, workload
+from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome
@@ -233,13 +233,15 @@ def fresh(project: Project, tried: Candidate | None, tests: tuple[str, ...] = ()
     return {result.id: result.outcome for result in report.results}
 
 
-def selected(project: Project) -> Selection:
+def selected(project: Project) -> ScreeningTests:
     outcomes = fresh(project, None)
     failing = tuple(test for test, outcome in outcomes.items() if outcome in (TestOutcome.FAILED, TestOutcome.ERROR))
-    return Selection(failing=failing, covering=tuple(test for test in outcomes if test not in failing), seconds=1.0)
+    return ScreeningTests(
+        failing=failing, covering=tuple(test for test in outcomes if test not in failing), seconds=1.0
+    )
 
 
-def forked(project: Project, wanted: Selection, tried: list[Candidate]) -> list[Answer]:
+def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> list[Answer]:
     """What the fork server says of each candidate when it runs all tests."""
     args = arguments(project, (*wanted.failing, *wanted.covering))
     assert args is not None
@@ -280,16 +282,10 @@ def test_each_test_ends_as_in_a_fresh_process(tmp_path: Path, conftest: str) -> 
         assert answer.outcomes == passed, each.shape.after
 
 
-def screened(project: Project, wanted: Selection, tried: list[Candidate], judges: int) -> tuple[list[Verdict], Screen]:
-    with open_screen(
-        Bubblewrap(),
-        project,
-        failing=wanted.failing,
-        covering=wanted.covering,
-        seconds=1.0,
-        limits=LIMITS,
-        judges=judges,
-    ) as screen:
+def screened(
+    project: Project, wanted: ScreeningTests, tried: list[Candidate], judges: int
+) -> tuple[list[Verdict], RunnerPool]:
+    with open_pool(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS, runners=judges) as screen:
         return list(screen.verdicts(tried, deadline=lambda: False)), screen
 
 
@@ -399,7 +395,7 @@ def unplaced(text: str) -> Candidate:
 def test_candidates_that_share_a_fork_are_judged_as_if_alone(tmp_path: Path, others: tuple[str, ...]) -> None:
     """Whatever a wrong candidate leaves behind, the right one after it is found, and all verdicts are what they were."""
     project = written(tmp_path, BASKET)
-    wanted = Selection(
+    wanted = ScreeningTests(
         failing=("test_basket.py::test_kinds[items0]",), covering=("test_basket.py::test_fits",), seconds=1.0
     )
     tried = edited(project, [text for other in others for text in (other, "found = 1", REPAIR)])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memory.model import Telling
-from workers.repair.forkserver import Observed, ObservedCall
+from workers.repair.running.forkserver import Observed, ObservedCall
 
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
 """What a difference counts on a call that keeps the habits of the tests' calls, on one that does not, and, times that,

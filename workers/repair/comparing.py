@@ -10,11 +10,11 @@ from memory.preferences.model import PreferenceModel
 from workers.repair.behaviour import Comparison
 from workers.repair.candidates import Candidate
 from workers.repair.classify import is_test_path
-from workers.repair.forkserver import Observe
 from workers.repair.liking import liking
 from workers.repair.naturalness import Naturalness
 from workers.repair.ranking import Field
-from workers.repair.screen import Screen
+from workers.repair.running.forkserver import Observe
+from workers.repair.running.runner_pool import RunnerPool
 from workers.repair.shortlist import Shortlist, changed_characters
 from workers.repair.suspicion import kind_of
 
@@ -39,7 +39,7 @@ class Comparer:
         self._taste = taste
         self._naturalness: Naturalness | None = None
 
-    def field(self, listed: Shortlist, screen: Screen, seed: int) -> Field:
+    def field(self, listed: Shortlist, pool: RunnerPool, seed: int) -> Field:
         """What is known of these candidates; a single one is compared with nothing."""
         candidates = listed.candidates
         natural = self._naturalness = self._naturalness or Naturalness(
@@ -49,7 +49,7 @@ class Comparer:
         pairs = list(zip(before, (each.source for each in candidates), strict=True))
         return Field(
             candidates=candidates,
-            comparison=self._compared(candidates, screen, seed),
+            comparison=self._compared(candidates, pool, seed),
             kinds=tuple(kind_of(old, new) for old, new in pairs),
             surprise=tuple(natural.surprise(old, new) for old, new in pairs),
             sizes=tuple(changed_characters(old, new) for old, new in pairs),
@@ -58,13 +58,13 @@ class Comparer:
             liking=liking(self._taste, candidates, before) if self._taste and len(candidates) > 1 else (),
         )
 
-    def _compared(self, candidates: Sequence[Candidate], screen: Screen, seed: int) -> Comparison:
+    def _compared(self, candidates: Sequence[Candidate], pool: RunnerPool, seed: int) -> Comparison:
         raising = self._failure.family is not Family.ASSERTION
         if len(candidates) < 2:
             return Comparison(observed=(None,) * len(candidates), unedited=None, raising=raising)
         wanted = self._wanted(candidates, seed, unedited=False)
-        observed = tuple(screen.observed(candidate, wanted) for candidate in candidates)
-        unedited = screen.observed(candidates[0], self._wanted(candidates, seed, unedited=True))
+        observed = tuple(pool.observed(candidate, wanted) for candidate in candidates)
+        unedited = pool.observed(candidates[0], self._wanted(candidates, seed, unedited=True))
         return Comparison(observed=observed, unedited=unedited, raising=raising)
 
     def _wanted(self, candidates: Sequence[Candidate], seed: int, *, unedited: bool) -> Observe:

@@ -1,4 +1,4 @@
-"""Which tests judge a candidate, and which files it may come from."""
+"""Which tests screen a candidate, and which files it may come from."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 
 from memory.model import Failure, Family
-from workers.repair.baseline import Selection
 from workers.repair.candidates import Suspect
 from workers.repair.reproduce import Reproduction
+from workers.repair.running.candidate_runner import ScreeningTests
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 from workers.sandbox.project import Project
 
@@ -20,7 +20,7 @@ MOST_FAILING, MOST_COVERING, COVERING_SECONDS = 50, 80, 2.0
 LARGEST_SOURCE = 1 << 20
 
 
-def judges(reproduction: Reproduction, failure: Failure, suspects: Sequence[Suspect]) -> Selection:
+def screening_tests(reproduction: Reproduction, failure: Failure, suspects: Sequence[Suspect]) -> ScreeningTests:
     """The failing tests, the quickest first, and the passing ones that run most of the suspected code; the proof runs all the others."""
     seconds = {result.id: result.seconds for result in reproduction.report.results}
     failing = tuple(sorted(failure.failing_tests, key=lambda test: seconds.get(test, 0.0)))[:MOST_FAILING]
@@ -32,7 +32,7 @@ def judges(reproduction: Reproduction, failure: Failure, suspects: Sequence[Susp
             covering.append(test)
     endless = failure.family is Family.TIMEOUT
     spent = sum(seconds.get(test, 0.0) for test in (*(() if endless else failing), *covering))
-    return Selection(failing=failing, covering=tuple(covering), seconds=spent, endless=endless)
+    return ScreeningTests(failing=failing, covering=tuple(covering), seconds=spent, endless=endless)
 
 
 def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iterator[str]:

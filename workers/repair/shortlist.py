@@ -12,7 +12,7 @@ from memory.model import Failure
 from workers.repair.candidates import Candidate, Verdict
 from workers.repair.classify import family_of
 from workers.repair.result import First
-from workers.repair.screen import CRASH, TIMEOUT
+from workers.repair.running.candidate_runner import CRASH, TIMEOUT
 
 RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
 """After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""

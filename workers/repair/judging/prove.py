@@ -12,9 +12,9 @@ from workers.ports import Limits, Sandbox
 from workers.repair.behaviour import telling
 from workers.repair.candidates import Candidate
 from workers.repair.guard import forbidden
-from workers.repair.machine import cores
 from workers.repair.ranking import Field, opinion
 from workers.repair.reproduce import Reproduction
+from workers.repair.running.forkserver import cores
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory.model import Telling
 from workers.repair.behaviour import Comparison, agreement, clusters, telling
-from workers.repair.forkserver import Observed, ObservedCall
+from workers.repair.running.forkserver import Observed, ObservedCall
 
 
 def call(key: str, outcome: str, *, inside: bool = True, raised: bool = False) -> ObservedCall:

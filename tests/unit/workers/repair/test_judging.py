@@ -8,14 +8,23 @@ from pathlib import Path
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
-from workers.repair.baseline import REPAIRED_SECONDS, Baseline, Selection, Unfit, settled
 from workers.repair.candidates import Candidate, Suspect
-from workers.repair.forkserver import Answer, arguments
 from workers.repair.guard import forbidden
-from workers.repair.judges import CRASH, TIMEOUT, verdict_from, verdict_of
 from workers.repair.judging.prove import Claim, count, objection_to, passes
 from workers.repair.reproduce import Reproduction, companions
-from workers.repair.selection import judges, sources_of
+from workers.repair.running.candidate_runner import (
+    CRASH,
+    REPAIRED_SECONDS,
+    TIMEOUT,
+    Baseline,
+    ScreeningTests,
+    Unfit,
+    settled,
+    verdict_from,
+    verdict_of,
+)
+from workers.repair.running.forkserver import Answer, arguments
+from workers.repair.selection import screening_tests, sources_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
@@ -145,7 +154,7 @@ def test_sources_are_free(path: str) -> None:
 
 # ── Verdicts ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-WANTED = Selection(failing=("t.py::a", "t.py::b"), covering=("t.py::c",))
+WANTED = ScreeningTests(failing=("t.py::a", "t.py::b"), covering=("t.py::c",))
 
 
 def answer(**told: object) -> Answer:
@@ -198,7 +207,7 @@ def test_the_tests_that_run_suspected_lines_are_the_judges() -> None:
         test_runs=2,
     )
     suspects = [Suspect(path="a.py", line=1, score=0.5), Suspect(path="a.py", line=2, score=0.4)]
-    chosen = judges(seen, failure, suspects)
+    chosen = screening_tests(seen, failure, suspects)
     assert (chosen.failing, chosen.covering) == (("t.py::a",), ("t.py::c", "t.py::b"))
     assert chosen.seconds == pytest.approx(0.3)
 
@@ -216,7 +225,7 @@ def test_tests_that_differ_in_their_parameters_alone_do_not_crowd_out_others() -
         test_runs=2,
     )
     suspects = [Suspect(path="a.py", line=n, score=score) for n, score in ((1, 0.5), (2, 0.4), (3, 0.5))]
-    assert judges(seen, failure, suspects).covering == ("t.py::b[0]", "t.py::c", "t.py::b[1]", "t.py::b[2]")
+    assert screening_tests(seen, failure, suspects).covering == ("t.py::b[0]", "t.py::c", "t.py::b[1]", "t.py::b[2]")
 
 
 def test_sources_are_what_people_wrote_in_utf_8(tmp_path: Path) -> None:

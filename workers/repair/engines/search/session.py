@@ -20,9 +20,9 @@ from workers.repair.localise import suspects
 from workers.repair.pairs import NearMisses, combine
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflection
-from workers.repair.screen import Screen, open_screen
+from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.repair.search import propose
-from workers.repair.selection import judges, sources_of
+from workers.repair.selection import screening_tests, sources_of
 from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, Tally, shortlist
 from workers.repair.templates import Template
 from workers.sandbox.project import Project
@@ -37,7 +37,7 @@ SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 
 
 class SearchSession:
-    """What the attempts of one repair share: sources, suspects, and one screen that is open between enter and exit."""
+    """What the attempts of one repair share: sources, suspects, and a pool of runners that is open between enter and exit."""
 
     def __init__(
         self,
@@ -68,22 +68,13 @@ class SearchSession:
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste)
-        wanted = judges(reproduction, failure, self._suspects)
-        self._open = open_screen(
-            sandbox,
-            project,
-            failing=wanted.failing,
-            covering=wanted.covering,
-            seconds=wanted.seconds,
-            endless=wanted.endless,
-            limits=limits,
-        )
-        self._screen: Screen | None = None
+        self._open = open_pool(sandbox, project, screening_tests(reproduction, failure, self._suspects), limits=limits)
+        self._pool: RunnerPool | None = None
 
     def __enter__(self) -> SearchSession:
-        self._screen = self._open.__enter__()
-        if self._screen.note:
-            self._progress(self._screen.note)
+        self._pool = self._open.__enter__()
+        if self._pool.note:
+            self._progress(self._pool.note)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -92,7 +83,7 @@ class SearchSession:
     @property
     def test_runs(self) -> int:
         """How often tests were run so far."""
-        return self._prover.runs + (self._screen.test_runs if self._screen else 0)
+        return self._prover.runs + (self._pool.test_runs if self._pool else 0)
 
     def proposed(
         self,
@@ -135,33 +126,33 @@ class SearchSession:
 
         `strategies` are those that the candidates came from, for the result to name; none for replayed edits.
         """
-        assert self._screen is not None, "a workbench is used within its context"
+        assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
         clock = Clock(deadline)
         tally = Tally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
-        verdicts = self._told(self._screened(stream, clock), stream)
+        verdicts = self._watched(self._screened(stream, clock), stream)
         proofs = Proofs(self._prover, seed, self._passing, self.diff)
         for verdict in verdicts:
             tally.add(verdict)
             if verdict.plausible:
                 listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
-                proofs.prove(self._comparer.field(listed, self._screen, seed))
+                proofs.prove(self._comparer.field(listed, self._pool, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
         return self._result(tally, proofs, tuple(strategies), outcome, self.screened[before:])
 
     def _passing(self, candidates: Sequence[Candidate], tests: Sequence[str]) -> frozenset[Candidate]:
-        """Those that pass these tests as well, by which everything is judged from now on: the quickest of them."""
-        assert self._screen is not None, "a workbench is used within its context"
+        """Those that pass these tests as well, of which the quickest screen everything from now on."""
+        assert self._pool is not None, "a session is used within its context"
         new = set(tests) - self._demanded
         found = sorted((r for r in self._reproduction.report.results if r.id in new), key=lambda result: result.seconds)
         seconds = {result.id: result.seconds for result in found[:MOST_DEMANDED]}
-        if seconds:  # else a fork passes what fails afresh, and asking it again tells nothing new
+        if seconds:  # else a fork passes what fails afresh, and running it again shows nothing new
             self._demanded |= seconds.keys()
-            self._screen.demand(seconds)
-        verdicts = self._screen.verdicts(candidates, deadline=lambda: False)
+            self._pool.demand(seconds)
+        verdicts = self._pool.verdicts(candidates, deadline=lambda: False)
         return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
 
     def diff(self, candidate: Candidate) -> str:
@@ -173,7 +164,7 @@ class SearchSession:
         return digest(candidate.path, self.sources[candidate.path], candidate.source)
 
     def tried(self, candidate: Candidate) -> bool:
-        """Whether the same edit was taken to be tried before."""
+        """Whether the same edit was proposed for a try before."""
         return (candidate.path, candidate.source) in self._proposed
 
     def _fresh(self, candidate: Candidate) -> bool:
@@ -183,17 +174,17 @@ class SearchSession:
         return not known
 
     def _screened(self, stream: Stream, clock: Clock) -> Iterator[Verdict]:
-        """Verdicts on all that is in the stream: a screen reads ahead, so that more may be put there after its end."""
-        assert self._screen is not None
+        """Verdicts on all that is in the stream: the pool reads ahead, so that more may be put there after its end."""
+        assert self._pool is not None
         while stream.left and not clock():
-            for verdict in self._screen.verdicts(stream, deadline=clock):
+            for verdict in self._pool.verdicts(stream, deadline=clock):
                 self.screened.append(self.digest(verdict.candidate))
                 yield verdict
 
-    def _told(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
+    def _watched(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.
 
-        Whichever strategy came first is no reason to prefer its edit, and one that is alone says more than one of many.
+        That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
         """
         alone = True
         for number, verdict in enumerate(verdicts, start=1):

@@ -1,4 +1,4 @@
-"""Several judges at once change how soon verdicts come, and nothing else."""
+"""Several runners at once change how soon verdicts come, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from itertools import count
 import pytest
 
 from memory.model import EditShape
-from workers.repair.baseline import Baseline
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.judges import TIMEOUT, Judge, Judged
-from workers.repair.ladder import Step
-from workers.repair.panel import Panel
-from workers.repair.screen import AHEAD, TOGETHER, Screen
+from workers.repair.running.candidate_runner import TIMEOUT, Baseline, CandidateRunner, Screened
+from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool
+from workers.repair.running.timeout_schedule import ScheduledCandidate
 
 BASELINE = Baseline(covering=(), cpu=(0.1, 0.1), each=(0.1,), wall=0.1, fresh=False, runs=3)
 
@@ -33,10 +31,10 @@ def candidate(name: str) -> Candidate:
     )
 
 
-class Fake(Judge):
-    """A judge without a server, which calls `first` before each verdict and finds what is called slow too slow once."""
+class Fake(CandidateRunner):
+    """A runner without a server, which calls `first` before each verdict and finds what is called slow too slow once."""
 
-    def __init__(self, first: Callable[[Step], None] = lambda _: None) -> None:
+    def __init__(self, first: Callable[[ScheduledCandidate], None] = lambda _: None) -> None:
         self.note = ""
         self.closed = False
         self.demanded: tuple[str, ...] = ()
@@ -46,7 +44,7 @@ class Fake(Judge):
     def open(self) -> Baseline | None:
         return BASELINE
 
-    def join(self, other: Judge) -> None:
+    def join(self, other: CandidateRunner) -> None:
         assert isinstance(other, Fake)
         self.demanded = other.demanded
 
@@ -60,26 +58,26 @@ class Fake(Judge):
     def takes_several(self) -> bool:
         return self._several
 
-    def judge(self, step: Step) -> Judged:
+    def screen(self, step: ScheduledCandidate) -> Screened:
         self._first(step)
-        slow = step.candidate.source.startswith("slow") and step.rung == 0
-        return Judged(verdict=Verdict(candidate=step.candidate, plausible=False, passed=0), slow=slow)
+        slow = step.candidate.source.startswith("slow") and step.level == 0
+        return Screened(verdict=Verdict(candidate=step.candidate, plausible=False, passed=0), slow=slow)
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[..., tuple[Screen, list[Fake]]]]:
-    """Makes screens of judges that are all made at once, on a clock that ticks whenever it is read."""
-    screens: list[Screen] = []
+def opened() -> Iterator[Callable[..., tuple[RunnerPool, list[Fake]]]]:
+    """Makes screens of runners that are all made at once, on a clock that ticks whenever it is read."""
+    screens: list[RunnerPool] = []
 
-    def make(most: int, first: Callable[[Step], None] = lambda _: None) -> tuple[Screen, list[Fake]]:
+    def make(most: int, first: Callable[[ScheduledCandidate], None] = lambda _: None) -> tuple[RunnerPool, list[Fake]]:
         made: list[Fake] = []
 
-        def another() -> Judge:
+        def another() -> CandidateRunner:
             made.append(Fake(first))
             return made[-1]
 
         ticks = count()
-        screens.append(Screen(Panel(another, most, clock=lambda: float(next(ticks)))))
+        screens.append(RunnerPool(another, most, clock=lambda: float(next(ticks))))
         screens[-1].open()
         return screens[-1], made
 
@@ -92,13 +90,13 @@ def never() -> bool:
     return False
 
 
-def test_verdicts_come_in_the_order_of_the_candidates(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
-    """Also when a later candidate is judged before an earlier one."""
+def test_verdicts_come_in_the_order_of_the_candidates(opened: Callable[..., tuple[RunnerPool, list[Fake]]]) -> None:
+    """Also when a later candidate is screened before an earlier one."""
     later = threading.Event()
 
-    def wait_for_the_last(step: Step) -> None:
+    def wait_for_the_last(step: ScheduledCandidate) -> None:
         if step.candidate.source == "a":
-            assert later.wait(60), "nobody judged the last one meanwhile"
+            assert later.wait(60), "the last one was not screened meanwhile"
         if step.candidate.source == "e":
             later.set()
 
@@ -109,9 +107,9 @@ def test_verdicts_come_in_the_order_of_the_candidates(opened: Callable[..., tupl
     assert len(made) == 2
 
 
-@pytest.mark.parametrize("judges", [1, 2, 5])
-def test_what_is_taken_does_not_depend_on_the_judges(
-    opened: Callable[..., tuple[Screen, list[Fake]]], judges: int
+@pytest.mark.parametrize("runners", [1, 2, 5])
+def test_what_is_read_does_not_depend_on_the_runners(
+    opened: Callable[..., tuple[RunnerPool, list[Fake]]], runners: int
 ) -> None:
     """At each verdict the same number of candidates has been taken, so what a verdict brings forward comes at one place."""
     taken: list[str] = []
@@ -121,12 +119,12 @@ def test_what_is_taken_does_not_depend_on_the_judges(
             taken.append(str(number))
             yield candidate(str(number))
 
-    screen, _ = opened(judges)
+    screen, _ = opened(runners)
     at_verdict = [len(taken) for _ in screen.verdicts(source(), deadline=never)]
     assert at_verdict == [min(AHEAD + number // TOGETHER * TOGETHER, 3 * AHEAD) for number in range(3 * AHEAD)]
 
 
-def test_what_was_too_slow_gets_its_verdict_later(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+def test_what_was_too_slow_gets_its_verdict_later(opened: Callable[..., tuple[RunnerPool, list[Fake]]]) -> None:
     """It is tried again with more time, and has one verdict."""
     screen, _ = opened(2)
     verdicts = list(screen.verdicts(map(candidate, ["slow", "b", "c"]), deadline=never))
@@ -134,7 +132,7 @@ def test_what_was_too_slow_gets_its_verdict_later(opened: Callable[..., tuple[Sc
     assert screen.test_runs == BASELINE.runs + 4
 
 
-def test_what_was_begun_at_the_deadline_is_judged(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+def test_what_was_begun_at_the_deadline_is_screened(opened: Callable[..., tuple[RunnerPool, list[Fake]]]) -> None:
     """Nothing more is begun; the one that had been taken counts as too slow."""
     times = iter([False, False, True])
     screen, _ = opened(2)
@@ -142,8 +140,8 @@ def test_what_was_begun_at_the_deadline_is_judged(opened: Callable[..., tuple[Sc
     assert [(v.candidate.source, v.error_type) for v in verdicts] == [("a", ""), ("b", ""), ("c", TIMEOUT)]
 
 
-def test_judges_join_only_when_there_is_much_to_do() -> None:
-    """One joins once judging has taken longer than opening the first did, the next once it has taken twice that."""
+def test_runners_join_only_when_there_is_much_to_do() -> None:
+    """One joins once running has taken longer than opening the first did, the next once it has taken twice that."""
     now = 0.0
     made: list[Fake] = []
 
@@ -153,56 +151,56 @@ def test_judges_join_only_when_there_is_much_to_do() -> None:
             now += 10.0
             return BASELINE
 
-    def take_a_while(_: Step) -> None:
+    def take_a_while(_: ScheduledCandidate) -> None:
         nonlocal now
         now += 6.0
 
-    def another() -> Judge:
+    def another() -> CandidateRunner:
         made.append(SlowToOpen(take_a_while))
         return made[-1]
 
-    panel = Panel(another, 8, clock=lambda: now)
-    panel.open()
+    pool = RunnerPool(another, 8, clock=lambda: now)
+    pool.open()
     counts = []
     for _ in range(5):
-        panel.submit([Step(candidate=candidate("a"), rung=0)])[0].result()
-        counts.append(panel.size)
-    panel.close()
+        pool.submit([ScheduledCandidate(candidate=candidate("a"), level=0)])[0].result()
+        counts.append(pool.size)
+    pool.close()
     assert counts == [1, 1, 2, 2, 3]
 
 
-def test_the_judge_that_is_lent_is_the_first() -> None:
-    """What candidates are compared by comes from one process, whoever is free."""
+def test_the_runner_that_is_lent_is_the_first() -> None:
+    """What candidates are compared by comes from one process, whichever runner is free."""
     made: list[Fake] = []
 
-    def another() -> Judge:
+    def another() -> CandidateRunner:
         made.append(Fake())
         return made[-1]
 
     ticks = count()
-    panel = Panel(another, 3, clock=lambda: float(next(ticks)))
-    panel.open()
-    for judging in [panel.submit([Step(candidate=candidate("a"), rung=0)]) for _ in range(20)]:
-        judging[0].result()
+    pool = RunnerPool(another, 3, clock=lambda: float(next(ticks)))
+    pool.open()
+    for running in [pool.submit([ScheduledCandidate(candidate=candidate("a"), level=0)]) for _ in range(20)]:
+        running[0].result()
     for _ in range(3):
-        with panel.lent() as judge:
-            assert judge is made[0]
-    panel.close()
+        with pool.lent() as runner:
+            assert runner is made[0]
+    pool.close()
     assert len(made) > 1
 
 
-def test_every_judge_is_closed(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+def test_every_runner_is_closed(opened: Callable[..., tuple[RunnerPool, list[Fake]]]) -> None:
     """Those that joined later as well."""
     screen, made = opened(3)
     list(screen.verdicts(map(candidate, map(str, range(5 * AHEAD))), deadline=never))
     screen.close()
-    assert [judge.closed for judge in made] == [True] * 3
+    assert [runner.closed for runner in made] == [True] * 3
 
 
-def test_an_error_in_a_judge_is_not_lost(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
-    """It reaches whoever takes the verdicts."""
+def test_an_error_in_a_runner_is_not_lost(opened: Callable[..., tuple[RunnerPool, list[Fake]]]) -> None:
+    """It reaches the reader of the verdicts."""
 
-    def fail(_: Step) -> None:
+    def fail(_: ScheduledCandidate) -> None:
         raise OSError("no more memory")
 
     screen, _ = opened(2, fail)
@@ -210,14 +208,14 @@ def test_an_error_in_a_judge_is_not_lost(opened: Callable[..., tuple[Screen, lis
         list(screen.verdicts(map(candidate, "ab"), deadline=never))
 
 
-def test_what_is_demanded_binds_all_judges(opened: Callable[..., tuple[Screen, list[Fake]]]) -> None:
+def test_what_is_demanded_binds_all_runners(opened: Callable[..., tuple[RunnerPool, list[Fake]]]) -> None:
     """Those that are there, and those that join later."""
     screen, made = opened(3)
     screen.demand({"test_a": 0.1})
     assert len(list(screen.verdicts(map(candidate, map(str, range(6 * AHEAD))), deadline=never))) == 6 * AHEAD
     screen.demand({"test_b": 0.1})
     assert len(made) == 3
-    assert [judge.demanded for judge in made] == [("test_a", "test_b")] * 3
+    assert [runner.demanded for runner in made] == [("test_a", "test_b")] * 3
 
 
 def test_a_baseline_takes_more_tests_before_the_covering_ones() -> None:

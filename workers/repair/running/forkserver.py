@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,7 @@ from workers.sandbox.testing import ROOT_OPTION, WORKSPACE, base_environment
 
 _T = TypeVar("_T")
 
-PACKAGE = Path(__file__).parent / "forked"
+PACKAGE = Path(__file__).parent.parent / "forked"
 """To be shown read-only inside the sandbox, at the same place."""
 
 _START = """
@@ -28,7 +29,15 @@ main()
 """
 
 GRACE_SECONDS = 30.0
-"""What the server may take beyond the caps that it enforces itself before it counts as dead."""
+"""What the server may use beyond the caps that it enforces itself before it counts as dead."""
+
+
+MOST_CORES = 8
+
+
+def cores() -> int:
+    """How many processes may compute at the same time for one repair."""
+    return min(len(os.sched_getaffinity(0)), MOST_CORES)
 
 
 class Observe(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +58,9 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObservedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """How one call ended. Equal `key`s are equal calls, equal `outcome`s equal ends; `call` and `text` are for people.
+    """How one call ended. Equal `key`s are equal calls, equal `outcome`s equal ends; `call` and `text` are for users.
 
-    `inside` tells that it keeps the habits of the calls that tests make, `seen` that it is one of them.
+    `inside` says that it keeps the invariants of the calls that tests make, `seen` that it is one of them.
     """
 
     key: str

@@ -1,0 +1,415 @@
+"""Running one candidate: the quick screen by its covering tests, in a fork server while there is one.
+
+A runner may be used by any thread, by one at a time. Before its verdicts count, the fork server has to reproduce how the
+chosen tests end without any edit: the baseline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from workers.errors import SandboxEnded
+from workers.ports import Limits, Sandbox
+from workers.repair.candidates import Candidate, Verdict
+from workers.repair.judging.prove import passes
+from workers.repair.running.forkserver import (
+    Answer,
+    Brief,
+    ForkServer,
+    Observe,
+    Observed,
+    Request,
+    arguments,
+    workload,
+)
+from workers.repair.running.timeout_schedule import CAPS, ScheduledCandidate, cap
+from workers.sandbox.project import Project
+from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.testing import run_tests
+
+TIMEOUT, CRASH = "Timeout", "Crash"
+"""The error type of a candidate that computed too long, or ended the process that tried it."""
+
+TOO_LONG = "its tests did not end"
+
+RESTARTS = 5
+"""A fork server that died more often than this is given up."""
+
+SESSION_SECONDS = 86_400
+"""A session's own limits bound all candidates together; each has its own, far smaller ones."""
+
+LEAST_WALL = 10.0
+
+OBSERVED_SECONDS = 0.4
+"""What the tests may usually compute that candidates are observed by: noting calls makes them slower several times."""
+
+QUICK_SECONDS = 0.05
+"""Where a single test takes longer, a fork is not what a candidate costs."""
+
+SPOILT = 4
+"""So often in a row an edit may leave traces, or defy being tried with others, before each is tried apart."""
+
+SLACK, MARGIN_SECONDS = 3.0, 2.0
+"""Unedited tests may compute so many times what they took before, and so much more."""
+
+REPAIRED_SECONDS = 0.06
+"""What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
+
+ENDLESS_SECONDS = 1.0
+"""What tests that never end may compute before they are taken to be what they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningTests:
+    """The tests to screen by: those to be made to pass, and those that pass and must go on to.
+
+    `seconds` is what they took, all together, when they were last run; `endless` failing ones are left out of it.
+    """
+
+    failing: tuple[str, ...]
+    covering: tuple[str, ...]
+    seconds: float = 10.0
+    endless: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
+
+    `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is what they
+    took by the clock; `fresh` tells that nothing may be swapped.
+    """
+
+    covering: tuple[str, ...]
+    cpu: tuple[float, float]
+    each: tuple[float, ...]
+    wall: float
+    fresh: bool
+    runs: int
+
+    def demanding(self, seconds: Mapping[str, float], failing: int) -> Baseline:
+        """The same with more tests, which cost so much, put before the covering ones; `failing` is the number of failing ones."""
+        more = sum(seconds.values())
+        return replace(
+            self,
+            covering=(*seconds, *self.covering),
+            cpu=(self.cpu[0] + more, self.cpu[1] + more),
+            each=(*self.each[:failing], *seconds.values(), *self.each[failing:]),
+            wall=self.wall + more,
+        )
+
+
+class Unfit(Exception):
+    """The project defeats the fork server; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screened:
+    """A verdict and how it came about. `slow` says that this level's time did not suffice, `together` that a fork was shared."""
+
+    verdict: Verdict
+    slow: bool = False
+    ran: bool = True
+    swapped: bool = False
+    together: bool = False
+
+
+class CandidateRunner:
+    """Runs the tests of a selection. `note` says why each candidate gets a process, empty when they are forked.
+
+    `together` allows that what is plainly wrong shares a fork.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, project: Project, wanted: ScreeningTests, limits: Limits, *, together: bool = True
+    ) -> None:
+        self._sandbox = sandbox
+        self._project = project
+        self._wanted = wanted
+        self._limits = limits
+        self._session = ExitStack()
+        self._server: ForkServer | None = None
+        self._baseline: Baseline | None = None
+        self._restarts = 0
+        self._asked = 0
+        self._spoilt = 0 if together else SPOILT
+        self.note = ""
+
+    def open(self) -> Baseline | None:
+        """Start the fork server and check that it reproduces the unedited outcomes; None when there is no server."""
+        try:
+            self._server = self._start()
+            self._baseline = establish(self._server, self._wanted)
+        except (SandboxEnded, Unfit) as reason:
+            self._do_without(str(reason))
+        return self._baseline
+
+    def join(self, other: CandidateRunner) -> None:
+        """Start a fork server with the baseline of another runner."""
+        self._wanted, self._baseline = other._wanted, other._baseline
+        if self._baseline is not None:
+            self._revive()
+
+    def demand(self, seconds: Mapping[str, float]) -> None:
+        """CandidateRunner from now on by these tests too, which pass unedited and took so long, before the other covering ones."""
+        self._wanted = replace(self._wanted, covering=(*seconds, *self._wanted.covering))
+        if self._server is None or self._baseline is None:
+            return
+        self._baseline = self._baseline.demanding(seconds, len(self._wanted.failing))
+        self._session.close()
+        self._revive()
+
+    def close(self) -> None:
+        """End the server."""
+        self._session.close()
+
+    def screen(self, step: ScheduledCandidate) -> Screened:
+        """Try one candidate with the time of its level."""
+        if self._server is None or self._baseline is None:
+            return Screened(verdict=self._screen_apart(step.candidate))
+        try:
+            answer = self._server.ask(self._request(step, self._baseline))
+        except SandboxEnded as end:
+            self._restart(str(end))
+            return Screened(
+                verdict=implausible(step.candidate, CRASH, "it brought down the process that tries candidates")
+            )
+        verdict = verdict_of(step.candidate, answer)
+        return Screened(
+            verdict=verdict, slow=answer.ended == "cpu", ran=answer.how != "compile", swapped=answer.how == "swap"
+        )
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether candidates may be tried together for now."""
+        if self._server is None or self._baseline is None or self._baseline.fresh:
+            return False
+        return self._spoilt < SPOILT and max(self._baseline.each, default=0.0) < QUICK_SECONDS
+
+    def screen_all(self, steps: Sequence[ScheduledCandidate]) -> Iterator[Screened]:
+        """Try candidates in turn, those that are plainly wrong together: all edits of one file, on the first level."""
+        left = tuple(steps)
+        while left:
+            together = self._screen_together(left) if len(left) > 1 and self.takes_several else ()
+            for step, screened in zip(left, together, strict=False):
+                yield screened or self.screen(step)
+            left = left[len(together) :]
+            if left and not together:
+                yield self.screen(left[0])
+                left = left[1:]
+
+    def _screen_together(self, steps: Sequence[ScheduledCandidate]) -> tuple[Screened | None, ...]:
+        """What is known of the first few once they were tried in one fork, None for those that have to be tried apart."""
+        assert self._server is not None, "there is a server while several are taken"
+        assert self._baseline is not None, "there is a baseline while there is a server"
+        request = self._request(steps[0], self._baseline)
+        cpu = (len(steps) * request.cpu[0], request.cpu[1])
+        wall = request.wall + cpu[0]
+        sources = tuple(step.candidate.source for step in steps)
+        try:
+            answer = self._server.ask(msgspec.structs.replace(request, source="", sources=sources, cpu=cpu, wall=wall))
+        except SandboxEnded as end:
+            self._restart(str(end))
+            return ()
+        known = tuple(_screened(step.candidate, brief) for step, brief in zip(steps, answer.briefs, strict=False))
+        self._spoilt = self._spoilt + 1 if sum(screened is not None for screened in known) < len(steps) // 2 else 0
+        if answer.ended == "cpu" and len(known) < len(steps):
+            slow = implausible(steps[len(known)].candidate, TIMEOUT, TOO_LONG)
+            return (*known, Screened(verdict=slow, slow=True, swapped=True, together=True))
+        return known
+
+    def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
+        """How a candidate behaves on calls like those of its tests; None where that cannot be observed."""
+        if self._server is None or self._baseline is None:
+            return None
+        request = self._request(ScheduledCandidate(candidate=candidate, level=len(CAPS) - 1), self._baseline)
+        failing, covering = _quick(request, self._baseline)
+        cpu = (2 * request.cpu[0] + 2 * observe.seconds, 2 * request.cpu[1] + 2 * observe.seconds)
+        wall = request.wall + 4 * cpu[1]
+        quick = msgspec.structs.replace(request, failing=failing, covering=covering, each=(), whole=True)
+        try:
+            return self._server.ask(msgspec.structs.replace(quick, observe=observe, cpu=cpu, wall=wall)).observed
+        except SandboxEnded as end:
+            self._restart(str(end))
+            return None
+
+    def _request(self, step: ScheduledCandidate, baseline: Baseline) -> Request:
+        self._asked += 1
+        swapped, fresh = (cap(step.level, usual) for usual in baseline.cpu)
+        return Request(
+            id=self._asked,
+            path=step.candidate.path,
+            source=step.candidate.source,
+            failing=self._wanted.failing,
+            covering=baseline.covering,
+            cpu=(swapped, fresh),
+            each=tuple(cap(step.level, usual) for usual in baseline.each),
+            wall=max(LEAST_WALL, 4 * baseline.wall + 4 * fresh),
+            fresh=baseline.fresh,
+        )
+
+    def _screen_apart(self, candidate: Candidate) -> Verdict:
+        run = run_tests(
+            self._sandbox,
+            self._project,
+            tests=(*self._wanted.failing, *self._wanted.covering),
+            overlay={candidate.path: candidate.source.encode()},
+            limits=self._limits,
+        )
+        return verdict_from(candidate, run.report, self._wanted)
+
+    def _start(self) -> ForkServer:
+        args = arguments(self._project, (*self._wanted.failing, *self._wanted.covering))
+        if args is None:
+            raise Unfit(f"the test command {self._project.test_command[0]!r} is not plainly pytest")
+        limits = replace(self._limits, wall_seconds=SESSION_SECONDS, cpu_seconds=SESSION_SECONDS)
+        session = self._session.enter_context(self._sandbox.session(workload(self._project, limits)))
+        return ForkServer(session, args=args, wall=self._limits.wall_seconds)
+
+    def _restart(self, reason: str) -> None:
+        self._session.close()
+        self._restarts += 1
+        if self._restarts > RESTARTS:
+            self._do_without(reason)
+        else:
+            self._revive()
+
+    def _revive(self) -> None:
+        try:
+            self._server = self._start()
+        except (SandboxEnded, Unfit) as end:
+            self._do_without(str(end))
+
+    def _do_without(self, reason: str) -> None:
+        self._session.close()
+        self._server = None
+        self.note = f"each candidate gets a process of its own, which is slower: {reason}"
+
+
+def _quick(request: Request, baseline: Baseline) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The failing and the covering tests that do not take long together; the first failing one in any case."""
+    chosen: set[str] = set(request.failing[:1])
+    left = OBSERVED_SECONDS
+    for test, usual in zip((*request.failing, *request.covering), baseline.each, strict=False):
+        if usual <= left:
+            left -= usual
+            chosen.add(test)
+    failing, covering = (tuple(t for t in tests if t in chosen) for tests in (request.failing, request.covering))
+    return failing, covering
+
+
+def _screened(candidate: Candidate, brief: Brief | None) -> Screened | None:
+    if brief is None:
+        return None
+    verdict = Verdict(
+        candidate=candidate, plausible=False, passed=0, error_type=brief.error_type, message=brief.message
+    )
+    return Screened(verdict=verdict, swapped=True, together=True)
+
+
+def verdict_of(candidate: Candidate, answer: Answer) -> Verdict:
+    """The verdict in a fork server's answer."""
+    if answer.ended in ("cpu", "wall"):
+        return implausible(candidate, TIMEOUT, TOO_LONG)
+    if answer.ended == "died":
+        return implausible(candidate, CRASH, "its tests ended the process that ran them")
+    return Verdict(
+        candidate=candidate,
+        plausible=answer.done,
+        passed=answer.passed,
+        error_type=answer.error_type,
+        message=answer.message,
+    )
+
+
+def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTests) -> Verdict:
+    """The verdict in the report of a run of its own."""
+    outcomes = {result.id: result.outcome for result in report.results}
+    passed = sum(passes(test, outcomes) for test in wanted.failing)
+    kept = all(outcomes.get(test) is TestOutcome.PASSED for test in wanted.covering)
+    first = next(iter(report.failing()), None)
+    return Verdict(
+        candidate=candidate,
+        plausible=passed == len(wanted.failing) and kept and report.complete,
+        passed=passed,
+        error_type=first.error_type if first else "",
+        message=first.message if first else report.trouble,
+    )
+
+
+def implausible(candidate: Candidate, error_type: str, message: str) -> Verdict:
+    """The verdict on a candidate whose tests did not end by themselves."""
+    return Verdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)
+
+
+# ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────
+
+
+def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
+    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded."""
+    began = time.monotonic()
+    shown, judging = _first(server, wanted)
+    wall = time.monotonic() - began
+    again = [] if server.unfit else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
+    runs = 1 + len(again) + (judging is not wanted)
+    baseline = settled(judging, shown, again, wall=wall, runs=runs)
+    # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
+    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)))
+
+
+def settled(wanted: ScreeningTests, shown: Answer, again: Sequence[Answer], *, wall: float, runs: int) -> Baseline:
+    """The baseline in the answers: `shown` was run afresh, `again` in memory; raises Unfit."""
+    passing = [test for test in wanted.failing if shown.outcomes.get(test)]
+    if passing:
+        raise Unfit(f"{passing[0]} passes when run apart from the others")
+    agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
+    covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
+    return Baseline(
+        covering=covering,
+        cpu=(_usual(again[-1] if agreed else shown), shown.cpu),
+        each=_each(wanted.failing, covering, (shown, *again)),
+        wall=wall,
+        fresh=not agreed,
+        runs=runs,
+    )
+
+
+def _usual(answer: Answer) -> float:
+    """What the tests cost; nothing is known of those that do not end."""
+    return 0.0 if answer.ended == "cpu" else answer.cpu
+
+
+def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[Answer]) -> tuple[float, ...]:
+    """What each test costs. A repaired one may go further than the failing one went: as far as the slowest, within bounds."""
+    most = {test: max(answer.costs.get(test, 0.0) for answer in answers) for test in (*failing, *covering)}
+    slowest = max((cost for answer in answers for cost in answer.costs.values()), default=0.0)
+    least = min(slowest, REPAIRED_SECONDS)
+    return (*(max(most[test], least) for test in failing), *(most[test] for test in covering))
+
+
+def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[Answer, ScreeningTests]:
+    """The tests afresh; without the failing ones when those never end, or end the process."""
+    rest = ScreeningTests(failing=(), covering=wanted.covering, seconds=wanted.seconds)
+    if not (wanted.endless and wanted.covering):
+        answer = server.ask(_unedited(wanted, fresh=True))
+        if answer.ended == "answered" or not wanted.covering:
+            return answer, wanted
+    return server.ask(_unedited(rest, fresh=True)), rest
+
+
+def _unedited(wanted: ScreeningTests, *, fresh: bool) -> Request:
+    cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
+    return Request(
+        id=0,
+        failing=wanted.failing,
+        covering=wanted.covering,
+        cpu=(cpu, cpu),
+        wall=10.0 + 2 * cpu,
+        whole=True,
+        fresh=fresh,
+    )

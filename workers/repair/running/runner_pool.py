@@ -1,0 +1,235 @@
+"""The runners on each core: which candidates make the failing tests pass and leave the covering ones passing.
+
+A screen is quick and may be wrong, as its candidates share a checkout; what it finds plausible is proven afterwards. One
+runner is there from the start; the others join when there turns out to be much to do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import groupby
+from queue import SimpleQueue
+from threading import Lock
+
+from workers.ports import Limits, Sandbox
+from workers.repair.candidates import Candidate, Verdict
+from workers.repair.running.candidate_runner import (
+    TIMEOUT,
+    CandidateRunner,
+    Screened,
+    ScreeningTests,
+    implausible,
+)
+from workers.repair.running.forkserver import Observe, Observed, cores
+from workers.repair.running.timeout_schedule import ScheduledCandidate, TimeoutSchedule
+from workers.sandbox.project import Project
+
+AHEAD, TOGETHER = 24, 12
+"""So many candidates are read before the verdict on the first of them, so many at once: the same numbers with any number
+of runners, so that what is tried after a verdict does not depend on the machine."""
+
+
+class RunnerPool:
+    """`most` runners at most, made by `make`, all with the same baseline; `clock` gives seconds.
+
+    `test_runs` counts how often tests were run, those without an edit included; `swapped` the candidates among them that
+    needed no import, `together` those that shared a fork.
+    """
+
+    def __init__(
+        self, make: Callable[[], CandidateRunner], most: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._make = make
+        self._most = most
+        self._clock = clock
+        self._first = make()
+        self._runners = [self._first]
+        self._free: SimpleQueue[CandidateRunner] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(max_workers=most + 1, thread_name_prefix="runner")
+        self._joining: list[Future[None]] = []
+        self._opening = self._running = 0.0
+        self._counting = Lock()
+        self.test_runs = 0
+        self.swapped = 0
+        self.together = 0
+
+    def open(self) -> None:
+        """Have the first runner ready."""
+        begun = self._clock()
+        baseline = self._first.open()
+        self._opening = self._clock() - begun
+        self._free.put(self._first)
+        self.test_runs += baseline.runs if baseline else 0
+
+    def close(self) -> None:
+        """End all runners; what has been submitted and not begun is dropped."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for runner in self._runners:
+            runner.close()
+
+    @property
+    def note(self) -> str:
+        """Why each candidate gets a process of its own, with any of the runners; empty when they are forked."""
+        return next((runner.note for runner in self._runners if runner.note), "")
+
+    @property
+    def size(self) -> int:
+        """How many runners there are, those that are about to join included."""
+        return 1 + len(self._joining)
+
+    def verdicts(self, candidates: Iterable[Candidate], *, deadline: Callable[[], bool]) -> Iterator[Verdict]:
+        """Screen candidates as they are read from their source, until it is empty or `deadline()` is true.
+
+        In order, but those that computed too long come again later with more time; each gets one verdict.
+        """
+        schedule = TimeoutSchedule(candidates)
+        for scheduled, screened in self._screened(schedule, deadline):
+            self.test_runs += screened.ran
+            self.swapped += screened.swapped
+            self.together += screened.together
+            if not (screened.slow and schedule.retry_later(scheduled)):
+                yield screened.verdict
+        for candidate in schedule.left():
+            yield implausible(candidate, TIMEOUT, "its tests had not ended when the time was used up")
+
+    def demand(self, seconds: Mapping[str, float]) -> None:
+        """Screen from now on by these tests too, each with the seconds that it needs, once each runner is free."""
+        for joining in self._joining:
+            joining.result()
+        for runner in [self._free.get() for _ in self._runners]:
+            runner.demand(seconds)
+            self._free.put(runner)
+
+    def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
+        """How a candidate behaves on calls like those of its tests; None where that cannot be observed."""
+        self.test_runs += 1
+        with self.lent() as runner:
+            return runner.observed(candidate, observe)
+
+    @contextmanager
+    def lent(self) -> Iterator[CandidateRunner]:
+        """A runner for another use; always the first one, so that its observations can be compared."""
+        others: list[CandidateRunner] = []
+        while (runner := self._free.get()) is not self._first:
+            others.append(runner)
+        for other in others:
+            self._free.put(other)
+        try:
+            yield runner
+        finally:
+            self._free.put(runner)
+
+    def submit(self, batch: Sequence[ScheduledCandidate]) -> list[Future[Screened]]:
+        """Have a batch screened by the runner that is free first."""
+        self._grow()
+        verdicts: list[Future[Screened]] = [Future() for _ in batch]
+        work = self._threads.submit(self._run, tuple(zip(batch, verdicts, strict=True)))
+        work.add_done_callback(lambda done: _abandon(verdicts, done))
+        return verdicts
+
+    def _screened(
+        self, schedule: TimeoutSchedule, deadline: Callable[[], bool]
+    ) -> Iterator[tuple[ScheduledCandidate, Screened]]:
+        """Scheduled candidates in order, each with its result; what a result adds to the schedule is tried as well."""
+        begun: deque[tuple[ScheduledCandidate, Future[Screened]]] = deque()
+        over = False
+        try:
+            while True:
+                while not over and len(begun) <= AHEAD - TOGETHER:
+                    read, over = _read(schedule, deadline)
+                    begun.extend(self._submitted(read))
+                    if len(read) < TOGETHER:
+                        break
+                if not begun:
+                    return
+                scheduled, running = begun.popleft()
+                yield scheduled, running.result()
+        finally:
+            for _, running in begun:
+                running.cancel()
+
+    def _submitted(
+        self, scheduled: Sequence[ScheduledCandidate]
+    ) -> Iterator[tuple[ScheduledCandidate, Future[Screened]]]:
+        """Candidates that are being screened, those of one file on the first level in one batch where that is better."""
+        for (_, level), several in groupby(scheduled, key=lambda each: (each.candidate.path, each.level)):
+            group = list(several)
+            batches = [group] if level == 0 and self._first.takes_several else [[each] for each in group]
+            for batch in batches:
+                yield from zip(batch, self.submit(batch), strict=True)
+
+    def _run(self, work: Sequence[tuple[ScheduledCandidate, Future[Screened]]]) -> None:
+        runner = self._free.get()
+        begun = self._clock()
+        try:
+            wanted = [(each, verdict) for each, verdict in work if verdict.set_running_or_notify_cancel()]
+            screened = runner.screen_all([each for each, _ in wanted])
+            for (_, verdict), result in zip(wanted, screened, strict=True):
+                verdict.set_result(result)
+        finally:
+            self._free.put(runner)
+            with self._counting:
+                self._running += self._clock() - begun
+
+    def _grow(self) -> None:
+        """Have another runner join once running has lasted as long as each opening so far: it will hardly be for nothing."""
+        for joining in self._joining:
+            if joining.done():
+                joining.result()
+        if self.size < self._most and self._running > self.size * self._opening:
+            self._joining.append(self._threads.submit(self._join))
+
+    def _join(self) -> None:
+        runner = self._make()
+        self._runners.append(runner)
+        runner.join(self._first)
+        self._free.put(runner)
+
+
+def _read(schedule: TimeoutSchedule, deadline: Callable[[], bool]) -> tuple[list[ScheduledCandidate], bool]:
+    """The next few candidates, and whether no more are to be read."""
+    found: list[ScheduledCandidate] = []
+    while len(found) < TOGETHER and (scheduled := schedule.next()) is not None:
+        if deadline():
+            schedule.put(scheduled)
+            return found, True
+        found.append(scheduled)
+    return found, False
+
+
+def _abandon(verdicts: Sequence[Future[Screened]], work: Future[None]) -> None:
+    """Once work has ended, resolve every verdict that it did not come to."""
+    for verdict in verdicts:
+        if work.cancelled():
+            verdict.cancel()
+        elif not verdict.done() and (error := work.exception()) is not None:
+            verdict.set_exception(error)
+
+
+@contextmanager
+def open_pool(
+    sandbox: Sandbox,
+    project: Project,
+    wanted: ScreeningTests,
+    *,
+    limits: Limits | None = None,
+    runners: int | None = None,
+    together: bool = True,
+) -> Iterator[RunnerPool]:
+    """A pool that screens by these tests. `limits` are those of one run; there are as many runners as cores unless
+    `runners` says how many at most. Without `together` no two candidates share a fork.
+    """
+
+    def make() -> CandidateRunner:
+        return CandidateRunner(sandbox, project, wanted, limits or Limits(), together=together)
+
+    pool = RunnerPool(make, runners or cores())
+    try:
+        pool.open()
+        yield pool
+    finally:
+        pool.close()
