@@ -160,7 +160,7 @@ def run(runs: int, count: int) -> None:
     rows = [
         ("one fork a candidate, one judge, per second", spread(forks, 1)),
         ("forks shared, one judge, per second", spread([each.shared.rate for each in made], 1)),
-        (f"the same with {cores()} runners", spread([each.cores.rate for each in made], 1)),
+        (f"the same with {cores()} judges", spread([each.cores.rate for each in made], 1)),
         ("fresh pytest -x -q each, per second", spread([each.fresh.rate for each in made], 2)),
         ("seconds of a fresh pytest", spread([1 / each.fresh.rate for each in made], 2)),
         ("ratio within a run, per core", spread([each.forks.rate / each.fresh.rate for each in made], 1)),

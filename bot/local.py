@@ -19,8 +19,8 @@ from workers.errors import BadInput
 from workers.flows.modelled import reviewer
 from workers.flows.review import choose, known_learnings, read_change
 from workers.own_git import local_commits, origin, top_level, uncommitted
+from workers.patches import patched
 from workers.repair.episode import repair
-from workers.repair.patched import patched
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
 from workers.sandbox.project import discover

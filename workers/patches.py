@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -326,3 +326,20 @@ def fence(text: str) -> str:
     """A Markdown fence for `text`: backticks, longer than any run of them inside."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     return "`" * max(3, longest + 1)
+
+
+_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+
+
+def patched(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
+    """The new text of every file of a unified diff, as `memory` keeps them; `read` gives the old ones.
+
+    Raises BadInput where the diff does not fit.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, _FILE.split(patch)):
+        (change,) = parse_diff(part).files
+        before = "" if change.status is FileStatus.ADDED else read(change.path)
+        assert before is not None, f"{change.path} is in the diff, so it was there"
+        found[change.path] = apply_unified(before, part)
+    return found

@@ -11,9 +11,9 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
-from workers.repair.behaviour import Comparison, clusters, telling
 from workers.repair.candidates import Candidate
-from workers.repair.comparing import Comparer
+from workers.repair.judging.differential_testing import Comparer
+from workers.repair.judging.ranking import Comparison, clusters, telling
 from workers.repair.running.candidate_runner import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool

@@ -51,8 +51,7 @@ def reviewer(
     earlier: Sequence[Sighting] = (),
 ) -> ModelReviewer:
     """The detector with what is remembered for it."""
-    from workers.agent.reviewing.critique import principles
-    from workers.agent.reviewing.opinions import opinions
+    from workers.agent.reviewing.critique import opinions, principles
     from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer
 
     return ModelReviewer(

@@ -11,8 +11,8 @@ from workers.errors import Gone
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import RepositoryRef
+from workers.patches import patched
 from workers.ports import GitHub
-from workers.repair.patched import patched
 from workers.repair.result import Repaired
 
 LONGEST = 500

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import heapq
 import random
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from types import CodeType
 
 import libcst as cst
 
@@ -19,7 +21,6 @@ from memory.model import EditShape, Failure, Family
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
 from workers.repair.clues import clues_of
-from workers.repair.meaning import meaning
 from workers.repair.project import Project
 from workers.repair.region import Extent, Region, SourceModule, Unit
 from workers.repair.shapes import shape_of
@@ -27,6 +28,26 @@ from workers.repair.site import Edit, Site
 from workers.repair.splices import Splice, spliced
 from workers.repair.templates import STRATEGIES, Template, all_templates
 from workers.repair.unparsable import mended
+
+
+def meaning(region: Region, data: bytes) -> object:
+    """What a region's text compiles to; None if it does not, or if the compiler warns of it as it did not before."""
+    flags = region.module.futures
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if region.warned else "error")
+        try:
+            return fingerprint(compile(data, "region", "exec", flags=flags, dont_inherit=True, optimize=0))
+        except (SyntaxError, SyntaxWarning, DeprecationWarning, ValueError, OverflowError, RecursionError, MemoryError):
+            return None
+
+
+def fingerprint(code: CodeType) -> object:
+    """What a code object does, without where its lines are: equal for texts that compile to the same."""
+    constants = tuple(fingerprint(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return code.co_name, code.co_code, constants, names, arguments, code.co_exceptiontable
+
 
 __all__ = ["REPLAY", "STRATEGIES", "propose"]
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 
 from memory.model import Failure, Proof, SuiteCount, Telling
 from workers.ports import Limits, Sandbox
-from workers.repair.behaviour import telling
 from workers.repair.candidates import Candidate
 from workers.repair.guard import forbidden
-from workers.repair.ranking import Field, opinion
+from workers.repair.judging.ranking import Field, opinion, telling
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
 from workers.sandbox.project import Project

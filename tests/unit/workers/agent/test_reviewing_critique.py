@@ -10,8 +10,16 @@ from memory.embed import HashedWords
 from memory.model import Severity
 from tests.unit.workers.agent.reviewed import AFTER, PATH, Answering, candidate
 from workers.agent.reviewing.answers import Candidate, Verdict
-from workers.agent.reviewing.critique import criticised, demoted, judged, principles
-from workers.agent.reviewing.opinions import Near, Opinion, is_unwanted, nearest
+from workers.agent.reviewing.critique import (
+    Near,
+    Opinion,
+    criticised,
+    demoted,
+    is_unwanted,
+    judged,
+    nearest,
+    principles,
+)
 from workers.errors import BadInput
 from workers.llm.errors import BudgetSpent, ModelUnavailable, Refused
 from workers.llm.messages import Tier

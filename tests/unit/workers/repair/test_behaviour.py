@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.model import Telling
-from workers.repair.behaviour import Comparison, agreement, clusters, telling
+from workers.repair.judging.ranking import Comparison, agreement, clusters, telling
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.repair.naturalness import Naturalness, changed_lines
+from workers.repair.judging.differential_testing import Naturalness, changed_lines
 
 CODE = "\n".join(f"for row in table_{n}:\n    total += row.price * row.count\n" for n in range(30))
 

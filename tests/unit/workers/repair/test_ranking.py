@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from memory.model import Confidence, Doubt, EditShape
-from workers.repair.behaviour import Comparison
 from workers.repair.candidates import Candidate
-from workers.repair.ranking import Field, opinion
+from workers.repair.judging.ranking import Comparison, Field, opinion
 from workers.repair.running.forkserver import Observed, ObservedCall
 from workers.repair.suspicion import Kind
 

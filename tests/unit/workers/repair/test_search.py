@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.candidates import Candidate, Suspect
-from workers.repair.meaning import fingerprint
 from workers.repair.region import SourceModule
-from workers.repair.search import REPLAY, STRATEGIES, propose
+from workers.repair.search import REPLAY, STRATEGIES, fingerprint, propose
 from workers.repair.templates import all_templates, template
 
 STOCK = dedent(

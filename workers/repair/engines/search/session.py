@@ -13,8 +13,8 @@ from memory.rewrites import rewrites
 from workers.patches import unified
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate, Verdict
-from workers.repair.comparing import Comparer, extent_of
 from workers.repair.engines.search.queue import Stream
+from workers.repair.judging.differential_testing import Comparer, extent_of
 from workers.repair.judging.prove import Proofs, Prover
 from workers.repair.localise import suspects
 from workers.repair.pairs import NearMisses, combine
