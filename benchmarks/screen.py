@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.repair.importers.sdists import PACKAGES, unpacked
 from benchmarks.report import show, spread
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.classify import failure_of
 from workers.repair.localise import suspects
 from workers.repair.reproduce import reproduce
@@ -127,14 +127,14 @@ def apart(tried: Subject) -> Timed:
     return Timed(plausible=_told(verdicts), seconds=time.perf_counter() - begun)
 
 
-def _apart(tried: Subject, candidate: Candidate) -> Verdict:
+def _apart(tried: Subject, candidate: Candidate) -> ScreenVerdict:
     tests = (*tried.wanted.failing, *tried.wanted.covering)
     overlay = {candidate.path: candidate.source.encode()}
     run = run_tests(Bubblewrap(), tried.project, tests=tests, overlay=overlay)
     return verdict_from(candidate, run.report, tried.wanted)
 
 
-def _told(verdicts: list[Verdict]) -> dict[tuple[str, str], bool]:
+def _told(verdicts: list[ScreenVerdict]) -> dict[tuple[str, str], bool]:
     return {(v.candidate.path, v.candidate.source): v.plausible for v in verdicts}
 
 

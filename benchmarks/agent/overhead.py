@@ -26,8 +26,8 @@ from benchmarks.report import Numbers, show, spread
 from bot.model_server.script import Script, ScriptedAnswer, ScriptedCall
 from bot.model_server.server import ModelServer
 from memory.store import open_store
-from workers.agent.conversation import Conversation
-from workers.agent.loop import Agent
+from workers.agent.conversation import ModelConversation
+from workers.agent.loop import AgentLoop
 from workers.agent.tools.tool import Tool, Toolset, tool
 from workers.context import utc_now
 from workers.llm.capabilities import Features
@@ -156,12 +156,12 @@ def stepped(steps: int, base_url: str) -> Steps:
     return Steps(ours=1000.0 * np.array(taken), http=1000.0 * np.array(repeated.http))
 
 
-def _agent(model: Model, clocked: Clocked, steps: int) -> Agent:
+def _agent(model: Model, clocked: Clocked, steps: int) -> AgentLoop:
     opening = (Message(role=Role.SYSTEM, text="Look at files."), Message(role=Role.USER, text="Begin."))
-    return Agent(
+    return AgentLoop(
         model=model,
         tools=Toolset([clocked.tool()]),
-        conversation=Conversation(opening, purpose="repair"),
+        conversation=ModelConversation(opening, purpose="repair"),
         steps=steps,
         deadline=float("inf"),
     )

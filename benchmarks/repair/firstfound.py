@@ -14,7 +14,7 @@ from workers.repair.engines.search.queue import Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult
-from workers.repair.shortlist import Clock, Tally
+from workers.repair.shortlist import AttemptTally, Clock
 from workers.sandbox.project import Project
 
 
@@ -48,7 +48,7 @@ class FirstFound(SearchSession):
         seed: int = 0,  # noqa: ARG002  for generated inputs: nothing is compared
     ) -> AttemptResult:
         """Try candidates up to the first plausible one, as long as any may be tried."""
-        tally = Tally(failure=self._failure)
+        tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         found: Candidate | None = None
         before = len(self.screened)

@@ -13,7 +13,7 @@ from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
 from workers.repair.candidates import Candidate
 from workers.repair.judging.differential_testing import Comparer
-from workers.repair.judging.ranking import Comparison, clusters, telling
+from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
 from workers.repair.running.candidate_runner import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
@@ -150,7 +150,7 @@ def test_edits_that_do_the_same_agree(shop: Project, screen: RunnerPool) -> None
     """Two ways of writing one thing end alike on every call."""
     edits = [edit(shop, "amount < best", "amount > best"), edit(shop, "amount < best", "best < amount")]
     both = tuple(observed(screen, each, wanted()) for each in edits)
-    assert clusters(Comparison(observed=both, unedited=None, raising=False)) == [[0, 1]]
+    assert clusters(BehaviourComparison(observed=both, unedited=None, raising=False)) == [[0, 1]]
 
 
 def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: RunnerPool) -> None:
@@ -194,7 +194,7 @@ def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project,
     )
     twice = edit(shop, "self.taken.append(amount)\n", "self.taken.extend([amount, amount])\n", "Till.take")
     other = observed(screen, twice, wanted("Till.take"))
-    assert clusters(Comparison(observed=(quiet, other), unedited=None, raising=False)) == [[0], [1]]
+    assert clusters(BehaviourComparison(observed=(quiet, other), unedited=None, raising=False)) == [[0], [1]]
 
 
 def test_endless_and_fatal_edits_are_survived(shop: Project, screen: RunnerPool) -> None:
@@ -213,5 +213,5 @@ def test_an_edit_that_has_to_be_imported_anew_is_observed_as_well(shop: Project,
     fresh = replace(fresh, source=fresh.source.replace("amount < best", "amount > best"))
     swapped = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
     seen = observed(screen, fresh, wanted())
-    assert clusters(Comparison(observed=(seen, swapped), unedited=None, raising=False)) == [[0, 1]]
+    assert clusters(BehaviourComparison(observed=(seen, swapped), unedited=None, raising=False)) == [[0, 1]]
     assert len(seen.calls) == len(swapped.calls)

@@ -14,9 +14,9 @@ import xdist
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import CRASH, TIMEOUT, ScreeningTests, verdict_from, verdict_of
-from workers.repair.running.forkserver import Answer, ForkServer, Request, arguments, workload
+from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
@@ -382,7 +382,9 @@ def selection(tmp_path_factory: pytest.TempPathFactory) -> ScreeningTests:
     return ScreeningTests(failing=FAILING, covering=tuple(result.id for result in report.passing()), seconds=1.0)
 
 
-def screened(project: Project, wanted: ScreeningTests, candidates: list[Candidate]) -> tuple[list[Verdict], RunnerPool]:
+def screened(
+    project: Project, wanted: ScreeningTests, candidates: list[Candidate]
+) -> tuple[list[ScreenVerdict], RunnerPool]:
     with open_pool(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS) as screen:
         return list(screen.verdicts(candidates, deadline=lambda: False)), screen
 
@@ -406,7 +408,7 @@ def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection
     assert sum(answer.how == "swap" for answer in answers) >= len(answers) // 2
 
 
-def forked(project: Project, wanted: ScreeningTests, candidates: list[Candidate]) -> list[Answer]:
+def forked(project: Project, wanted: ScreeningTests, candidates: list[Candidate]) -> list[ForkAnswer]:
     """What the fork server says of each candidate when it runs all tests."""
     args = arguments(project, (*wanted.failing, *wanted.covering))
     assert args is not None
@@ -416,8 +418,8 @@ def forked(project: Project, wanted: ScreeningTests, candidates: list[Candidate]
         return [server.ask(request(number, tried, wanted)) for number, tried in enumerate(candidates)]
 
 
-def request(number: int, tried: Candidate, wanted: ScreeningTests) -> Request:
-    return Request(
+def request(number: int, tried: Candidate, wanted: ScreeningTests) -> ForkRequest:
+    return ForkRequest(
         id=number,
         path=tried.path,
         source=tried.source,

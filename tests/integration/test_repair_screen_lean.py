@@ -10,9 +10,9 @@ import pytest
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import ScreeningTests
-from workers.repair.running.forkserver import Answer, ForkServer, Request, arguments, workload
+from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
@@ -241,7 +241,7 @@ def selected(project: Project) -> ScreeningTests:
     )
 
 
-def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> list[Answer]:
+def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> list[ForkAnswer]:
     """What the fork server says of each candidate when it runs all tests."""
     args = arguments(project, (*wanted.failing, *wanted.covering))
     assert args is not None
@@ -250,7 +250,7 @@ def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> 
         assert server.unfit == ""
         return [
             server.ask(
-                Request(
+                ForkRequest(
                     id=number,
                     path=each.path,
                     source=each.source,
@@ -284,12 +284,12 @@ def test_each_test_ends_as_in_a_fresh_process(tmp_path: Path, conftest: str) -> 
 
 def screened(
     project: Project, wanted: ScreeningTests, tried: list[Candidate], judges: int
-) -> tuple[list[Verdict], RunnerPool]:
+) -> tuple[list[ScreenVerdict], RunnerPool]:
     with open_pool(Bubblewrap(), project, replace(wanted, seconds=1.0), limits=LIMITS, runners=judges) as screen:
         return list(screen.verdicts(tried, deadline=lambda: False)), screen
 
 
-def told(verdict: Verdict) -> tuple[bool, int, str]:
+def told(verdict: ScreenVerdict) -> tuple[bool, int, str]:
     """A verdict without its message, which may hold the address of an object."""
     return verdict.plausible, verdict.passed, verdict.error_type
 
@@ -437,7 +437,7 @@ def test_an_endless_test_costs_what_one_test_may(tmp_path: Path) -> None:
     with Bubblewrap().session(workload(project, replace(LIMITS, cpu_seconds=600, wall_seconds=600))) as session:
         server = ForkServer(session, args=args, wall=60)
         answer = server.ask(
-            Request(
+            ForkRequest(
                 id=1,
                 path=endless.path,
                 source=endless.source,

@@ -253,7 +253,7 @@ def test_quotes_are_held_against_the_code(tmp_path: Path) -> None:
         number = opened(town)
         assert findings(town, number) == [("model-correctness", 6, Severity.MAJOR)]
         assert [line for line in town.progress if line.startswith("model:")] == snapshot(
-            ["model: 4 said in the code alone, 1 of them stand where they say"]
+            ["model: 4 findings in the code alone, 1 of them with a quote on changed lines"]
         )
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from workers.agent.checkout import Checkout, checked, existing
-from workers.agent.conversation import Conversation
-from workers.agent.loop import Agent, RunEnd, RunOver
+from workers.agent.conversation import ModelConversation
+from workers.agent.loop import AgentLoop, RunEnd, RunOver
 from workers.agent.tools.reading import History, reading
 from workers.agent.tools.tool import Toolset, tool
 from workers.llm.messages import Message, Model, Role
@@ -21,7 +21,7 @@ STEPS = 15
 LONGEST = 4_000
 
 
-class Reply(Struct, forbid_unknown_fields=True):
+class AnswerCall(Struct, forbid_unknown_fields=True):
     """Answer the question, in a few short paragraphs. `cites` are the places that the answer rests on, as path:line."""
 
     text: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
@@ -29,7 +29,7 @@ class Reply(Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class AskedQuestion:
     """A question, and what it is about: sources and their texts, such as a finding or a change."""
 
     text: str
@@ -48,26 +48,26 @@ class Answered:
 def answer(
     model: Model,
     checkout: Checkout,
-    question: Question,
+    question: AskedQuestion,
     *,
     deadline: float,
     history: History | None = None,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Answered:
     """Answer a question about a checkout. A model that fails is no exception: there is no answer then."""
-    given: list[Reply] = []
+    given: list[AnswerCall] = []
 
-    def finish(reply: Reply) -> str:
+    def finish(reply: AnswerCall) -> str:
         given.append(reply)
         raise RunOver(RunEnd.FINISHED, reply.text)
 
     parts = [data(source, text, code=True) for source, text in question.about]
     asked = "\n\n".join([*parts, f"# The question\n{data('question', question.text)}"])
     opening = (Message(role=Role.SYSTEM, text=prompt("answer")), Message(role=Role.USER, text=asked))
-    run = Agent(
+    run = AgentLoop(
         model=model,
-        tools=Toolset([*reading(checkout, history), tool("reply", Reply, finish)]),
-        conversation=Conversation(opening, purpose="answer"),
+        tools=Toolset([*reading(checkout, history), tool("reply", AnswerCall, finish)]),
+        conversation=ModelConversation(opening, purpose="answer"),
         steps=STEPS,
         deadline=deadline,
         progress=progress,

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from memory.model import AttemptOutcome, NearMiss
 from memory.rewrites import rewrites
 from workers.agent.checkout import Checkout, checked
-from workers.agent.conversation import Conversation, truncated
-from workers.agent.loop import MODEL_MISSING, Agent, Run, RunEnd, finishing
+from workers.agent.conversation import ModelConversation, truncated
+from workers.agent.loop import MODEL_MISSING, AgentLoop, Run, RunEnd, finishing
 from workers.agent.memory_context import Recall, recalling
-from workers.agent.prompt_context import Assignment, Remembered, opening
+from workers.agent.prompt_context import Assignment, MemoryParts, opening
 from workers.agent.tools.editing import editing
 from workers.agent.tools.reading import History, reading
 from workers.agent.tools.testing import described, testing
 from workers.agent.tools.tool import Toolset
-from workers.agent.tree_search import WIDTH, Preference, Tree
+from workers.agent.tree_search import WIDTH, Preference, TreeSearch
 from workers.llm.errors import ModelError
 from workers.llm.messages import Ask, Ended, Message, Model, Role, Tier
 from workers.llm.prompting import prompt
 from workers.llm.untrusted import data, seen
 from workers.patches import unified
-from workers.repair.judging.prove import Evaluation, Prover
+from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.repair.result import AttemptResult
 
 OPTIONAL_TOOLS = ("recall", "history", "symbol", "try_edits")
@@ -65,7 +65,7 @@ class AttemptContext:
 def attempt(
     context: AttemptContext,
     strategy: Strategy,
-    remembered: Remembered,
+    remembered: MemoryParts,
     *,
     withheld: Collection[str],
     deadline: float,
@@ -78,8 +78,8 @@ def attempt(
 
 
 def _work(
-    context: AttemptContext, strategy: Strategy, remembered: Remembered, withheld: Collection[str], deadline: float
-) -> tuple[Run, Evaluation]:
+    context: AttemptContext, strategy: Strategy, remembered: MemoryParts, withheld: Collection[str], deadline: float
+) -> tuple[Run, PatchEvaluation]:
     """The loop, and the evaluation of what it edited."""
     checkout, prover = context.checkout, context.prover
     tools = (
@@ -90,10 +90,10 @@ def _work(
         finishing(),
     )
     system = prompt("repair", strategy=prompt(strategy.prompt))
-    run = Agent(
+    run = AgentLoop(
         model=context.model,
         tools=Toolset(each for each in tools if each.name not in withheld),
-        conversation=Conversation(opening(system, context.assignment, remembered, withheld), purpose="repair"),
+        conversation=ModelConversation(opening(system, context.assignment, remembered, withheld), purpose="repair"),
         steps=context.steps,
         deadline=deadline,
         progress=context.progress,
@@ -104,10 +104,10 @@ def _work(
 
 
 def _propose(
-    context: AttemptContext, strategy: Strategy, remembered: Remembered, withheld: Collection[str], deadline: float
-) -> tuple[Run, Evaluation]:
+    context: AttemptContext, strategy: Strategy, remembered: MemoryParts, withheld: Collection[str], deadline: float
+) -> tuple[Run, PatchEvaluation]:
     """The tree search, whose nodes the tests judge one by one."""
-    tree = Tree(
+    tree = TreeSearch(
         model=context.model,
         opening=opening(prompt("propose", count=WIDTH), context.assignment, remembered, withheld),
         checkout=context.checkout,
@@ -127,7 +127,7 @@ def _propose(
     return run, node.evaluation
 
 
-def _proven(context: AttemptContext, run: Run, evaluation: Evaluation) -> AttemptResult:
+def _proven(context: AttemptContext, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
     checkout, edits = context.checkout, context.checkout.edits
     (path, *others) = sorted(edits)
     alone = not others and path in checkout.paths
@@ -146,7 +146,7 @@ def _proven(context: AttemptContext, run: Run, evaluation: Evaluation) -> Attemp
     )
 
 
-def _unproven(context: AttemptContext, run: Run, evaluation: Evaluation) -> AttemptResult:
+def _unproven(context: AttemptContext, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
     diff = context.checkout.diff()
     path = next(iter(sorted(context.checkout.edits)), "")
     return AttemptResult(
@@ -166,14 +166,14 @@ def _effort(context: AttemptContext, run: Run) -> float:
     return min(run.steps / max(context.steps, 1), 1.0)
 
 
-def _outcome(context: AttemptContext, run: Run, evaluation: Evaluation, *, edited: bool) -> AttemptOutcome:
+def _outcome(context: AttemptContext, run: Run, evaluation: PatchEvaluation, *, edited: bool) -> AttemptOutcome:
     if edited and evaluation.passed == len(context.prover.failing):
         return AttemptOutcome.UNPROVEN
     spent = run.end is RunEnd.DEADLINE or run.end in MODEL_MISSING
     return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
 
 
-def _nearest(diff: str, path: str, evaluation: Evaluation) -> NearMiss | None:
+def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | None:
     if not diff:
         return None
     first = next(iter(evaluation.report.failing()), None)
@@ -188,7 +188,7 @@ def _nearest(diff: str, path: str, evaluation: Evaluation) -> NearMiss | None:
     )
 
 
-def reflection(model: Model, diff: str, evaluation: Evaluation, run: Run) -> str:
+def reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) -> str:
     """What to remember of a failed attempt, in the model's words (Reflexion, Shinn et al. 2023); the facts where it has none."""
     facts = _facts(run, evaluation)
     if run.end in MODEL_MISSING:
@@ -208,7 +208,7 @@ def reflection(model: Model, diff: str, evaluation: Evaluation, run: Run) -> str
     return words if words and reply.ended is not Ended.REFUSED else facts
 
 
-def _facts(run: Run, evaluation: Evaluation) -> str:
+def _facts(run: Run, evaluation: PatchEvaluation) -> str:
     """How a run ended and the objection to what it edited, without any model's words."""
     why = f": {' '.join(seen(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
     return f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."

@@ -50,7 +50,7 @@ class _Turn:
         return sum(len(message.text) + sum(len(call.arguments) for call in message.calls) for message in self.messages)
 
 
-class Conversation:
+class ModelConversation:
     """`opening` is the task: instructions, the failing test, lessons of earlier attempts. It is never shortened.
 
     Steps that gave way are summarized in a line each, so that the model knows what it did. Memory is bounded: the messages

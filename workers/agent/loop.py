@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from workers.agent.conversation import Conversation
+from workers.agent.conversation import ModelConversation
 from workers.agent.tools.tool import Tool, Toolset, tool
 from workers.errors import ApprenticeError
 from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
@@ -88,7 +88,7 @@ class Run:
 
 
 @dataclass(kw_only=True)
-class Agent:
+class AgentLoop:
     """One run of a model with tools: at most `steps` replies, nothing begun after `deadline` (of `clock`, seconds).
 
     `state` names what the calls have changed so far: the same call after a change is another one.
@@ -96,7 +96,7 @@ class Agent:
 
     model: Model
     tools: Toolset
-    conversation: Conversation
+    conversation: ModelConversation
     steps: int
     deadline: float
     clock: Callable[[], float] = time.monotonic

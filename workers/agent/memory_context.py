@@ -11,7 +11,7 @@ from memory.model import Among, AttemptOutcome, Recollection, RetryMode
 from memory.rewards import acceptance
 from memory.skills import current, usable
 from memory.store import Store
-from workers.agent.prompt_context import SHOWN_EXAMPLES, Remembered
+from workers.agent.prompt_context import SHOWN_EXAMPLES, MemoryParts
 from workers.agent.tools.tool import Tool, tool
 from workers.llm.untrusted import data
 from workers.repair.engines.engine import Case, RepairDeps
@@ -50,16 +50,16 @@ class MemoryContext:
         """Choose how the next attempt uses what earlier ones left."""
         return self._previous.choose(lessons=bool(self._lessons_of_others()))
 
-    def given(self, mode: RetryMode) -> Remembered:
+    def given(self, mode: RetryMode) -> MemoryParts:
         """The part of the memory that one attempt gets."""
         if not self._case.remembers:
-            return Remembered()
+            return MemoryParts()
         store, earlier = self._deps.store, self._previous.reflections()
         rejected = tuple(each.told for each in earlier if each.outcome is AttemptOutcome.PROVEN)
         own = tuple(each.told for each in earlier if each.outcome is not AttemptOutcome.PROVEN)
         near = [each.nearest for each in earlier if each.nearest is not None]
         reflective = mode in (RetryMode.REFLECTION, RetryMode.BOTH)
-        return Remembered(
+        return MemoryParts(
             recalled=self._case.recalled,
             rewards={each.experience.id: reward(store, each) for each in self._case.recalled},
             skills=usable(current(store), self._case.task.repository, self._deps.learner.quorum),

@@ -27,7 +27,7 @@ SECTIONS = ("attempts", "skills", "examples")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class MemoryParts:
     """What memory has for one attempt.
 
     `lessons` are reflections on this failure and similar ones, `last` what came nearest before; the retry mode chooses
@@ -58,7 +58,7 @@ class Assignment:
 
 
 def opening(
-    system: str, assignment: Assignment, remembered: Remembered, withheld: Collection[str]
+    system: str, assignment: Assignment, remembered: MemoryParts, withheld: Collection[str]
 ) -> tuple[Message, ...]:
     """The first messages of a run, without the parts that are `withheld`."""
     parts = [*_task(assignment), *memory(assignment, remembered, withheld)]
@@ -96,7 +96,7 @@ def _task(assignment: Assignment) -> list[str]:
     return parts
 
 
-def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[str]) -> list[str]:
+def memory(assignment: Assignment, remembered: MemoryParts, withheld: Collection[str]) -> list[str]:
     """The parts that memory has, each under its heading."""
     sections = {
         "attempts": _attempts(remembered, assignment.repository),
@@ -105,7 +105,7 @@ def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[
     }
     headings = {
         "attempts": "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)",
-        "skills": "# Edits that repaired failures like this (a name such as `__0_Call__` stands for anything)",
+        "skills": "# Edits that repaired failures like this (a name such as `__0_Call__` means anything)",
         "examples": "# Repairs that people here accepted",
     }
     parts = [f"{headings[name]}\n{text}" for name, text in sections.items() if text and name not in withheld]
@@ -117,7 +117,7 @@ def memory(assignment: Assignment, remembered: Remembered, withheld: Collection[
     return parts
 
 
-def _attempts(remembered: Remembered, repository: str) -> str:
+def _attempts(remembered: MemoryParts, repository: str) -> str:
     """The in-context table, good and bad: what is of another repository comes without its code and its names."""
     rewards = remembered.rewards
     rows = [
@@ -148,5 +148,5 @@ def _examples(examples: Sequence[str]) -> str:
 
 
 def _last(miss: NearMiss) -> str:
-    said = f"{miss.passed} failing tests passed with it; then {miss.error_type}: {miss.message}"
-    return data("last try", f"{truncated(miss.edit, LONGEST_EXAMPLE)}\n{said}", code=True)
+    outcome = f"{miss.passed} failing tests passed with it; then {miss.error_type}: {miss.message}"
+    return data("last try", f"{truncated(miss.edit, LONGEST_EXAMPLE)}\n{outcome}", code=True)

@@ -24,7 +24,7 @@ from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
 from workers.patches import unified
-from workers.repair.judging.prove import Evaluation, Prover
+from workers.repair.judging.prove import PatchEvaluation, Prover
 
 WIDTH, EXPANSIONS = 4, 4
 """Repairs asked for at once, and how often at most."""
@@ -47,17 +47,17 @@ class Proposals(Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class RepairNode:
     """A repair that was tried: the texts of its files, its diff, and the evaluation by the failing tests."""
 
     edits: Mapping[str, str]
     diff: str
     why: str
-    evaluation: Evaluation
+    evaluation: PatchEvaluation
 
 
 @dataclass(kw_only=True)
-class Tree:
+class TreeSearch:
     """The repairs proposed for one failure. `best` is the nearest so far; `proven` ends it."""
 
     model: Model
@@ -69,14 +69,14 @@ class Tree:
     clock: Callable[[], float] = time.monotonic
     preference: Preference = lambda diffs: [0.0] * len(diffs)
     tried: set[str] = field(default_factory=set)
-    best: Node | None = None
+    best: RepairNode | None = None
     asked: int = 0
 
-    def search(self) -> Node | None:
+    def search(self) -> RepairNode | None:
         """The first proven repair, or the one that came nearest; None when none could be tried. Raises ModelError."""
-        frontier: list[tuple[float, int, Node]] = []
+        frontier: list[tuple[float, int, RepairNode]] = []
         order = count()
-        parent: Node | None = None
+        parent: RepairNode | None = None
         while self.asked < EXPANSIONS and self._in_time():
             for node in self._expanded(parent):
                 if node.evaluation.proof is not None:
@@ -87,7 +87,7 @@ class Tree:
             parent = heapq.heappop(frontier)[-1]
         return self.best
 
-    def _expanded(self, parent: Node | None) -> list[Node]:
+    def _expanded(self, parent: RepairNode | None) -> list[RepairNode]:
         """What the model proposes next, tested: those that pass the failing tests proven, the most preferred first."""
         self.asked += 1
         ask = Ask(messages=(*self.opening, *_feedback(parent)), purpose="propose")
@@ -95,7 +95,7 @@ class Tree:
         timely = takewhile(self._in_time, proposals)
         screened = [node for proposal in timely if (node := self._screened(proposal)) is not None]
         strengths = dict(zip((n.diff for n in screened), self.preference([n.diff for n in screened]), strict=True))
-        nodes: list[Node] = []
+        nodes: list[RepairNode] = []
         for node in sorted(screened, key=lambda each: (-each.evaluation.passed, -strengths[each.diff])):
             nodes.append(self._judged(node))
             if nodes[-1].evaluation.proof is not None:
@@ -106,7 +106,7 @@ class Tree:
         """Whether something more may be begun."""
         return self.clock() < self.deadline
 
-    def _screened(self, proposal: Proposal) -> Node | None:
+    def _screened(self, proposal: Proposal) -> RepairNode | None:
         """A repair with its evaluation by the failing tests; None for one that cannot be made or was tried."""
         try:
             edits = self._made(proposal)
@@ -117,7 +117,7 @@ class Tree:
         if not diff or diff in self.tried:
             return None
         self.tried.add(diff)
-        return Node(edits=edits, diff=diff, why=proposal.why, evaluation=self.prover.screen(overlay))
+        return RepairNode(edits=edits, diff=diff, why=proposal.why, evaluation=self.prover.screen(overlay))
 
     def _made(self, proposal: Proposal) -> dict[str, str]:
         texts: dict[str, str] = {}
@@ -129,10 +129,12 @@ class Tree:
             raise ToolFailed(f"more than {self.most_files} files")
         return texts
 
-    def _judged(self, node: Node) -> Node:
+    def _judged(self, node: RepairNode) -> RepairNode:
         """A node with its proof, if the failing tests pass; the nearest is kept."""
         if not node.evaluation.objection:
-            node = Node(edits=node.edits, diff=node.diff, why=node.why, evaluation=self.prover.evaluate(node.edits))
+            node = RepairNode(
+                edits=node.edits, diff=node.diff, why=node.why, evaluation=self.prover.evaluate(node.edits)
+            )
         if self.best is None or node.evaluation.passed > self.best.evaluation.passed:
             self.best = node
         return node
@@ -141,7 +143,7 @@ class Tree:
         return self.checkout.original(path)
 
 
-def _feedback(parent: Node | None) -> tuple[Message, ...]:
+def _feedback(parent: RepairNode | None) -> tuple[Message, ...]:
     if parent is None:
         return ()
     text = prompt(

@@ -1,4 +1,4 @@
-"""What is said of a repair: the pull request that proposes it, and every other end."""
+"""What users read about a repair: the pull request that proposes it, and every other result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             "",
             *_proof_lines(proof),
             *_question(proof),
-            *_said(attempt),
+            *_model_words(attempt),
             "",
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
@@ -73,11 +73,11 @@ def fix_for_fork(attempt: Attempt, *, key: str) -> str:
 
 def fix_undecided(attempt: Attempt, *, key: str) -> str:
     """A repair that the tests do not decide on: shown, with the question, and not proposed."""
-    said = (
-        "The failing tests can be made to pass in several ways, and nothing speaks for one of them. I propose none: "
-        "a test of what is meant would decide it, and I would try again with that. The likeliest one:"
+    text = (
+        "The failing tests can be made to pass in several ways, and the tests do not decide between them, so I propose none. "
+        "Add a test of what is meant, and I try again. The likeliest change:"
     )
-    return _shown(said, attempt, key)
+    return _shown(text, attempt, key)
 
 
 def _patch(text: str, room: int = LONGEST_PATCH) -> str:
@@ -86,14 +86,14 @@ def _patch(text: str, room: int = LONGEST_PATCH) -> str:
         return code(text, "diff")
     kept = text[:room].rpartition("\n")[0]
     more = counted(len(text[len(kept) :].strip("\n").split("\n")), "more line")
-    return f"{code(kept, 'diff')}\n\n{more} not shown: GitHub takes no longer text."
+    return f"{code(kept, 'diff')}\n\n{more} not shown: GitHub limits the length of a text."
 
 
-def _shown(said: str, attempt: Attempt, key: str) -> str:
+def _shown(text: str, attempt: Attempt, key: str) -> str:
     assert attempt.proof is not None, "only a proven attempt is published"
     return "\n".join(
         [
-            said,
+            text,
             "",
             _patch(attempt.patch),
             "",
@@ -107,7 +107,7 @@ def _shown(said: str, attempt: Attempt, key: str) -> str:
 
 
 def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, key: str) -> str:
-    """What is said when no repair could be proven: what was tried, and what came closest."""
+    """The answer when no repair could be proven: what was tried, and what came closest."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
     return "\n".join(
@@ -127,7 +127,7 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
 
 
 def nothing_failing(sha: str, tests: int, *, bot_name: str, key: str) -> str:
-    """What is said when the suite is green."""
+    """The answer when the suite is green."""
     return (
         f"All {tests} tests pass at {sha[:12]}, so there is nothing for me to reproduce. "
         "Add a failing test, here in a ```` ```python ```` block or in the repository, and ask again: "
@@ -151,52 +151,56 @@ _DOUBTS = {
         "It changes when something is done, which often fits the tests and nothing else: please check that it is right."
     ),
     Doubt.SILENCES: (
-        "It takes something away, or gives a fixed result, which may silence the test rather than repair the code: "
+        "It removes something, or gives a fixed result, which may silence the test rather than repair the code: "
         "please check that it is right."
     ),
 }
 
 
 def confidence(proof: Proof) -> str:
-    """How far a proven change is to be trusted, by what other changes pass the same tests; empty when nobody looked."""
+    """How far a proven change is to be trusted, by what other changes pass the same tests; empty when no comparison was made."""
     others = f"{proof.plausible} different edits pass these tests"
     match proof.confidence:
         case Confidence.UNIQUE:
-            said = "No other edit that was tried passes these tests."
+            text = "No other edit that was tried passes these tests."
         case Confidence.AGREED:
-            said = f"{others}, and all behave alike on further calls like those of the tests."
+            text = f"{others}, and all behave alike on further calls like those of the tests."
         case Confidence.DISPUTED:
-            said = (
+            text = (
                 f"{others}, and they behave in {proof.clusters} different ways on further calls, {proof.alike} of them "
                 "like this one: please decide."
             )
         case Confidence.UNCOMPARED if proof.plausible > 1:
-            said = f"{others}, and there was no further call to compare them by: please check that this one is right."
+            text = f"{others}, and there was no further call to compare them by: please check that this one is right."
         case Confidence.UNCOMPARED:
-            said = ""
+            text = ""
         case _:
             assert_never(proof.confidence)
-    return f"{said} {_DOUBTS[proof.doubt]}".strip()
+    return f"{text} {_DOUBTS[proof.doubt]}".strip()
 
 
 def asked_result(proof: Proof) -> str:
     """The question which of two results is right, in plain words; empty when no call tells two changes apart."""
-    told = proof.telling
-    return f"Which is right: {told.call} → {told.this} (this change) or {told.other} (the other one)?" if told else ""
+    telling = proof.telling
+    return (
+        f"Which is right: {telling.call} → {telling.this} (this change) or {telling.other} (the other one)?"
+        if telling
+        else ""
+    )
 
 
 def _question(proof: Proof) -> list[str]:
     """What the maintainer is asked about a disputed change, with the change that is the alternative."""
-    told = proof.telling
-    if told is None:
+    telling = proof.telling
+    if telling is None:
         return []
     return [
         "",
         "**Which result is right?**",
         "",
-        f"{name(told.call)} gives {name(told.this)} with this change, and {name(told.other)} with this one instead:",
+        f"{name(telling.call)} gives {name(telling.this)} with this change, and {name(telling.other)} with this one instead:",
         "",
-        _patch(told.patch, LONGEST_PATCH // 4),
+        _patch(telling.patch, LONGEST_PATCH // 4),
     ]
 
 
@@ -211,13 +215,13 @@ def _effort(attempt: Attempt) -> str:
     return f"{counted(attempt.candidates, 'candidate')} tried"
 
 
-def _said(attempt: Attempt) -> list[str]:
-    """What a model says was wrong: its words, not proven by anything."""
+def _model_words(attempt: Attempt) -> list[str]:
+    """What the model says was wrong: its words, not proven by anything."""
     return ["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []
 
 
 def _but(proof: Proof) -> str:
-    """What is added to a success that people are asked about."""
+    """What is added to a success that maintainers are asked about."""
     return f"\n\n{plain(confidence(proof))}" if proof.asked and confidence(proof) else ""
 
 

@@ -90,7 +90,7 @@ def _question_text(job: Question, model: Model | None, github: GitHub, context: 
 
 
 def _answered(job: Question, model: Model, github: GitHub, context: JobContext) -> Answered:
-    from workers.agent.answering import Question as Asked
+    from workers.agent.answering import AskedQuestion as Asked
     from workers.agent.answering import answer
     from workers.agent.checkout import Checkout
 

@@ -56,7 +56,7 @@ def path_of(issue: int, paths: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class RepairRequest:
     """One request for a repair, pinned: who asked where, and which code it speaks of."""
 
     job: Fix
@@ -87,7 +87,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def _open(job: Fix, context: JobContext, github: GitHub) -> Case:
+def _open(job: Fix, context: JobContext, github: GitHub) -> RepairRequest:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
     pull = github.pull(job.issue) if job.pull else None
     head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
@@ -105,7 +105,7 @@ def _open(job: Fix, context: JobContext, github: GitHub) -> Case:
     mirror = context.mirror(job.repository, github)
     mirror.fetch(stored.task.sha)
     test = issue_test(job.body)
-    return Case(
+    return RepairRequest(
         job=job,
         task=replace(stored.task, attempts=()),
         github=github,
@@ -116,13 +116,13 @@ def _open(job: Fix, context: JobContext, github: GitHub) -> Case:
     )
 
 
-def _known(case: Case, context: JobContext) -> Repaired | None:
+def _known(case: RepairRequest, context: JobContext) -> Repaired | None:
     """The result of an earlier worker that died before everything was published."""
     stored = context.store.tasks.get(case.task.id)
     return load(Repaired, stored.summary) if stored and stored.status else None
 
 
-def _repair(case: Case, context: JobContext) -> Repaired:
+def _repair(case: RepairRequest, context: JobContext) -> Repaired:
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
         for path, content in case.added_tests.items():
@@ -156,7 +156,7 @@ def _add(tree: Path, path: str, content: bytes) -> None:
     target.write_bytes(content)
 
 
-def _publish(case: Case, repaired: Repaired, context: JobContext) -> None:
+def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
     match repaired.status:
         case RepairStatus.FIXED if case.forked:
             _answer(case, repairs.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
@@ -178,7 +178,7 @@ def _publish(case: Case, repaired: Repaired, context: JobContext) -> None:
             _answer(case, text, repaired, context)
 
 
-def _open_pull(case: Case, repaired: Repaired, context: JobContext) -> int:
+def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:
     attempt, failure = _proven(repaired), repaired.failure
     assert failure is not None, "what was fixed had failed"
     files = _patched(case, attempt) | case.added_tests
@@ -209,20 +209,20 @@ def _open_pull(case: Case, repaired: Repaired, context: JobContext) -> int:
     return pull
 
 
-def _decisions(case: Case, attempt: Attempt, context: JobContext) -> tuple[str, ...]:
+def _decisions(case: RepairRequest, attempt: Attempt, context: JobContext) -> tuple[str, ...]:
     """What a verdict on an attempt is about: the choice of its strategy, and before that of its engine, if there was one."""
     made = context.store.ledger.decisions_of_task(case.task.id)
     engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
     return (attempt.decision_id, *engine)
 
 
-def _patched(case: Case, attempt: Attempt) -> dict[str, bytes]:
+def _patched(case: RepairRequest, attempt: Attempt) -> dict[str, bytes]:
     """The files of a patch as they are with it."""
     texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _answer(case: Case, text: str, repaired: Repaired, context: JobContext) -> None:
+def _answer(case: RepairRequest, text: str, repaired: Repaired, context: JobContext) -> None:
     comment = say(case.job.issue, text, case.key("answer"), context, case.github)
     if repaired.attempts:
         decisions = _decisions(case, repaired.attempts[-1], context)
@@ -230,7 +230,7 @@ def _answer(case: Case, text: str, repaired: Repaired, context: JobContext) -> N
 
 
 def _post(
-    case: Case, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: JobContext
+    case: RepairRequest, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: JobContext
 ) -> Post:
     return Post(
         repository=case.task.repository,

@@ -34,8 +34,8 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What the failing and covering tests said of a candidate: a screen, not yet a proof.
+class ScreenVerdict:
+    """The result of a candidate's failing and covering tests: a screen, not yet a proof.
 
     `passed` counts the failing tests that it made pass; `error_type` is what the first failing one became.
     """

@@ -1,4 +1,4 @@
-"""Failures, told apart: which family an error belongs to, which failure of a run comes first, and how to look it up."""
+"""Classify failures: which family an error belongs to, which failure of a run comes first, and how to look it up."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROOTS: dict[type[BaseException], Family] = {
     EOFError: Family.IO,
 }
 
-# Well-known classes outside builtins, by name; what pytest itself raises stands first.
+# Well-known classes outside builtins, by name; what pytest itself raises comes first.
 _KNOWN: dict[str, Family] = {
     "Failed": Family.ASSERTION,
     "Timeout": Family.TIMEOUT,

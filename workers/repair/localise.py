@@ -94,7 +94,7 @@ class Outlines:
         return [loop.lineno for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
 
     def named_lines(self) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Every function's name with each line of its body; a class's name stands for its `__init__`."""
+        """Every function's name with each line of its body; a class's name means its `__init__`."""
         for path in self._sources:
             for function in self.functions(path):
                 for line in range(function.body[0].lineno, (function.end_lineno or function.lineno) + 1):
@@ -274,7 +274,7 @@ def _fused(spectrum: Lines, trace: Lines, mention: Lines, *, covered: bool) -> L
 
 
 def _asked_for(failure: Failure, sources: Mapping[str, str]) -> Lines:
-    """The top-level definitions of a module that lacks a name which somebody imports."""
+    """The top-level definitions of a module that lacks an imported name."""
     clues = clues_of(failure)
     wanted, module = (clues.imported, clues.source) if clues.imported else (clues.attribute, clues.owner)
     if not wanted or failure.family not in (Family.IMPORT, Family.ATTRIBUTE):
@@ -343,7 +343,7 @@ def _called(function: ast.AST) -> Iterator[str]:
 
 
 def _only_within(lines: Collection[tuple[str, int]], name: str, sources: Mapping[str, str]) -> bool:
-    """Whether a name stands on these lines only, its definitions aside; a comment elsewhere counts as a use."""
+    """Whether a name occurs on these lines only, its definitions aside; a comment elsewhere counts as a use."""
     use = re.compile(rf"(?<!def )\b{re.escape(name)}\b")
     texts = ((path, text) for path, text in sources.items() if path.endswith(".py") and name in text)
     return all(

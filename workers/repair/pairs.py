@@ -2,7 +2,7 @@
 
 A partial fix shows itself by what it changes: some failing tests pass, another error is raised, or another assertion
 fails. Building on such near misses is what makes multi-edit search feasible (Angelix: Mechtaev et al. 2016; ARJA: Yuan
-and Banzhaf 2020; partial-fix chaining: Wong et al. 2021, VarFix). Pure: whoever holds the verdicts asks for more.
+and Banzhaf 2020; partial-fix chaining: Wong et al. 2021, VarFix). Pure: the caller holds the verdicts and asks for more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory.model import EditShape, Failure
-from workers.repair.candidates import Candidate, Suspect, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.search import propose
 
 MOST_KEPT = 8
@@ -34,7 +34,7 @@ class NearMisses:
         self._kept: list[tuple[float, int, Candidate]] = []
         self._seen = 0
 
-    def add(self, verdict: Verdict) -> None:
+    def add(self, verdict: ScreenVerdict) -> None:
         """Keep a candidate if it is among the best; of equals the first one, which was the likeliest."""
         self._seen += 1
         weight = nearness(verdict, self._failure)
@@ -47,7 +47,7 @@ class NearMisses:
         return [(candidate, weight / candidate.score) for weight, _, candidate in self._kept if candidate.score]
 
 
-def nearness(verdict: Verdict, failure: Failure) -> float:
+def nearness(verdict: ScreenVerdict, failure: Failure) -> float:
     """How promising a candidate that failed is as the first of two edits, within [0, 1]; 0: leave it.
 
     `verdict.passed` counts failing tests that it made pass. Without any, another error than before, or an assertion that
@@ -105,7 +105,7 @@ def combine(
 ) -> Iterator[Candidate]:
     """Second edits on top of several near misses at once, each with its `nearness`; the likeliest pairs first.
 
-    Pairs of one meaning may come twice, by way of either edit: whoever tries them knows what was tried.
+    Pairs of one meaning may come twice, by way of either edit: the caller knows what was tried.
     """
     streams = [
         _weighed(propose_around(first, sources, suspects, failure, template_weight=template_weight, seed=seed), weight)

@@ -62,7 +62,7 @@ def _all(site: Site, terms: list[tuple[str, float]]) -> Iterator[tuple[str, floa
 
 
 def _terms(site: Site, extra: tuple[str, ...], near: str) -> list[tuple[str, float]]:
-    """Names, then short attributes and elements that the function reads; what stands in `near` counts most."""
+    """Names, then short attributes and elements that the function reads; what occurs in `near` counts most."""
     read = [site.code(n) for n in site.body if isinstance(n, (cst.Attribute, cst.Subscript)) and site.region.has(n)]
     short = [text for text in dict.fromkeys(read) if len(text) <= _LONGEST and _is_closed(text, site, extra)]
     names = dict.fromkeys((*extra, *site.live))

@@ -20,7 +20,7 @@ from workers.repair.examples import Examples
 from workers.repair.kinds import Kinds
 from workers.repair.scope import FunctionNode, ModuleScope, read_module
 from workers.repair.splices import Splice, spliced
-from workers.repair.usage import Usage, read_usage
+from workers.repair.usage import ModuleUsage, read_usage
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WRAP = b"class _:\n"
@@ -77,7 +77,7 @@ class SourceModule:
         return read_module(self.tree)
 
     @cached_property
-    def usage(self) -> Usage:
+    def usage(self) -> ModuleUsage:
         """What the module does with its names."""
         return read_usage(self.tree)
 
@@ -110,7 +110,7 @@ class SourceModule:
         return self._regions[extent]
 
     def import_place(self) -> tuple[int, str, str]:
-        """Where a new import line goes, and what stands before and behind it: below the imports or docstring at the top."""
+        """Where a new import line goes, and the text before and behind it: below the imports or docstring at the top."""
         line, last = 0, None
         for node in self.tree.body:
             is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -197,7 +197,7 @@ class Region:
 
     @cached_property
     def warned(self) -> bool:
-        """Whether the compiler has something to say about the text as it stands."""
+        """Whether the compiler warns about the unedited text."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:

@@ -1,4 +1,4 @@
-"""See the failure with our own eyes: run the suite, tell what fails each time from what fails once, and trace what ran."""
+"""Reproduce the failure: run the suite, separate what fails each time from what fails once, and trace what ran."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_LOOK_SECONDS = 30.0
 """A suite that takes longer is looked at again: one of its tests may never end."""
 
 TRACED_TEST_SECONDS = 2.0
-"""Processor time of one traced test: one that is ended has told of nearly all its lines."""
+"""Processor time of one traced test: one that is ended has shown nearly all its lines."""
 
 STUCK_SECONDS = 10.0
 """How long tests that wait for ever are traced."""
@@ -28,7 +28,7 @@ TEST_SECONDS, SECOND_LOOK_SECONDS, SLOW_TEST_SECONDS = 1.0, 4.0, 60.0
 """Processor time that a test gets at first, when it is looked at again, and where tests are known to be slow."""
 
 MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
-"""Bounds of the traced run: passing tests, the seconds that they took untraced, failing tests, those that never end."""
+"""Bounds of the traced run: passing tests, their seconds untraced, failing tests, those that never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ def _whole(sandbox: Sandbox, project: Project, limits: Limits) -> tuple[TestRepo
 
 
 def _stopped_in(run: TestRun) -> tuple[str, ...]:
-    """The tests that took too long: ended for that, or running when the run was."""
+    """The tests that ran too long: ended for that, or running when the run was."""
     return tuple(result.id for result in run.report.failing() if result.error_type == "Timeout")
 
 

@@ -59,7 +59,7 @@ REPLAY = "replay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class EditDraft:
     """An edit that was thought of but not yet made."""
 
     site: Site
@@ -98,7 +98,7 @@ class Weighing:
         lifts = [weight for shape, weight in self.replay.items() if shape.template == template.name]
         return _lifted(self.base(suspect, template), max(lifts, default=0.0))
 
-    def weighed(self, draft: Draft) -> Draft | None:
+    def weighed(self, draft: EditDraft) -> EditDraft | None:
         """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
         weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
         if weight is not None:
@@ -119,19 +119,19 @@ class Agenda:
     """A heap of what to do next, the most promising first; ties are broken by the seed."""
 
     rng: random.Random
-    heap: list[tuple[float, float, int, Draft | Callable[[], Iterable[Draft]]]] = field(default_factory=list)
+    heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = field(default_factory=list)
     count: int = 0
 
-    def push(self, score: float, item: Draft | Callable[[], Iterable[Draft]]) -> None:
+    def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]]) -> None:
         """Add an edit, or a source of edits none of which scores higher."""
         self.count += 1
         heapq.heappush(self.heap, (-score, self.rng.random(), self.count, item))
 
-    def drafts(self) -> Iterator[Draft]:
+    def drafts(self) -> Iterator[EditDraft]:
         """Edits in the order of their scores; sources are opened only when nothing better is at hand."""
         while self.heap:
             item = heapq.heappop(self.heap)[-1]
-            if isinstance(item, Draft):
+            if isinstance(item, EditDraft):
                 yield item
             else:
                 for draft in item():
@@ -186,7 +186,7 @@ class _Search:
         """The most that any edit can score at a suspect."""
         return max((self.weighing.bound(suspect, template) for template in self.templates), default=0.0)
 
-    def open_module(self, sources: Mapping[str, str], path: str, lines: Mapping[int, float]) -> Iterable[Draft]:
+    def open_module(self, sources: Mapping[str, str], path: str, lines: Mapping[int, float]) -> Iterable[EditDraft]:
         try:
             module = SourceModule(path, sources[path])
         except (SyntaxError, ValueError, RecursionError):
@@ -199,7 +199,7 @@ class _Search:
             self.agenda.push(self.bound(max(scores.values())), partial(self._open_region, module, extent, scores))
         return ()
 
-    def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[Draft]:
+    def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[EditDraft]:
         region = module.region(extent)
         if region is None:
             return ()
@@ -225,12 +225,12 @@ def _units(region: Region, lines: Mapping[int, float]) -> list[tuple[Unit, float
 
 def _source(
     weighing: Weighing, site: Site, template: Template, nodes: Sequence[cst.CSTNode], suspect: float
-) -> Callable[[], Iterator[Draft]]:
-    def drafts() -> Iterator[Draft]:
+) -> Callable[[], Iterator[EditDraft]]:
+    def drafts() -> Iterator[EditDraft]:
         base = weighing.base(suspect, template)
         for node in nodes:
             for edit in template.edits(node, site):
-                made = Draft(site=site, template=template, edit=edit, score=base * edit.weight)
+                made = EditDraft(site=site, template=template, edit=edit, score=base * edit.weight)
                 if (draft := weighing.weighed(made)) is not None:
                     yield draft
 
@@ -244,7 +244,7 @@ def _shape(region: Region, template: Template, edit: Edit) -> EditShape:
     return shape_of(template.name, region.text(start, end), "\n".join((*edit.imports, after)))
 
 
-def _candidates(drafts: Iterator[Draft]) -> Iterator[Candidate]:
+def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
     seen: dict[Region, set[object]] = {}
     texts: set[tuple[Region, bytes, tuple[str, ...]]] = set()
     for draft in drafts:
@@ -277,7 +277,7 @@ def _mended(texts: Mapping[str, str], weighing: Weighing) -> Iterator[Candidate]
             )
 
 
-def _candidate(draft: Draft, edited: bytes) -> Candidate:
+def _candidate(draft: EditDraft, edited: bytes) -> Candidate:
     region = draft.site.region
     function = draft.site.function
     return Candidate(

@@ -57,7 +57,7 @@ def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iter
         claimed, number, test = heapq.heappop(heap)
         least = -gain(test)
         if least > claimed and heap and least > heap[0][0]:
-            heapq.heappush(heap, (least, number, test))  # others took of its lines, and one is worth more now
+            heapq.heappush(heap, (least, number, test))  # others cover its lines, and one is worth more now
         else:
             taken.update(ran[test] or ())
             yield test
@@ -90,7 +90,7 @@ def _left_out(directory: Path) -> bool:
 
 
 def _text(path: Path) -> str | None:
-    """The file as it stands, line ends included; a link could lead out of the checkout and is not followed."""
+    """The file unchanged, line ends included; a link could lead out of the checkout and is not followed."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SOURCE:
         return None
     try:

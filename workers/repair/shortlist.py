@@ -1,4 +1,4 @@
-"""From verdicts to the few candidates that are worth a proof, and what the rest of them told."""
+"""From verdicts to the few candidates that are worth a proof, and what the rest of them show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from memory.model import Failure
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.classify import family_of
 from workers.repair.result import First
 from workers.repair.running.candidate_runner import CRASH, TIMEOUT
@@ -26,7 +26,7 @@ UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
 
 
 class Clock:
-    """Tells whether a point of time.monotonic() has passed, and remembers having said so."""
+    """Whether a point of time.monotonic() has passed; `rang` remembers a yes."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -43,11 +43,11 @@ class Clock:
 
 
 @dataclass(slots=True, kw_only=True)
-class Tally:
+class AttemptTally:
     """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
 
-    `tried` counts those up to the first plausible one, by template, `wasted` those whose tests never ended or took the
-    process with them. `rivals`, screened to tell whether a plausible one
+    `tried` counts those up to the first plausible one, by template, `wasted` those whose tests never ended or ended their
+    process. `rivals`, screened to tell whether a plausible one
     is the only one, are not among the `candidates`.
     """
 
@@ -57,11 +57,11 @@ class Tally:
     wasted: int = 0
     plausible: int = 0
     first: First | None = None
-    nearest: Verdict | None = None
+    nearest: ScreenVerdict | None = None
     tried: Counter[str] = field(default_factory=Counter)
 
-    def add(self, verdict: Verdict) -> None:
-        """Take a verdict into account; of equals the first one, which was the likeliest, stays nearest."""
+    def add(self, verdict: ScreenVerdict) -> None:
+        """Count a verdict; of equals the first one, which was the likeliest, stays nearest."""
         self.candidates += 1
         self.wasted += verdict.error_type in {TIMEOUT, CRASH}
         self.tried[verdict.candidate.template] += self.first is None
@@ -69,12 +69,12 @@ class Tally:
         if verdict.plausible and self.first is None:
             self.first = First(candidates=self.candidates, at=time.monotonic())
 
-    def add_rival(self, verdict: Verdict) -> None:
-        """Take a verdict into account on one of the others."""
+    def add_rival(self, verdict: ScreenVerdict) -> None:
+        """Count a verdict on one of the others."""
         self.rivals += 1
         self._judge(verdict)
 
-    def _judge(self, verdict: Verdict) -> None:
+    def _judge(self, verdict: ScreenVerdict) -> None:
         self.plausible += verdict.plausible
         if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
             self.nearest = verdict
@@ -95,10 +95,10 @@ class Tally:
             failing_tests=self.failure.failing_tests,
         )
 
-    def _nearness(self, verdict: Verdict) -> tuple[bool, int, bool]:
+    def _nearness(self, verdict: ScreenVerdict) -> tuple[bool, int, bool]:
         return verdict.plausible, verdict.passed, self._moved(verdict)
 
-    def _moved(self, verdict: Verdict) -> bool:
+    def _moved(self, verdict: ScreenVerdict) -> bool:
         return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
 
 
@@ -113,7 +113,7 @@ class Shortlist:
     thorough: bool
 
 
-def shortlist(first: Candidate, verdicts: Iterator[Verdict], tally: Tally, clock: Clock) -> Shortlist:
+def shortlist(first: Candidate, verdicts: Iterator[ScreenVerdict], tally: AttemptTally, clock: Clock) -> Shortlist:
     """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
     found = [first]
     before = tally.rivals

@@ -1,4 +1,4 @@
-"""Where a template stands: a node in its statement, with everything in scope, and the edits that can be made there."""
+"""The place of an edit: a node in its statement, with everything in scope, and the edits that can be made there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workers.repair.project import Project
 from workers.repair.region import Region, Unit
 from workers.repair.scope import FunctionNode, FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.splices import Splice
-from workers.repair.usage import Usage
+from workers.repair.usage import ModuleUsage
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
@@ -56,7 +56,7 @@ _LOOSE = (
 
 
 class Site:
-    """One statement of one region, and what can be said about it."""
+    """One statement of one region, and what is known about it."""
 
     def __init__(self, region: Region, unit: Unit, project: Project, failure: Failure, clues: Clues) -> None:
         self.region = region
@@ -92,7 +92,7 @@ class Site:
         return self.region.module.scope
 
     @cached_property
-    def usage(self) -> Usage:
+    def usage(self) -> ModuleUsage:
         return self.region.module.usage
 
     @cached_property
@@ -167,7 +167,7 @@ class Site:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """What kinds of values the function's names hold, as far as can be told."""
+        """What kinds of values the function's names hold, as far as is known."""
         return self.region.kinds((self._function_node, *self._enclosing), self.examples)
 
     def kind(self, code: str) -> str:
@@ -250,7 +250,7 @@ class Site:
         return min(start, span[0]), max(end, span[1])
 
     def lines_of(self, node: cst.CSTNode) -> tuple[int, int]:
-        """The whole lines that a statement stands on, decorators included."""
+        """The whole lines of a statement, decorators included."""
         starts = [self.region.span(node)[0]]
         starts += [self.region.span(d)[0] for d in getattr(node, "decorators", ()) if self.region.has(d)]
         return self.region.line_start(min(starts)), self.region.line_end(self.region.span(node)[1])
@@ -276,7 +276,7 @@ class Site:
 
     @cached_property
     def siblings(self) -> Sequence[cst.CSTNode] | None:
-        """The statements of the block that this one stands in; None for a header that is no statement of a block."""
+        """The statements of the block that holds this one; None for a header that is no statement of a block."""
         parent = self.parent(self.unit.node)
         body = parent.body if isinstance(parent, (cst.IndentedBlock, cst.Module)) else None
         return body if body is not None and any(node is self.unit.node for node in body) else None

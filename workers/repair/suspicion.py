@@ -65,8 +65,8 @@ _SILENCING = frozenset({Kind.CONSTANT_RESULT, Kind.DELETED, Kind.SWALLOWED, Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Where two trees differ: what stands there before and after, and whether it is, or is within, a condition."""
+class TreeChange:
+    """Where two trees differ: what is there before and after, and whether it is, or is within, a condition."""
 
     before: tuple[ast.AST, ...]
     after: tuple[ast.AST, ...]
@@ -92,7 +92,7 @@ def kind_of(before: str, after: str) -> Kind:
 
 
 def _indifferent(tree: ast.AST) -> set[str]:
-    """Functions of several returns that all give the same constant: an edit that leaves one behind took its answer away."""
+    """Functions of several returns that all give the same constant: an edit that leaves one behind removed its answer."""
     return {
         function.name
         for function in ast.walk(tree)
@@ -119,40 +119,40 @@ def _unread(tree: ast.AST) -> set[tuple[str, str]]:
     return found
 
 
-def difference(before: ast.AST, after: ast.AST, *, condition: bool = False) -> Change:
+def difference(before: ast.AST, after: ast.AST, *, condition: bool = False) -> TreeChange:
     """The smallest place that holds every difference between two trees."""
     if type(before) is not type(after):
-        return Change((before,), (after,), condition)
+        return TreeChange((before,), (after,), condition)
     names = [name for name in before._fields if not _equal(getattr(before, name, None), getattr(after, name, None))]
     if len(names) != 1:
-        return Change((before,), (after,), condition)
+        return TreeChange((before,), (after,), condition)
     old, new = getattr(before, names[0]), getattr(after, names[0])
     within = condition or names[0] in ("test", "ifs")
     if isinstance(old, list) and isinstance(new, list):
         return _difference_of_lists(before, after, old, new, within)
     if isinstance(old, ast.AST) and isinstance(new, ast.AST):
         return difference(old, new, condition=within)
-    return Change((before,), (after,), within)
+    return TreeChange((before,), (after,), within)
 
 
 def _difference_of_lists(
     before: ast.AST, after: ast.AST, old: list[object], new: list[object], condition: bool
-) -> Change:
+) -> TreeChange:
     head = _common_start(old, new)
     tail = min(_common_start(old[::-1], new[::-1]), min(len(old), len(new)) - head)
     left, right = old[head : len(old) - tail], new[head : len(new) - tail]
     nodes = [node for node in (*left, *right) if isinstance(node, ast.AST)]
     if len(nodes) < len(left) + len(right):
-        return Change((before,), (after,), condition)
+        return TreeChange((before,), (after,), condition)
     first, then = nodes[: len(left)], nodes[len(left) :]
     if len(first) == len(then) == 1:
         return difference(first[0], then[0], condition=condition)
     if isinstance(before, ast.BoolOp):
-        return Change((before,), (after,), condition)
-    return Change(tuple(first), tuple(then), condition)
+        return TreeChange((before,), (after,), condition)
+    return TreeChange(tuple(first), tuple(then), condition)
 
 
-def _of_statements(change: Change) -> Kind:
+def _of_statements(change: TreeChange) -> Kind:
     if not change.after:
         return Kind.DELETED
     if any(_swallows(node) for node in change.after) and not any(_swallows(node) for node in change.before):
@@ -170,7 +170,7 @@ def _of_statements(change: Change) -> Kind:
     return Kind.PLAIN
 
 
-def _of_expression(change: Change) -> Kind:
+def _of_expression(change: TreeChange) -> Kind:
     if len(change.before) != 1 or len(change.after) != 1:
         return Kind.PLAIN if not change.condition else Kind.NARROWED if change.after else Kind.DROPPED
     old, new = change.before[0], change.after[0]

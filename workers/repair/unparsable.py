@@ -76,7 +76,7 @@ class Mended:
 
 @dataclass(slots=True)
 class _Tries:
-    """What was tried for one text, and how many characters may still be parsed: nobody's text is worked on for ever."""
+    """What was tried for one text, and how many characters may still be parsed: no text is worked on for ever."""
 
     left: int = PATIENCE
     seen: set[str] = field(default_factory=set)
@@ -223,7 +223,7 @@ def _headed(text: str) -> Iterator[str]:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """A line without its comment, as far as that can be told of what is no Python, and the comment."""
+    """A line without its comment, as far as that shows in what is no Python, and the comment."""
     found = re.match(r"""((?:[^#'"]|'[^']*'|"[^"]*")*?)(\s*(?:#.*)?)$""", text)
     return (found.group(1), found.group(2)) if found else (text, "")
 

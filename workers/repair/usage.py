@@ -14,8 +14,8 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A call as it is written: the last part of what is called, and the arguments; keywords are told as `name=`.
+class CallUsage:
+    """A call as it is written: the last part of what is called, and the arguments; keywords are written as `name=`.
 
     `names` must be in scope to call so elsewhere.
     """
@@ -35,30 +35,30 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ModuleUsage:
     """One module. `conditions` are the most frequent first; `parts` tells what is read of a name: `a.b`, `a.c`."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[CallUsage, ...]
     conditions: tuple[Condition, ...]
     parts: Mapping[str, tuple[str, ...]]
 
 
-def read_usage(tree: ast.Module) -> Usage:
+def read_usage(tree: ast.Module) -> ModuleUsage:
     """What a module does, at all levels."""
     nodes = list(ast.walk(tree))
-    return Usage(calls=tuple(_calls(nodes)), conditions=tuple(_conditions(nodes)), parts=_parts(nodes))
+    return ModuleUsage(calls=tuple(_calls(nodes)), conditions=tuple(_conditions(nodes)), parts=_parts(nodes))
 
 
-def _calls(nodes: Iterable[ast.AST]) -> Iterator[Call]:
+def _calls(nodes: Iterable[ast.AST]) -> Iterator[CallUsage]:
     for node in nodes:
         if isinstance(node, ast.Call) and (name := called(node)):
             named = (f"{word.arg or '**'}={ast.unparse(word.value)}" for word in node.keywords)
             arguments = (*map(ast.unparse, node.args), *named)
-            yield Call(code=ast.unparse(node), name=name, arguments=arguments, names=_names(node))
+            yield CallUsage(code=ast.unparse(node), name=name, arguments=arguments, names=_names(node))
 
 
 def _conditions(nodes: Iterable[ast.AST]) -> Iterator[Condition]:
-    """Each test, and each part of one that stands beside `and` or `or`; the most frequent first."""
+    """Each test, and each part of one beside `and` or `or`; the most frequent first."""
     asked: Counter[str] = Counter()
     names: dict[str, frozenset[str]] = {}
     for node in nodes:

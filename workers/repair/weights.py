@@ -1,4 +1,4 @@
-"""How edits of one template are told from each other: by how alike names look, and by rank."""
+"""How edits of one template are weighed against each other: by how alike names look, and by rank."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Grade = Literal["info", "minor", "major", "critical"]
 _ORDER = list(Severity)
 
 
-class Said(Struct):
+class ReportedFinding(Struct):
     """One finding: where it is, the text of its first line, what it is about, and what to write instead, if anything."""
 
     path: str
@@ -34,14 +34,14 @@ class Said(Struct):
     replacement: str | None = None
 
 
-class SaidFindings(Struct):
+class ReportedFindings(Struct):
     """What was found, the worst first; an empty list for nothing."""
 
-    findings: list[Said]
+    findings: list[ReportedFinding]
 
 
-class Verdict(Struct):
-    """What becomes of the finding with this number; `principle` is the number of the one that it breaks, 0 for none."""
+class CritiqueVerdict(Struct):
+    """The decision on the finding with this number; `principle` is the number of the one that it breaks, 0 for none."""
 
     finding: int
     verdict: Literal["keep", "revise", "drop"]
@@ -51,15 +51,15 @@ class Verdict(Struct):
     severity: Grade | None = None
 
 
-class Verdicts(Struct):
+class CritiqueVerdicts(Struct):
     """One verdict for each finding."""
 
-    verdicts: list[Verdict]
+    verdicts: list[CritiqueVerdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A finding that stands where it says. `title` and `explanation` are fit to be shown; `replacement` is for its lines.
+class ModelFinding:
+    """A finding whose quote was found. `title` and `explanation` are fit to be shown; `replacement` is for its lines.
 
     `described` is one that was found with the author's description at hand.
     """

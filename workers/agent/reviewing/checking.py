@@ -1,11 +1,11 @@
-"""What the model says held against the code: what cannot be found there is not said. Pure."""
+"""Check the model's findings against the code: a finding whose quote is not there is dropped. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from memory.model import Severity
-from workers.agent.reviewing.answers import MOST_FINDINGS, Candidate, Said
+from workers.agent.reviewing.answers import MOST_FINDINGS, ModelFinding, ReportedFinding
 from workers.llm.untrusted import seen, verbatim
 from workers.patches import replace_lines, split_lines
 from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, RawFinding, ToolFix
@@ -16,66 +16,68 @@ LONGEST_MESSAGE = 290
 """Characters of a title and its explanation together: no more is shown of any message."""
 
 LONGEST_FINDING = 40
-"""Lines of a finding; one on more stands on its first line."""
+"""Lines of a finding; one on more is shown on its first line."""
 
 LONGEST_REPLACEMENT = 40
 _BOM = "\ufeff"
 _NO_LINES: frozenset[int] = frozenset()
 
 
-def checked(said: Sequence[Said], paths: Collection[str], delta: Delta, *, described: bool = False) -> list[Candidate]:
-    """Those of the findings whose quote stands on changed lines of `paths`, at the lines where it stands."""
-    found = (_candidate(each, delta, described) for each in said[:MOST_FINDINGS] if each.path in paths)
+def checked(
+    reported: Sequence[ReportedFinding], paths: Collection[str], delta: Delta, *, described: bool = False
+) -> list[ModelFinding]:
+    """Those of the findings whose quote is on changed lines of `paths`, at the lines of the quote."""
+    found = (_candidate(each, delta, described) for each in reported[:MOST_FINDINGS] if each.path in paths)
     return unlike([each for each in found if each is not None], ())
 
 
-def unlike(found: Sequence[Candidate], others: Sequence[Candidate | RawFinding]) -> list[Candidate]:
-    """Each of the found that says of its lines what none before it and none of the `others` says."""
-    kept: list[Candidate] = []
+def unlike(found: Sequence[ModelFinding], others: Sequence[ModelFinding | RawFinding]) -> list[ModelFinding]:
+    """Each finding that is about other lines, or of another category, than those before it and the `others`."""
+    kept: list[ModelFinding] = []
     for each in found:
         if not any(same_place(each, other) for other in (*others, *kept)):
             kept.append(each)
     return kept
 
 
-def same_place(one: Candidate, other: Candidate | RawFinding) -> bool:
-    """Whether both speak of the same: from the same line on, or of one category on lines in common."""
+def same_place(one: ModelFinding, other: ModelFinding | RawFinding) -> bool:
+    """Whether both are about the same: from the same line on, or of one category on lines in common."""
     if one.path != other.path:
         return False
     overlap = one.line <= other.end_line and other.line <= one.end_line
     return one.line == other.line or (overlap and one.category == other.category)
 
 
-def _candidate(said: Said, delta: Delta, described: bool) -> Candidate | None:
-    lines, added = split_lines(delta.head.sources[said.path]), delta.added.get(said.path, _NO_LINES)
-    line = _place(said, lines, added)
-    title = shortened(said.title, LONGEST_TITLE)
+def _candidate(reported: ReportedFinding, delta: Delta, described: bool) -> ModelFinding | None:
+    lines, added = split_lines(delta.head.sources[reported.path]), delta.added.get(reported.path, _NO_LINES)
+    line = _place(reported, lines, added)
+    title = shortened(reported.title, LONGEST_TITLE)
     if line is None or not title:
         return None
-    length = max(0, said.end_line - said.line)
+    length = max(0, reported.end_line - reported.line)
     end_line = line + (length if length < LONGEST_FINDING else 0)
     if end_line > len(lines) or added.isdisjoint(range(line, end_line + 1)):
         return None
-    return Candidate(
-        path=said.path,
+    return ModelFinding(
+        path=reported.path,
         line=line,
         end_line=end_line,
-        category=Category(said.category),
-        severity=Severity(said.severity),
+        category=Category(reported.category),
+        severity=Severity(reported.severity),
         title=title,
-        explanation=shortened(said.explanation, LONGEST_MESSAGE - len(title)),
-        replacement=said.replacement if length < LONGEST_FINDING else None,
+        explanation=shortened(reported.explanation, LONGEST_MESSAGE - len(title)),
+        replacement=reported.replacement if length < LONGEST_FINDING else None,
         described=described,
     )
 
 
-def _place(said: Said, lines: Sequence[str], added: frozenset[int]) -> int | None:
-    """The line that is quoted: the one that is said, else the only changed one that reads so."""
-    quote = next((bare for line in said.quote.splitlines() if (bare := _bare(line))), "")
+def _place(reported: ReportedFinding, lines: Sequence[str], added: frozenset[int]) -> int | None:
+    """The line that is quoted: the reported one, else the only changed one that reads so."""
+    quote = next((bare for line in reported.quote.splitlines() if (bare := _bare(line))), "")
     if not quote:
         return None
-    if 1 <= said.line <= len(lines) and _bare(lines[said.line - 1]) == quote:
-        return said.line
+    if 1 <= reported.line <= len(lines) and _bare(lines[reported.line - 1]) == quote:
+        return reported.line
     places = [number for number in sorted(added) if _bare(lines[number - 1]) == quote]
     return places[0] if len(places) == 1 else None
 
@@ -90,7 +92,7 @@ def shortened(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def raw_of(candidate: Candidate, text: str) -> RawFinding:
+def raw_of(candidate: ModelFinding, text: str) -> RawFinding:
     """The finding as every detector gives its own; its rule is one of four, whatever the model says."""
     return RawFinding(
         path=candidate.path,
@@ -106,7 +108,7 @@ def raw_of(candidate: Candidate, text: str) -> RawFinding:
     )
 
 
-def _fix(candidate: Candidate, text: str) -> ToolFix | None:
+def _fix(candidate: ModelFinding, text: str) -> ToolFix | None:
     """Whole lines for whole lines, on trial; none for tests, which would vouch for themselves, nor with unseen characters."""
     wanted = candidate.replacement
     if wanted is None or is_test_path(candidate.path) or verbatim(wanted) != wanted:

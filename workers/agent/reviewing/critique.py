@@ -16,7 +16,7 @@ from memory.embed import Embedder
 from memory.model import Severity, Signal, TaskKind
 from memory.preferences.options import verdict
 from memory.store import Store
-from workers.agent.reviewing.answers import Candidate, Verdict, Verdicts, lower_of, lowered
+from workers.agent.reviewing.answers import CritiqueVerdict, CritiqueVerdicts, ModelFinding, lower_of, lowered
 from workers.agent.reviewing.checking import LONGEST_MESSAGE, LONGEST_TITLE, shortened
 from workers.agent.reviewing.showing import excerpt
 from workers.llm.errors import ModelError
@@ -41,8 +41,8 @@ ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
-    """A finding that somebody whose word counts was for or against, with the `reason` where one was given."""
+class MaintainerOpinion:
+    """A finding that a maintainer accepted or rejected, with the `reason` where one was given."""
 
     text: str
     accepted: bool
@@ -50,47 +50,49 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Near:
+class SimilarFinding:
     """An opinion, and the cosine of its text with that of a finding."""
 
-    opinion: Opinion
+    opinion: MaintainerOpinion
     cosine: float
 
 
-def opinions(store: Store, repository: str) -> tuple[Opinion, ...]:
-    """What people of a repository made of the model's findings, newest first; where they took it back, nothing."""
-    heard = [
+def opinions(store: Store, repository: str) -> tuple[MaintainerOpinion, ...]:
+    """The feedback of a repository's maintainers on the model's findings, newest first, without what they withdrew."""
+    decisions = [
         decision
         for decision in store.models.heard(TaskKind.REVIEW, limit=READ)
         if decision.state.repository == repository and decision.state.label.startswith(f"{MODEL}-")
     ][:MOST]
     signals: defaultdict[str, list[Signal]] = defaultdict(list)
-    for signal in store.ledger.live_signals([decision.id for decision in heard]):
+    for signal in store.ledger.live_signals([decision.id for decision in decisions]):
         signals[signal.decision_id].append(signal)
-    sightings = store.models.sightings_of([decision.id for decision in heard])
+    sightings = store.models.sightings_of([decision.id for decision in decisions])
     reasons = store.reasons.of([signal.id for given in signals.values() for signal in given])
     return tuple(
-        Opinion(
+        MaintainerOpinion(
             text=sightings[decision.id].finding.message,
-            accepted=said > 0.0,
+            accepted=score > 0.0,
             reason=" ".join(reasons[signal.id] for signal in signals[decision.id] if signal.id in reasons),
         )
-        for decision in heard
-        if (said := verdict(signals[decision.id])) and decision.id in sightings
+        for decision in decisions
+        if (score := verdict(signals[decision.id])) and decision.id in sightings
     )
 
 
-def nearest(texts: Sequence[str], past: Sequence[Opinion], embedder: Embedder) -> list[tuple[Near, ...]]:
-    """For each text the opinions that are like it, the nearest first."""
+def nearest(
+    texts: Sequence[str], past: Sequence[MaintainerOpinion], embedder: Embedder
+) -> list[tuple[SimilarFinding, ...]]:
+    """For each text the opinions on similar findings, the nearest first."""
     if not texts or not past:
         return [() for _ in texts]
     cosines = embedder.embed(texts) @ embedder.embed([each.text for each in past]).T
-    rows = ([Near(opinion=o, cosine=float(c)) for o, c in zip(past, row, strict=True)] for row in cosines)
+    rows = ([SimilarFinding(opinion=o, cosine=float(c)) for o, c in zip(past, row, strict=True)] for row in cosines)
     return [tuple(sorted((n for n in row if n.cosine >= LIKE), key=lambda n: -n.cosine)) for row in rows]
 
 
-def is_unwanted(near: Sequence[Near]) -> bool:
-    """Whether people here rejected the same at least twice, and never accepted it."""
+def is_unwanted(near: Sequence[SimilarFinding]) -> bool:
+    """Whether maintainers rejected the same at least twice, and never accepted it."""
     same = [each.opinion.accepted for each in near if each.cosine >= SAME]
     return len(same) >= ENOUGH and not any(same)
 
@@ -99,11 +101,11 @@ MOST_TOKENS = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What is left of the findings, and what became of the others, in words for the log."""
+class Critiqued:
+    """The findings that are left, and `notes` on the others for the log."""
 
-    kept: tuple[Candidate, ...]
-    told: tuple[str, ...] = ()
+    kept: tuple[ModelFinding, ...]
+    notes: tuple[str, ...] = ()
 
 
 def principles(path: Path | None) -> str:
@@ -113,32 +115,32 @@ def principles(path: Path | None) -> str:
 
 def criticised(
     model: Model,
-    found: Sequence[Candidate],
-    near: Sequence[Sequence[Near]],
+    found: Sequence[ModelFinding],
+    near: Sequence[Sequence[SimilarFinding]],
     sources: Mapping[str, str],
     constitution: str,
-) -> Judged:
-    """The findings after one critique of all; `near` are, for each, the opinions that are like it."""
+) -> Critiqued:
+    """The findings after one critique of all; `near` are, for each, the opinions on similar findings."""
     liked = [demoted(each) if is_unwanted(its) else each for each, its in zip(found, near, strict=True)]
     if not liked:
-        return Judged(kept=())
-    told = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
+        return Critiqued(kept=())
+    material = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
     messages = (
         Message(role=Role.SYSTEM, text=prompt("critique", principles=constitution)),
-        Message(role=Role.USER, text=told),
+        Message(role=Role.USER, text=material),
     )
     ask = Ask(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
     try:
-        return judged(liked, ask_for(model, ask, Verdicts).verdicts)
+        return judged(liked, ask_for(model, ask, CritiqueVerdicts).verdicts)
     except ModelError as error:
-        return Judged(kept=tuple(liked), told=(f"no critique, everything is kept: {error}",))
+        return Critiqued(kept=tuple(liked), notes=(f"no critique, everything is kept: {error}",))
 
 
-def judged(found: Sequence[Candidate], verdicts: Sequence[Verdict]) -> Judged:
+def judged(found: Sequence[ModelFinding], verdicts: Sequence[CritiqueVerdict]) -> Critiqued:
     """The findings as the verdicts leave them; of two verdicts about one the first counts, and one without any is kept."""
     by_number = {each.finding: each for each in reversed(verdicts)}
-    kept: list[Candidate] = []
-    told: list[str] = []
+    kept: list[ModelFinding] = []
+    notes: list[str] = []
     for number, candidate in enumerate(found, 1):
         verdict = by_number.get(number)
         after = _after(candidate, verdict) if verdict else candidate
@@ -146,16 +148,16 @@ def judged(found: Sequence[Candidate], verdicts: Sequence[Verdict]) -> Judged:
             kept.append(after)
         if verdict is not None and verdict.verdict == "drop":
             what = "dropped" if after is None else "demoted"
-            told.append(f"{what} by principle {verdict.principle}: {candidate.path}:{candidate.line}")
-    return Judged(kept=tuple(kept), told=tuple(told))
+            notes.append(f"{what} by principle {verdict.principle}: {candidate.path}:{candidate.line}")
+    return Critiqued(kept=tuple(kept), notes=tuple(notes))
 
 
-def demoted(candidate: Candidate) -> Candidate:
+def demoted(candidate: ModelFinding) -> ModelFinding:
     """One level less severe."""
     return replace(candidate, severity=lowered(candidate.severity))
 
 
-def _after(candidate: Candidate, verdict: Verdict) -> Candidate | None:
+def _after(candidate: ModelFinding, verdict: CritiqueVerdict) -> ModelFinding | None:
     match verdict.verdict:
         case "keep":
             return candidate
@@ -167,7 +169,7 @@ def _after(candidate: Candidate, verdict: Verdict) -> Candidate | None:
             assert_never(verdict.verdict)
 
 
-def _revised(candidate: Candidate, verdict: Verdict) -> Candidate:
+def _revised(candidate: ModelFinding, verdict: CritiqueVerdict) -> ModelFinding:
     severity = lower_of(candidate.severity, Severity(verdict.severity or candidate.severity))
     if candidate.grave and severity is not candidate.severity:
         severity = lowered(candidate.severity)
@@ -181,18 +183,18 @@ def _revised(candidate: Candidate, verdict: Verdict) -> Candidate:
     )
 
 
-def _material(number: int, candidate: Candidate, near: Sequence[Near], text: str) -> str:
+def _material(number: int, candidate: ModelFinding, near: Sequence[SimilarFinding], text: str) -> str:
     place = f"{candidate.path}:{candidate.line}-{candidate.end_line}"
     origin = " Found with the author's description at hand." if candidate.described else ""
-    said = [
+    parts = [
         f"category: {candidate.category}\nseverity: {candidate.severity}",
         f"title: {candidate.title}\nexplanation: {candidate.explanation}",
     ]
     if candidate.replacement is not None:
-        said.append(f"replacement:\n{candidate.replacement}")
+        parts.append(f"replacement:\n{candidate.replacement}")
     parts = [
         f"# Finding {number}.{origin}",
-        data("finding", "\n".join(said), code=True),
+        data("finding", "\n".join(parts), code=True),
         data(place, excerpt(text, candidate.line, candidate.end_line), code=True),
     ]
     if near:
@@ -201,6 +203,6 @@ def _material(number: int, candidate: Candidate, near: Sequence[Near], text: str
     return "\n".join(parts)
 
 
-def _told(opinion: Opinion) -> str:
+def _told(opinion: MaintainerOpinion) -> str:
     why = f" (because: {opinion.reason})" if opinion.reason else ""
     return f"{'accepted' if opinion.accepted else 'rejected'}: {opinion.text}{why}"

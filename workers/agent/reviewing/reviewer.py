@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from memory.embed import Embedder
 from memory.model import Sighting
 from workers.agent.conversation import truncated
-from workers.agent.reviewing.answers import MOST_FINDINGS, Candidate, Said, SaidFindings
+from workers.agent.reviewing.answers import MOST_FINDINGS, ModelFinding, ReportedFinding, ReportedFindings
 from workers.agent.reviewing.checking import checked, raw_of, same_place, unlike
-from workers.agent.reviewing.critique import Opinion, criticised, nearest
+from workers.agent.reviewing.critique import MaintainerOpinion, criticised, nearest
 from workers.agent.reviewing.showing import Page, halves, shown
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import Ask, Message, Model, Role
@@ -24,15 +24,15 @@ from workers.review.size_limits import CODE
 
 
 def standing(earlier: Sequence[Sighting], sources: Mapping[str, str]) -> tuple[RawFinding, ...]:
-    """The model's findings of earlier rounds at the lines where they stand in `sources` (text by path)."""
+    """The model's findings of earlier rounds at their lines in `sources` (text by path)."""
     of_model = [each for each in earlier if each.finding.tool == MODEL]
     bare = {path: [" ".join(line.split()) for line in split_lines(text)] for path, text in sources.items()}
     found = (_standing(each, bare) for each in of_model) if of_model else ()
     return tuple(each for each in found if each is not None)
 
 
-def with_news(stood: Sequence[RawFinding], new: Sequence[Candidate], sources: Mapping[str, str]) -> list[RawFinding]:
-    """What stands, each with the remedy that was found for it now, and then what is new."""
+def with_news(stood: Sequence[RawFinding], new: Sequence[ModelFinding], sources: Mapping[str, str]) -> list[RawFinding]:
+    """The earlier findings that still hold, each with the fix that was found for it now, and then the new ones."""
     known = [_with_remedy(each, new, sources) for each in stood]
     fresh = [each for each in new if not any(same_place(each, other) for other in stood)]
     return [*known, *(raw_of(each, sources[each.path]) for each in fresh)]
@@ -67,13 +67,13 @@ def _nearest(anchor: Sequence[str], lines: Sequence[str], near: int) -> int | No
 
 
 def _starts(anchor: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
-    """The numbers of the lines at which these lines stand one after the other."""
+    """The numbers of the lines at which these lines follow one another."""
     for at, line in enumerate(lines):
         if line == anchor[0] and list(lines[at : at + len(anchor)]) == list(anchor):
             yield at + 1
 
 
-def _with_remedy(stood: RawFinding, new: Sequence[Candidate], sources: Mapping[str, str]) -> RawFinding:
+def _with_remedy(stood: RawFinding, new: Sequence[ModelFinding], sources: Mapping[str, str]) -> RawFinding:
     again = next((each for each in new if same_place(each, stood)), None)
     return stood if again is None else replace(stood, fix=raw_of(again, sources[again.path]).fix)
 
@@ -92,7 +92,7 @@ def reads(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What the author says of a change; empty where there is nothing."""
+    """The author's title and description of a change; empty where there is none."""
 
     title: str = ""
     body: str = ""
@@ -100,20 +100,20 @@ class Description:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What earlier rounds of this change saw, and what people here made of the model's findings before."""
+    """What earlier rounds of this change saw, and the maintainers' feedback on the model's findings."""
 
     embedder: Embedder
     earlier: Sequence[Sighting] = ()
-    opinions: Sequence[Opinion] = ()
+    opinions: Sequence[MaintainerOpinion] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Pass:
     """One way through all parts: what it found, and what was not read and why, by path."""
 
-    found: list[Candidate] = field(default_factory=list)
+    found: list[ModelFinding] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
-    said: int = 0
+    reported: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,20 +131,20 @@ class ModelReviewer:
         return reads(path)
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
-        """See `ChangeDetector`. Where the model fails, its files are unread, and what was found before stands."""
+        """See `ChangeDetector`. Where the model fails, its files are unread, and earlier findings are kept."""
         there = shown(delta, [path for path in paths if self.reads(path)])
         alone = self._read(there.parts, delta)
         stood = standing(self.memory.earlier, delta.head.sources)
         kept = self._judged(alone.found, delta)
         unread = {**there.unread, **alone.unread}
-        if told := _told_by(self.description):
+        if context := _context_of(self.description):
             parts = [part for each in there.parts if (part := tuple(p for p in each if p.path not in unread))]
-            described = self._read(parts, delta, told)
+            described = self._read(parts, delta, context)
             kept += self._judged(unlike(described.found, alone.found), delta)
             unread |= described.unread
         return Detection(findings=tuple(with_news(stood, kept, delta.head.sources)), unread=unread)
 
-    def _read(self, parts: Sequence[tuple[Page, ...]], delta: Delta, told: str = "") -> _Pass:
+    def _read(self, parts: Sequence[tuple[Page, ...]], delta: Delta, context: str = "") -> _Pass:
         """Ask about each part until one answer says that no further one will come."""
         made = _Pass()
         lost = ""
@@ -153,61 +153,63 @@ class ModelReviewer:
                 made.unread |= _reasons(part, lost)
                 continue
             try:
-                self._ask_in_halves(part, delta, told, made)
+                self._ask_in_halves(part, delta, context, made)
             except (BudgetSpent, ModelUnavailable) as error:
                 lost = str(error)
                 made.unread |= _reasons(part, lost)
-        if made.said:
-            which = "with the description" if told else "in the code alone"
-            self.progress(f"{MODEL}: {made.said} said {which}, {len(made.found)} of them stand where they say")
+        if made.reported:
+            which = "with the description" if context else "in the code alone"
+            self.progress(
+                f"{MODEL}: {made.reported} findings {which}, {len(made.found)} of them with a quote on changed lines"
+            )
         return made
 
-    def _ask_in_halves(self, part: tuple[Page, ...], delta: Delta, told: str, made: _Pass) -> None:
+    def _ask_in_halves(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
         """One request, or two where one is too long. Raises what leaves no hope for the other parts."""
         try:
-            self._ask(part, delta, told, made)
+            self._ask(part, delta, context, made)
         except ContextOverflow as error:
             smaller = halves(part)
             made.unread |= {} if smaller else _reasons(part, str(error))
             for half in smaller:
                 try:
-                    self._ask(half, delta, told, made)
+                    self._ask(half, delta, context, made)
                 except ContextOverflow as again:
                     made.unread |= _reasons(half, str(again))
 
-    def _ask(self, part: tuple[Page, ...], delta: Delta, told: str, made: _Pass) -> None:
+    def _ask(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
         try:
-            said = self._said(part, told)
+            reported = self._reported(part, context)
         except (BudgetSpent, ModelUnavailable, ContextOverflow):
             raise
         except ModelError as error:
             made.unread |= _reasons(part, str(error))
             return
-        found = checked(said, {page.path for page in part}, delta, described=bool(told))
-        made.said += len(said)
+        found = checked(reported, {page.path for page in part}, delta, described=bool(context))
+        made.reported += len(reported)
         made.found += unlike(found, made.found)
 
-    def _said(self, part: tuple[Page, ...], told: str) -> list[Said]:
-        """What the model says of some files. What both passes share stands first, for prompt caches."""
+    def _reported(self, part: tuple[Page, ...], context: str) -> list[ReportedFinding]:
+        """The model's findings in some files. What both passes share comes first, for prompt caches."""
         code = "\n\n".join(page.text for page in part)
         messages = (
             Message(role=Role.SYSTEM, text=prompt("review", most=MOST_FINDINGS)),
-            Message(role=Role.USER, text=f"{code}\n\n{told}" if told else code),
+            Message(role=Role.USER, text=f"{code}\n\n{context}" if context else code),
         )
         ask = Ask(messages=messages, purpose="review", max_tokens=MOST_TOKENS)
-        return ask_for(self.model, ask, SaidFindings).findings
+        return ask_for(self.model, ask, ReportedFindings).findings
 
-    def _judged(self, found: Sequence[Candidate], delta: Delta) -> list[Candidate]:
+    def _judged(self, found: Sequence[ModelFinding], delta: Delta) -> list[ModelFinding]:
         near = nearest([each.message for each in found], self.memory.opinions, self.memory.embedder)
         judged = criticised(self.model, found, near, delta.head.sources, self.constitution)
-        for line in judged.told:
+        for line in judged.notes:
             self.progress(f"{MODEL}: {line}")
         return list(judged.kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unasked:
-    """The `ChangeDetector` in a model's place where it may not be asked: what it found before still stands."""
+    """The `ChangeDetector` in a model's place where it may not be asked: its earlier findings are kept."""
 
     earlier: Sequence[Sighting]
     name: str = MODEL
@@ -221,10 +223,10 @@ class Unasked:
         return Detection(findings=stood, unread={path: NOT_ASKED for path in paths if self.reads(path)})
 
 
-def _told_by(description: Description) -> str:
-    """The author's words after ours; empty where there are none."""
-    said = [("title", description.title), ("description", truncated(description.body, LONGEST_BODY))]
-    parts = [data(source, text) for source, text in said if text.strip()]
+def _context_of(description: Description) -> str:
+    """The author's words after the instructions; empty where there are none."""
+    given = [("title", description.title), ("description", truncated(description.body, LONGEST_BODY))]
+    parts = [data(source, text) for source, text in given if text.strip()]
     return "\n\n".join([prompt("review_context"), *parts]) if parts else ""
 
 

@@ -16,19 +16,19 @@ AROUND = 3
 """Lines shown on both sides of what was edited."""
 
 
-class Edit(Struct, forbid_unknown_fields=True):
-    """Replace `old`, which must stand exactly once in the file, by `new`. An empty `old` makes a new file of `new`."""
+class EditCall(Struct, forbid_unknown_fields=True):
+    """Replace `old`, which must occur exactly once in the file, by `new`. An empty `old` makes a new file of `new`."""
 
     path: Annotated[str, Meta(min_length=1)]
     old: str
     new: str
 
 
-class Undo(Struct, forbid_unknown_fields=True):
+class UndoCall(Struct, forbid_unknown_fields=True):
     """Take back every edit of the sources made so far."""
 
 
-class AddTest(Struct, forbid_unknown_fields=True):
+class AddTestCall(Struct, forbid_unknown_fields=True):
     """Add a new test file, such as tests/test_rounding.py, that shows what is wrong. Tests that exist stay as they are."""
 
     path: Annotated[str, Meta(min_length=1)]
@@ -38,13 +38,13 @@ class AddTest(Struct, forbid_unknown_fields=True):
 def editing(checkout: Checkout, *, tests: bool = False) -> list[Tool]:
     """The editing tools of one checkout; with `tests`, also the one that adds a test."""
     found = [
-        tool("edit", Edit, lambda asked: edit(checkout, asked)),
-        tool("undo", Undo, lambda _asked: _undo(checkout)),
+        tool("edit", EditCall, lambda asked: edit(checkout, asked)),
+        tool("undo", UndoCall, lambda _asked: _undo(checkout)),
     ]
-    return [*found, tool("add_test", AddTest, lambda asked: _add_test(checkout, asked))] if tests else found
+    return [*found, tool("add_test", AddTestCall, lambda asked: _add_test(checkout, asked))] if tests else found
 
 
-def edit(checkout: Checkout, asked: Edit) -> str:
+def edit(checkout: Checkout, asked: EditCall) -> str:
     """Make one replacement; raises ToolFailed where the anchor is not unique, or where the file would not parse."""
     if not asked.old:
         return _create(checkout, asked)
@@ -59,14 +59,14 @@ def edit(checkout: Checkout, asked: Edit) -> str:
 
 
 def replaced(path: str, before: str, old: str, new: str) -> str:
-    """The text of a file with `old`, which stands in it once, replaced by `new`, both with the file's own line ends.
+    """The text of a file with `old`, which occurs in it once, replaced by `new`, both with the file's own line ends.
 
     Raises ToolFailed where `old` is not unique, or where the file would not parse.
     """
     old, new = _ended_as(before, old), _ended_as(before, new)
     count = before.count(old)
     if count != 1:
-        raise ToolFailed(f"`old` stands {count} times in {path}; it must stand there exactly once")
+        raise ToolFailed(f"`old` occurs {count} times in {path}; it must occur exactly once")
     after = before.replace(old, new)
     refuse_broken(path, before, after)
     return after
@@ -95,7 +95,7 @@ def _problem(text: str) -> str:
     return ""
 
 
-def _create(checkout: Checkout, asked: Edit) -> str:
+def _create(checkout: Checkout, asked: EditCall) -> str:
     refuse_broken(asked.path, "", asked.new)
     checkout.create(asked.path, asked.new)
     return f"made {asked.path}"
@@ -107,7 +107,7 @@ def _undo(checkout: Checkout) -> str:
     return f"taken back: {paths}"
 
 
-def _add_test(checkout: Checkout, asked: AddTest) -> str:
+def _add_test(checkout: Checkout, asked: AddTestCall) -> str:
     name = asked.path.rpartition("/")[2]
     if not (is_test_path(asked.path) and name.startswith("test_") and name.endswith(".py")):
         raise ToolFailed(f"{asked.path} is no test file: it must be called test_….py and lie where the tests do")

@@ -25,7 +25,7 @@ History = Callable[[str, int], Sequence[str]]
 """The commits that touched a path, or that added or removed a text, newest first and at most so many, one line each."""
 
 
-class Read(Struct, forbid_unknown_fields=True):
+class ReadCall(Struct, forbid_unknown_fields=True):
     """Read lines of a file, with their numbers. `end` 0: two hundred lines from `start` on."""
 
     path: Text
@@ -33,20 +33,20 @@ class Read(Struct, forbid_unknown_fields=True):
     end: Annotated[int, Meta(ge=0)] = 0
 
 
-class Search(Struct, forbid_unknown_fields=True):
+class SearchCall(Struct, forbid_unknown_fields=True):
     """Find a text in the files: lines with path and number. `paths` is a glob such as src/*.py."""
 
     text: Text
     paths: Text = "*"
 
 
-class Symbol(Struct, forbid_unknown_fields=True):
+class SymbolCall(Struct, forbid_unknown_fields=True):
     """Find where a function, method, class or variable is defined, and where it is used."""
 
     name: Text
 
 
-class Past(Struct, forbid_unknown_fields=True):
+class HistoryCall(Struct, forbid_unknown_fields=True):
     """List the commits that touched a path, or that added or removed a piece of code."""
 
     about: Text
@@ -55,12 +55,12 @@ class Past(Struct, forbid_unknown_fields=True):
 def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
     """The reading tools of one checkout; `history` where its past is known."""
     found = [
-        tool("read", Read, lambda asked: _read(checkout, asked)),
-        tool("search", Search, lambda asked: _search(checkout, asked)),
-        tool("symbol", Symbol, lambda asked: _symbol(checkout, asked.name)),
+        tool("read", ReadCall, lambda asked: _read(checkout, asked)),
+        tool("search", SearchCall, lambda asked: _search(checkout, asked)),
+        tool("symbol", SymbolCall, lambda asked: _symbol(checkout, asked.name)),
     ]
     if history is not None:
-        found.append(tool("history", Past, lambda asked: _past(history, asked.about)))
+        found.append(tool("history", HistoryCall, lambda asked: _past(history, asked.about)))
     return found
 
 
@@ -71,7 +71,7 @@ def numbered(path: str, text: str, start: int, end: int) -> str:
     return data(f"{path}:{start}-{start + len(lines) - 1}", shown, code=True)
 
 
-def _read(checkout: Checkout, asked: Read) -> str:
+def _read(checkout: Checkout, asked: ReadCall) -> str:
     text = checkout.read(asked.path)
     total = text.count("\n") + (not text.endswith("\n"))
     if asked.start > max(total, 1):
@@ -90,7 +90,7 @@ def _past(history: History, about: str) -> str:
         raise ToolFailed(str(error)) from error
 
 
-def _search(checkout: Checkout, asked: Search) -> str:
+def _search(checkout: Checkout, asked: SearchCall) -> str:
     paths = (path for path in checkout.paths if fnmatch(path, asked.paths))
     return _listed(list(islice(_hits(checkout, paths, asked.text), MOST_HITS + 1)), "search")
 
@@ -107,13 +107,11 @@ def _symbol(checkout: Checkout, name: str) -> str:
 
 
 def _definitions(path: str, text: str, name: str) -> Iterator[str]:
-    with suppress(
-        SyntaxError, ValueError, RecursionError, MemoryError
-    ):  # what does not parse defines nothing that can be told
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # what does not parse defines nothing
         lines = text.split("\n")
         for node in ast.walk(
             ast.parse(text.replace("\r", " "))
-        ):  # alone it ends a line for Python, and for nobody else
+        ):  # alone it ends a line for Python, and for no other reader
             if name in _names(node):
                 yield _hit(path, node.lineno, lines[node.lineno - 1])  # type: ignore[attr-defined]  # all of these have lines
 

@@ -20,7 +20,7 @@ RunTests = Callable[[tuple[str, ...], Overlay], TestReport]
 """Runs the given tests, none: the whole suite, with files laid over the checkout."""
 
 
-class Run(Struct, forbid_unknown_fields=True):
+class RunTestsCall(Struct, forbid_unknown_fields=True):
     """Run tests with your edits. No `tests`: those that failed. "all": the whole suite. Else ids: a file, class or function."""
 
     tests: Annotated[list[str], Meta(max_length=MOST_TESTS)] = []  # msgspec copies it
@@ -41,7 +41,7 @@ class TryEdits(Struct, forbid_unknown_fields=True):
 def testing(checkout: Checkout, run: RunTests, failing: tuple[str, ...]) -> list[Tool]:
     """The testing tools of one checkout whose `failing` tests are to pass."""
     return [
-        tool("run_tests", Run, lambda asked: _run(checkout, run, failing, asked)),
+        tool("run_tests", RunTestsCall, lambda asked: _run(checkout, run, failing, asked)),
         tool("try_edits", TryEdits, lambda asked: _try(checkout, run, failing, asked)),
     ]
 
@@ -64,7 +64,7 @@ def _failure(result: TestResult) -> str:
     return f"FAILED {result.id}\n    {result.error_type}: {result.message}{operands}{frames}"
 
 
-def _run(checkout: Checkout, run: RunTests, failing: tuple[str, ...], asked: Run) -> str:
+def _run(checkout: Checkout, run: RunTests, failing: tuple[str, ...], asked: RunTestsCall) -> str:
     wanted = tuple(asked.tests)
     tests = () if wanted == ("all",) else wanted or (*failing, *checkout.added_tests)
     report = run(tests, checkout.overlay())

@@ -79,7 +79,7 @@ class Child(NamedTuple):
     cpu: float
 
 
-def told(child: Child, how: str, request: Message) -> Message:
+def answer_of(child: Child, how: str, request: Message) -> Message:
     """The answer to a request, from what became of the process that tried it."""
     return dict(child.answer or BLANK, id=request["id"], how=how, ended=child.ended, cpu=child.cpu)
 
@@ -95,7 +95,7 @@ class Fork(NamedTuple):
     pipe: int
 
     def leave(self, message: Message) -> None:
-        """In the child: hand the answer over, with what it took to compute, and end without any clean-up."""
+        """In the child: hand the answer over, with its processor time, and end without any clean-up."""
         spent = time.process_time()
         os.write(self.pipe, json.dumps([message, spent]).encode() + b"\n")
         os._exit(0)
@@ -103,7 +103,7 @@ class Fork(NamedTuple):
     def wait(self, wall: float) -> Child:
         """In the parent: wait `wall` seconds at most, then kill what is left of the child's process group.
 
-        Whoever has answered runs no more code; it is left to end by itself, and its remains are taken up later.
+        A child that has answered runs no more code; it ends by itself, and is reaped later.
         """
         deadline = time.monotonic() + wall
         text = _read_line(self.pipe, self.pid, deadline)

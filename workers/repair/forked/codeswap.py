@@ -47,7 +47,7 @@ class Recorder:
         sys.setprofile(self._note)
 
     def stop(self) -> bool:
-        """End; false when something else took the profiler over meanwhile, so that the record has gaps."""
+        """End; false when something else replaced the profiler meanwhile, so that the record has gaps."""
         whole = sys.getprofile() == self._note
         sys.setprofile(None)
         threading.setprofile(None)
@@ -87,12 +87,12 @@ def _suspended(thing: object) -> CodeType | None:
 def plan(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
     """The swaps that turn the loaded module of code `old` into one of code `new`; raises Unswappable."""
     if old not in loaded.ran:
-        raise Unswappable("the module in memory was not compiled from its source as it stands")
+        raise Unswappable("the module in memory was not compiled from its present source")
     return plan_part(old, new, loaded)
 
 
 def plan_part(old: CodeType, new: CodeType, loaded: Loaded, owner: str = "") -> list[Swap]:
-    """The same for a part of a module that is known to be in memory as it stands; of the class `owner`, if it has one."""
+    """The same for a part of a module that is known to be in memory unchanged; of the class `owner`, if it has one."""
     swaps: list[Swap] = []
     if owner:
         _demand_same(old, new)
@@ -102,7 +102,7 @@ def plan_part(old: CodeType, new: CodeType, loaded: Loaded, owner: str = "") -> 
 
 
 def _body(module: CodeType, name: str) -> CodeType:
-    """The code of the one class that a part stands in."""
+    """The code of the one class that holds a part."""
     body, *others = [code for code in _nested(module) if code.co_name == name]
     if others:
         raise Unswappable(f"{name} is defined twice")
@@ -117,7 +117,7 @@ def _visit_run(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swap]) 
         if fingerprint(before) == fingerprint(after):
             continue
         if nested.count(before) > 1:
-            raise Unswappable(f"{before.co_name} has a twin that cannot be told from it")
+            raise Unswappable(f"{before.co_name} has a twin that looks the same")
         _visit_changed(before, after, loaded, swaps)
 
 
@@ -138,7 +138,7 @@ def _visit_changed(old: CodeType, new: CodeType, loaded: Loaded, swaps: list[Swa
 
 
 def fingerprint(code: CodeType, *, nested: bool = True) -> tuple[object, ...]:
-    """What the code does, whatever lines it stands on; without the code nested in it when `nested` is false."""
+    """What the code does, whatever its lines; without the code nested in it when `nested` is false."""
     line = code.co_firstlineno if "__firstlineno__" in code.co_names else None
     return (
         code.co_name,

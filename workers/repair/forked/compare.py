@@ -55,7 +55,7 @@ class TooLong(BaseException):
 
 
 class Ended(NamedTuple):
-    """How a call ended: `outcome` stands for value and changed arguments, `text` is for people."""
+    """How a call ended: `outcome` identifies value and changed arguments, `text` is for users."""
 
     outcome: str
     text: str

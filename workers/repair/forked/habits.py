@@ -1,7 +1,7 @@
 """What all values seen at one place have in common: likely invariants, after Ernst et al., Daikon (2001), but far fewer.
 
 Tests that exist respect a function's preconditions. An input that keeps what all their inputs have in common probably
-respects them too; what happens on one that does not may be nobody's concern.
+respects them too; what happens on one that does not may not matter.
 Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.
 """
 
@@ -14,7 +14,7 @@ from .canonical import Caught
 DEPTH = 3
 
 _PROSE = frozenset({"letter", " "})
-"""Texts of words may hold any character: digits, commas and the like are only missing by chance."""
+"""Texts of words may hold any character: digits or commas are only missing by chance."""
 
 
 class Habits:

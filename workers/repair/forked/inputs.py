@@ -1,4 +1,4 @@
-"""Further inputs for a function, made from those that tests were seen to call it with.
+"""Further inputs for a function, made from those of the calls that tests make.
 
 The same seed gives the same inputs for the same calls. Types stay as they were seen.
 Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.

@@ -1,4 +1,4 @@
-"""Run a test without pytest's reports, where nobody would learn from them but the terminal.
+"""Run a test without pytest's reports, where only the terminal would show them.
 
 pytest makes a report of every phase and shows it to all plugins. In a fork, which pays for each page of memory that it
 touches, that costs more than most tests. All hooks that set up, call and tear down are called as ever.
@@ -45,7 +45,7 @@ class Ended(NamedTuple):
         return self.called and not self.errors
 
     def unbroken(self) -> bool:
-        """Whether it ran to its end, or said itself that it did not want to."""
+        """Whether it ran to its end, or skipped itself."""
         return all(isinstance(error, UNJUDGED) for error in self.errors)
 
 

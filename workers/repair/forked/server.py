@@ -1,13 +1,13 @@
 """Try edits of one module after another against a project's tests, a forked process each.
 
-Two processes wait. The *front* stands where pytest has loaded its plugins and nothing of the project; the *warm* process,
+Two processes wait. The *front* waits where pytest has loaded its plugins and nothing of the project; the *warm* process,
 forked from it, has collected the tests as well. An edit that can be swapped into loaded functions is tried in a fork of
 the warm process, any other one in a fork of the front, which imports and collects anew. Meanwhile it is in its file too.
 
 Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
 Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
 Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
-empty for the code as it stands, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
+empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
 Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `sources`, several texts of `path`, these are tried
 together; `briefs` tells of the first ones among them (see together.py). With `observe` (see compare.py; else null) the tests
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pytest
 
-from .children import BLANK, Child, Fork, Line, Message, decoded, fork, told
+from .children import BLANK, Child, Fork, Line, Message, answer_of, decoded, fork
 from .compare import observe
 from .sources import put
 from .trial import Trial
@@ -87,7 +87,7 @@ class Gate:
                 if not side.pid:
                     self._take(Fresh(side, request))
                     return
-                answer = told(side.wait(request["wall"]), "fresh", request)
+                answer = answer_of(side.wait(request["wall"]), "fresh", request)
             edit.undo()
             self._host.write(answer)
         os._exit(0)
@@ -134,12 +134,12 @@ class Edit:
         if self._path is None:
             return None
         if self.request["sources"]:
-            return told(Child(None, "died", 0.0), "swap", self.request)
+            return answer_of(Child(None, "died", 0.0), "swap", self.request)
         try:
             compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             known = dict(BLANK, error_type=type(error).__name__, message=str(error))
-            return told(Child(known, "answered", 0.0), "compile", self.request)
+            return answer_of(Child(known, "answered", 0.0), "compile", self.request)
         return None
 
     def undo(self) -> None:

@@ -1,6 +1,6 @@
 """Try several edits in one fork, one after the other, as long as none leaves a trace.
 
-A fork costs more than most tests, so that what is plainly wrong is told sooner this way. Only that is told: an edit that
+A fork costs more than most tests, so that what is plainly wrong is found sooner this way. Only that is reported: an edit that
 gets any failing test to pass is left to a fork of its own, as is whatever comes after one that ended the process.
 """
 
@@ -24,7 +24,7 @@ from .trial import Trial
 BOARD_BYTES = 1 << 18
 
 Brief = Dict[str, Any]  # noqa: UP006 - the same
-"""What is told of an edit: {error_type, message}; nothing, when it needs a fork of its own."""
+"""The report on an edit: {error_type, message}; nothing, when it needs a fork of its own."""
 
 
 class Plan(NamedTuple):
@@ -91,7 +91,7 @@ def brief(session: pytest.Session, request: Message, trial: Trial) -> Brief | No
     return {"error_type": answer["error_type"], "message": answer["message"]}
 
 
-def _tear_down(session: Any) -> None:  # noqa: ANN401 - what stands is known to pytest alone
+def _tear_down(session: Any) -> None:  # noqa: ANN401 - its state is known to pytest alone
     """Tear down what the last test left standing for one to follow; before pytest 7 this fails."""
     session._setupstate.teardown_exact(None)
 

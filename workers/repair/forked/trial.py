@@ -22,7 +22,7 @@ ENOUGH_SECONDS = 2.0
 
 
 class Chosen(NamedTuple):
-    """A test to run: the id that was asked for, and the item that it stands for (None when it is not collected).
+    """A test to run: the id that was asked for, and its item (None when it is not collected).
 
     `place` counts what was asked for, from 0, and `plain` tells that the item needs no report.
     """
@@ -133,7 +133,7 @@ class Trial:
         return bool(passed)
 
     def _passes(self, item: pytest.Item, following: pytest.Item | None, test: Chosen) -> bool:
-        """Run one test. One that only stands under a name which was asked for may be skipped."""
+        """Run one test. One that is only part of a requested name may be skipped."""
         self._reports, self._error, self._ended, self._plain = [], ("", ""), None, test.plain
         for renderer in ("repr_failure", "_repr_failure_py"):
             setattr(item, renderer, _no_representation)
@@ -194,5 +194,5 @@ def _said(error: BaseException) -> str:
 
 
 def _no_representation(_excinfo: object, style: object = None) -> str:  # noqa: ARG001 - pytest passes it by name
-    """Stands in for pytest's rendering of tracebacks, which costs more than most tests."""
+    """Replaces pytest's rendering of tracebacks, which costs more than most tests."""
     return "failed"

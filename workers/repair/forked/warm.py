@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .children import BLANK, Child, Line, Message, in_child, told
+from .children import BLANK, Child, Line, Message, answer_of, in_child
 from .codeswap import Loaded, Recorder, Swap, Unswappable
 from .compare import observe
 from .sources import Source
@@ -70,13 +70,13 @@ class Collecting:
 
         trial.choose(session, request)
         _forget_output()
-        return told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+        return answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
 
     def _together(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
         """Try several edits in one fork; `briefs` tells of the first ones."""
         state = self._watched(session, trial, request)
         if state is None:
-            return dict(told(Child(None, "died", 0.0), "swap", request), briefs=[])
+            return dict(answer_of(Child(None, "died", 0.0), "swap", request), briefs=[])
         plans = [self._plan(dict(request, source=source)) for source in request["sources"]]
         board = Board()
 
@@ -87,11 +87,11 @@ class Collecting:
             return dict(BLANK)
 
         _forget_output()
-        answer = told(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+        answer = answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
         return dict(answer, briefs=board.read())
 
     def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> State | None:
-        """What nothing may change that is tried with others; None where that cannot be told."""
+        """What nothing may change that is tried with others; None where that is unknown."""
         asked = (request["failing"], request["covering"])
         if asked != self._asked:
             self._asked = asked
@@ -111,7 +111,7 @@ class Collecting:
     def _swaps(self, request: Message) -> list[Swap]:
         path = str(Path(self._root, request["path"]).resolve())
         if not request["path"] or path not in self._loaded:
-            return []  # nothing edited, or never imported: whoever imports it reads the edited file
+            return []  # nothing edited, or never imported: the next import reads the edited file
         if path not in self._sources:
             self._sources[path] = Source(path, request["original"], self._loaded[path])
         return self._sources[path].swaps(request["source"])
@@ -162,7 +162,7 @@ class Warm:
         """Wait for its first word, `wall` seconds at most."""
         if not select.select([self._line.incoming], [], [], wall)[0]:
             os.kill(self._pid, signal.SIGKILL)
-            self.unfit = "collecting the tests took too long"
+            self.unfit = "collecting the tests lasted too long"
             return
         message = self._line.read()
         self.unfit = "pytest died while collecting the tests" if message is None else str(message["unfit"])

@@ -18,7 +18,7 @@ from memory.model import Failure, Family
 from memory.preferences.model import PreferenceModel
 from workers.repair.candidates import Candidate
 from workers.repair.classify import is_test_path
-from workers.repair.judging.ranking import Comparison, Field
+from workers.repair.judging.ranking import BehaviourComparison, Field
 from workers.repair.liking import liking
 from workers.repair.running.forkserver import Observe
 from workers.repair.running.runner_pool import RunnerPool
@@ -91,7 +91,7 @@ CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
 class Comparer:
     """Compares candidates for one failure. What the repository's code looks like is learned when first needed.
 
-    `suspicion` is the score of the likeliest place of the fault; `taste` knows what people here like, where it is known.
+    `suspicion` is the score of the likeliest place of the fault; `taste` knows what maintainers prefer, where it is known.
     """
 
     def __init__(
@@ -122,14 +122,14 @@ class Comparer:
             liking=liking(self._taste, candidates, before) if self._taste and len(candidates) > 1 else (),
         )
 
-    def _compared(self, candidates: Sequence[Candidate], pool: RunnerPool, seed: int) -> Comparison:
+    def _compared(self, candidates: Sequence[Candidate], pool: RunnerPool, seed: int) -> BehaviourComparison:
         raising = self._failure.family is not Family.ASSERTION
         if len(candidates) < 2:
-            return Comparison(observed=(None,) * len(candidates), unedited=None, raising=raising)
+            return BehaviourComparison(observed=(None,) * len(candidates), unedited=None, raising=raising)
         wanted = self._wanted(candidates, seed, unedited=False)
         observed = tuple(pool.observed(candidate, wanted) for candidate in candidates)
         unedited = pool.observed(candidates[0], self._wanted(candidates, seed, unedited=True))
-        return Comparison(observed=observed, unedited=unedited, raising=raising)
+        return BehaviourComparison(observed=observed, unedited=unedited, raising=raising)
 
     def _wanted(self, candidates: Sequence[Candidate], seed: int, *, unedited: bool) -> Observe:
         places = {(candidate.path, candidate.function) for candidate in candidates}

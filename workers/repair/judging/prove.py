@@ -104,7 +104,7 @@ def objection_to(claim: Claim, after: TestReport) -> Unproven | None:
 
 
 def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
-    """Those of `tests` that did not pass. A file, class or function stands for all under it; one that is gone has failed."""
+    """Those of `tests` that did not pass. A file, class or function includes all under it; one that is gone has failed."""
     outcomes = {result.id: result.outcome for result in report.results}
     return tuple(test for test in tests if not passes(test, outcomes))
 
@@ -150,7 +150,7 @@ def _named(tests: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class PatchEvaluation:
     """`passed` counts the failing tests that pass with the edits; `objection` is why they are not proven."""
 
     report: TestReport
@@ -196,17 +196,17 @@ class Prover:
         self.runs += shown.runs if isinstance(shown, Unproven) else 1 + shown.repeats
         return shown
 
-    def screen(self, overlay: Mapping[str, bytes | None]) -> Evaluation:
+    def screen(self, overlay: Mapping[str, bytes | None]) -> PatchEvaluation:
         """Whether the failing tests pass."""
         report = self.run(self.failing, overlay)
         missing = still_failing(self.failing, report)
         objection = f"{len(missing)} of {len(self.failing)} failing tests still fail" if missing else ""
-        return Evaluation(report=report, passed=len(self.failing) - len(missing), objection=objection)
+        return PatchEvaluation(report=report, passed=len(self.failing) - len(missing), objection=objection)
 
-    def evaluate(self, edits: Mapping[str, str]) -> Evaluation:
+    def evaluate(self, edits: Mapping[str, str]) -> PatchEvaluation:
         """The proof of edits of the sources, without any test that was added; or the objection to them."""
         if not edits:
-            return Evaluation(report=self._reproduction.failing_report, passed=0, objection="nothing was edited")
+            return PatchEvaluation(report=self._reproduction.failing_report, passed=0, objection="nothing was edited")
         overlay = {path: text.encode(errors="replace") for path, text in edits.items()}
         screened = self.screen(dict(overlay))
         if screened.objection:

@@ -28,7 +28,7 @@ ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class BehaviourComparison:
     """How several edits behave: `observed` one for each, None where nothing is known; `unedited` likewise."""
 
     observed: tuple[Observed | None, ...]
@@ -55,8 +55,8 @@ class Comparison:
         return len([o for o in self.observed if o is not None]) > 1 and bool(self.common())
 
 
-def clusters(comparison: Comparison) -> list[list[int]]:
-    """The edits, by position, grouped by behaviour; one of which nothing is known stands alone."""
+def clusters(comparison: BehaviourComparison) -> list[list[int]]:
+    """The edits, by position, grouped by behaviour; one of which nothing is known forms its own group."""
     weights = comparison.common()
     groups: dict[object, list[int]] = {}
     for number, observed in enumerate(comparison.observed):
@@ -70,7 +70,7 @@ def _signature(observed: Observed, weights: Mapping[str, float]) -> tuple[str, .
     return tuple(calls[key].outcome for key, weight in weights.items() if weight >= ALIKE)
 
 
-def agreement(comparison: Comparison, one: int, other: int) -> float:
+def agreement(comparison: BehaviourComparison, one: int, other: int) -> float:
     """The weighted share of the common calls on which two edits behave alike; 0 where nothing is known."""
     this, that = comparison.observed[one], comparison.observed[other]
     weights = comparison.common()
@@ -81,7 +81,7 @@ def agreement(comparison: Comparison, one: int, other: int) -> float:
     return sum(weight for key, weight in weights.items() if left[key].outcome == right[key].outcome) / total
 
 
-def telling(comparison: Comparison, one: int, other: int, patch: str) -> Telling | None:
+def telling(comparison: BehaviourComparison, one: int, other: int, patch: str) -> Telling | None:
     """The simplest of the calls that tell two edits apart most plainly; `patch` is that of `other`."""
     this, that = comparison.observed[one], comparison.observed[other]
     if this is None or that is None:
@@ -120,7 +120,7 @@ class Field:
     """
 
     candidates: tuple[Candidate, ...]
-    comparison: Comparison
+    comparison: BehaviourComparison
     kinds: tuple[Kind, ...]
     surprise: tuple[float, ...]
     sizes: tuple[int, ...]
@@ -134,7 +134,7 @@ class Field:
         comparison = self.comparison
         return Field(
             candidates=tuple(compress(self.candidates, kept)),
-            comparison=Comparison(
+            comparison=BehaviourComparison(
                 observed=tuple(compress(comparison.observed, kept)),
                 unedited=comparison.unedited,
                 raising=comparison.raising,
@@ -149,7 +149,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
+class RankedField:
     """What to think of a field: its positions best first, cluster by cluster. `rival` is the best of the second one.
 
     `alike` counts the edits of the first cluster, `share` is its part of the weight of all.
@@ -164,14 +164,14 @@ class Opinion:
     rival: int | None
 
 
-def opinion(field: Field) -> Opinion:
+def opinion(field: Field) -> RankedField:
     """Rank a field that is not empty."""
     worths = worth(field)
     groups = [_best_first(group, worths, field) for group in clusters(field.comparison)]
     groups = _clusters_best_first(groups, worths, field)
     weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
-    return Opinion(
+    return RankedField(
         order=tuple(n for group in groups for n in group),
         alike=len(groups[0]),
         share=weights[0] / sum(weights) if sum(weights) else 1 / len(groups),
@@ -230,7 +230,7 @@ def _confidence(field: Field, groups: int) -> Confidence:
 
 
 def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
-    """What stands against the best edit. Where others agree with it, its form says less."""
+    """The doubt about the best edit. Where others agree with it, its form says less."""
     kind = field.kinds[best]
     alone = len(field.candidates) == 1
     if kind.silences:

@@ -15,15 +15,15 @@ import msgspec
 
 from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.judging.prove import passes
 from workers.repair.running.forkserver import (
-    Answer,
     Brief,
+    ForkAnswer,
+    ForkRequest,
     ForkServer,
     Observe,
     Observed,
-    Request,
     arguments,
     workload,
 )
@@ -55,7 +55,7 @@ SPOILT = 4
 """So often in a row an edit may leave traces, or defy being tried with others, before each is tried apart."""
 
 SLACK, MARGIN_SECONDS = 3.0, 2.0
-"""Unedited tests may compute so many times what they took before, and so much more."""
+"""Unedited tests may compute so many times what they computed before, and so much more."""
 
 REPAIRED_SECONDS = 0.06
 """What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
@@ -68,7 +68,7 @@ ENDLESS_SECONDS = 1.0
 class ScreeningTests:
     """The tests to screen by: those to be made to pass, and those that pass and must go on to.
 
-    `seconds` is what they took, all together, when they were last run; `endless` failing ones are left out of it.
+    `seconds` is the time of all of them when they were last run; `endless` failing ones are left out of it.
     """
 
     failing: tuple[str, ...]
@@ -81,8 +81,8 @@ class ScreeningTests:
 class Baseline:
     """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
 
-    `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is what they
-    took by the clock; `fresh` tells that nothing may be swapped.
+    `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is their
+    time by the clock; `fresh` says that nothing may be swapped.
     """
 
     covering: tuple[str, ...]
@@ -112,7 +112,7 @@ class Unfit(Exception):
 class Screened:
     """A verdict and how it came about. `slow` says that this level's time did not suffice, `together` that a fork was shared."""
 
-    verdict: Verdict
+    verdict: ScreenVerdict
     slow: bool = False
     ran: bool = True
     swapped: bool = False
@@ -156,7 +156,7 @@ class CandidateRunner:
             self._revive()
 
     def demand(self, seconds: Mapping[str, float]) -> None:
-        """CandidateRunner from now on by these tests too, which pass unedited and took so long, before the other covering ones."""
+        """Screen from now on by these tests too, before the other covering ones; they pass unedited in so many seconds."""
         self._wanted = replace(self._wanted, covering=(*seconds, *self._wanted.covering))
         if self._server is None or self._baseline is None:
             return
@@ -238,10 +238,10 @@ class CandidateRunner:
             self._restart(str(end))
             return None
 
-    def _request(self, step: ScheduledCandidate, baseline: Baseline) -> Request:
+    def _request(self, step: ScheduledCandidate, baseline: Baseline) -> ForkRequest:
         self._asked += 1
         swapped, fresh = (cap(step.level, usual) for usual in baseline.cpu)
-        return Request(
+        return ForkRequest(
             id=self._asked,
             path=step.candidate.path,
             source=step.candidate.source,
@@ -253,7 +253,7 @@ class CandidateRunner:
             fresh=baseline.fresh,
         )
 
-    def _screen_apart(self, candidate: Candidate) -> Verdict:
+    def _screen_apart(self, candidate: Candidate) -> ScreenVerdict:
         run = run_tests(
             self._sandbox,
             self._project,
@@ -291,7 +291,7 @@ class CandidateRunner:
         self.note = f"each candidate gets a process of its own, which is slower: {reason}"
 
 
-def _quick(request: Request, baseline: Baseline) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _quick(request: ForkRequest, baseline: Baseline) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The failing and the covering tests that do not take long together; the first failing one in any case."""
     chosen: set[str] = set(request.failing[:1])
     left = OBSERVED_SECONDS
@@ -306,19 +306,19 @@ def _quick(request: Request, baseline: Baseline) -> tuple[tuple[str, ...], tuple
 def _screened(candidate: Candidate, brief: Brief | None) -> Screened | None:
     if brief is None:
         return None
-    verdict = Verdict(
+    verdict = ScreenVerdict(
         candidate=candidate, plausible=False, passed=0, error_type=brief.error_type, message=brief.message
     )
     return Screened(verdict=verdict, swapped=True, together=True)
 
 
-def verdict_of(candidate: Candidate, answer: Answer) -> Verdict:
+def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:
     """The verdict in a fork server's answer."""
     if answer.ended in ("cpu", "wall"):
         return implausible(candidate, TIMEOUT, TOO_LONG)
     if answer.ended == "died":
         return implausible(candidate, CRASH, "its tests ended the process that ran them")
-    return Verdict(
+    return ScreenVerdict(
         candidate=candidate,
         plausible=answer.done,
         passed=answer.passed,
@@ -327,13 +327,13 @@ def verdict_of(candidate: Candidate, answer: Answer) -> Verdict:
     )
 
 
-def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTests) -> Verdict:
+def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTests) -> ScreenVerdict:
     """The verdict in the report of a run of its own."""
     outcomes = {result.id: result.outcome for result in report.results}
     passed = sum(passes(test, outcomes) for test in wanted.failing)
     kept = all(outcomes.get(test) is TestOutcome.PASSED for test in wanted.covering)
     first = next(iter(report.failing()), None)
-    return Verdict(
+    return ScreenVerdict(
         candidate=candidate,
         plausible=passed == len(wanted.failing) and kept and report.complete,
         passed=passed,
@@ -342,9 +342,9 @@ def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTest
     )
 
 
-def implausible(candidate: Candidate, error_type: str, message: str) -> Verdict:
+def implausible(candidate: Candidate, error_type: str, message: str) -> ScreenVerdict:
     """The verdict on a candidate whose tests did not end by themselves."""
-    return Verdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)
+    return ScreenVerdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)
 
 
 # ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────
@@ -362,7 +362,9 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
     return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)))
 
 
-def settled(wanted: ScreeningTests, shown: Answer, again: Sequence[Answer], *, wall: float, runs: int) -> Baseline:
+def settled(
+    wanted: ScreeningTests, shown: ForkAnswer, again: Sequence[ForkAnswer], *, wall: float, runs: int
+) -> Baseline:
     """The baseline in the answers: `shown` was run afresh, `again` in memory; raises Unfit."""
     passing = [test for test in wanted.failing if shown.outcomes.get(test)]
     if passing:
@@ -379,12 +381,12 @@ def settled(wanted: ScreeningTests, shown: Answer, again: Sequence[Answer], *, w
     )
 
 
-def _usual(answer: Answer) -> float:
+def _usual(answer: ForkAnswer) -> float:
     """What the tests cost; nothing is known of those that do not end."""
     return 0.0 if answer.ended == "cpu" else answer.cpu
 
 
-def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[Answer]) -> tuple[float, ...]:
+def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[ForkAnswer]) -> tuple[float, ...]:
     """What each test costs. A repaired one may go further than the failing one went: as far as the slowest, within bounds."""
     most = {test: max(answer.costs.get(test, 0.0) for answer in answers) for test in (*failing, *covering)}
     slowest = max((cost for answer in answers for cost in answer.costs.values()), default=0.0)
@@ -392,7 +394,7 @@ def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[Ans
     return (*(max(most[test], least) for test in failing), *(most[test] for test in covering))
 
 
-def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[Answer, ScreeningTests]:
+def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[ForkAnswer, ScreeningTests]:
     """The tests afresh; without the failing ones when those never end, or end the process."""
     rest = ScreeningTests(failing=(), covering=wanted.covering, seconds=wanted.seconds)
     if not (wanted.endless and wanted.covering):
@@ -402,9 +404,9 @@ def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[Answer, Screenin
     return server.ask(_unedited(rest, fresh=True)), rest
 
 
-def _unedited(wanted: ScreeningTests, *, fresh: bool) -> Request:
+def _unedited(wanted: ScreeningTests, *, fresh: bool) -> ForkRequest:
     cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
-    return Request(
+    return ForkRequest(
         id=0,
         failing=wanted.failing,
         covering=wanted.covering,

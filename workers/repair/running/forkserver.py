@@ -85,12 +85,12 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to try. `cpu` caps are in seconds of processor time: swapped into memory, imported afresh.
 
     `each` caps single tests alike, one number for every failing and then every covering one, or none at all.
     `sources` are several texts to be tried together, in the place of `source`.
-    `path` is empty for the code as it stands; `whole` goes on after a failure; `fresh` has everything imported anew.
+    `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew.
     """
 
     id: int
@@ -114,12 +114,12 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it.
 
     `how` is "swap", "fresh" or "compile" (it does not); `ended` is "answered", "cpu", "wall" or "died".
     `passed` counts failing tests that passed, `done` tells that all tests did, `outcomes` which of those that ran.
-    `cpu` is the processor time it took, `costs` that of each test that was asked for and ran, `observed` what was asked
+    `cpu` is its processor time, `costs` that of each test that was asked for and ran, `observed` what was asked
     for with `observe`. `briefs` tells of the first `sources`, None of one that has to be tried apart; when it did not end
     as "answered", the next one after these was being tried.
     """
@@ -189,14 +189,14 @@ class ForkServer:
     def __init__(self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = WORKSPACE) -> None:
         self._session = session
         opening = _Opening(root=root, args=args, wall=wall)
-        said = self._speak(msgspec.json.encode(opening), wall, _Ready)
-        if not said.ready:
-            raise SandboxEnded(said.unfit)
-        self.unfit = said.unfit
+        ready = self._speak(msgspec.json.encode(opening), wall, _Ready)
+        if not ready.ready:
+            raise SandboxEnded(ready.unfit)
+        self.unfit = ready.unfit
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: ForkRequest) -> ForkAnswer:
         """Try one edit."""
-        answer = self._speak(msgspec.json.encode(request), 2 * request.wall, Answer)
+        answer = self._speak(msgspec.json.encode(request), 2 * request.wall, ForkAnswer)
         if answer.id != request.id:
             raise SandboxEnded("the fork server answered out of turn")
         return answer

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from threading import Lock
 
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import (
     TIMEOUT,
     CandidateRunner,
@@ -81,7 +81,7 @@ class RunnerPool:
         """How many runners there are, those that are about to join included."""
         return 1 + len(self._joining)
 
-    def verdicts(self, candidates: Iterable[Candidate], *, deadline: Callable[[], bool]) -> Iterator[Verdict]:
+    def verdicts(self, candidates: Iterable[Candidate], *, deadline: Callable[[], bool]) -> Iterator[ScreenVerdict]:
         """Screen candidates as they are read from their source, until it is empty or `deadline()` is true.
 
         In order, but those that computed too long come again later with more time; each gets one verdict.

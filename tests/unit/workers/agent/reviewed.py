@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from memory.embed import HashedWords
 from memory.model import Severity
-from workers.agent.reviewing.answers import Candidate, Said
+from workers.agent.reviewing.answers import ModelFinding, ReportedFinding
 from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer
 from workers.llm.messages import Ask, Ended, Reply, Usage
 from workers.patches import parse_diff, unified
@@ -72,12 +72,12 @@ def said(**differing: object) -> dict[str, object]:
     return usual | differing
 
 
-def finding(**differing: object) -> Said:
+def finding(**differing: object) -> ReportedFinding:
     """The same, read."""
-    return Said(**(said() | differing))  # type: ignore[arg-type]  # what each test says
+    return ReportedFinding(**(said() | differing))  # type: ignore[arg-type]  # what each test says
 
 
-def candidate(**differing: object) -> Candidate:
+def candidate(**differing: object) -> ModelFinding:
     """The same, checked."""
     usual: dict[str, object] = {
         "path": PATH,
@@ -88,7 +88,7 @@ def candidate(**differing: object) -> Candidate:
         "title": "The first is left out",
         "explanation": "paid([5]) is 0.",
     }
-    return Candidate(**(usual | differing))  # type: ignore[arg-type]  # what each test says
+    return ModelFinding(**(usual | differing))  # type: ignore[arg-type]  # what each test says
 
 
 def reviewer(model: Answering, title: str = "", **memory: object) -> ModelReviewer:

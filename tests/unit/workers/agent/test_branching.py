@@ -10,9 +10,9 @@ import pytest
 from memory.model import Proof, SuiteCount
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import Checkout
-from workers.agent.tree_search import EXPANSIONS, Tree
+from workers.agent.tree_search import EXPANSIONS, TreeSearch
 from workers.llm.messages import Reply
-from workers.repair.judging.prove import Evaluation, Prover
+from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.sandbox.report import TestReport
 
 COUNT = SuiteCount(passed=2, failed=0, skipped=0, collected=2)
@@ -28,15 +28,15 @@ class Judging(Prover):
         self.seconds = 0.0
         self.looked: list[str] = []
 
-    def screen(self, overlay: Mapping[str, bytes | None]) -> Evaluation:
+    def screen(self, overlay: Mapping[str, bytes | None]) -> PatchEvaluation:
         text = (overlay["a.py"] or b"").decode()
         self.seconds += 1.0
         self.looked.append(text)
         passed = ("x = 1" in text) + ("y = 1" in text)
         report = TestReport(results=(), started=True, complete=True, exit_code=1)
-        return Evaluation(report=report, passed=passed, objection="" if passed == 2 else "not yet")
+        return PatchEvaluation(report=report, passed=passed, objection="" if passed == 2 else "not yet")
 
-    def evaluate(self, edits: Mapping[str, str]) -> Evaluation:
+    def evaluate(self, edits: Mapping[str, str]) -> PatchEvaluation:
         return replace(self.screen({path: text.encode() for path, text in edits.items()}), proof=PROOF)
 
 
@@ -52,9 +52,9 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def tree(checkout: Checkout, *replies: Reply, deadline: float = 1_000.0) -> tuple[Tree, Judging, Scripted]:
+def tree(checkout: Checkout, *replies: Reply, deadline: float = 1_000.0) -> tuple[TreeSearch, Judging, Scripted]:
     judging, model = Judging(), Scripted(replies)
-    made = Tree(
+    made = TreeSearch(
         model=model,
         opening=(),
         checkout=checkout,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.workers.agent.scripted import Reader, said
-from workers.agent.conversation import Conversation
+from workers.agent.conversation import ModelConversation
 from workers.llm.errors import ContextOverflow
 from workers.llm.messages import Ask, Message, Reply, Role
 
@@ -15,9 +15,9 @@ def answer(ask: Ask) -> Reply:
     return said("I read.", ("read", f'{{"path": "a{len(ask.messages)}.py"}}'))
 
 
-def talked(room: int, most: int, steps: int, size: int = 2_000) -> tuple[Conversation, Reader]:
+def talked(room: int, most: int, steps: int, size: int = 2_000) -> tuple[ModelConversation, Reader]:
     """A conversation of so many steps, each with an observation of `size`, with a model that can read `most` characters."""
-    talk = Conversation(OPENING, purpose="test", room=room)
+    talk = ModelConversation(OPENING, purpose="test", room=room)
     model = Reader(most, answer, ContextOverflow)
     for step in range(steps):
         reply = talk.query(model, ())
@@ -66,7 +66,7 @@ def test_one_observation_that_is_too_long() -> None:
 
 def test_a_task_that_is_too_long() -> None:
     """Where the task alone is too long, that is said."""
-    talk = Conversation(OPENING, purpose="test")
+    talk = ModelConversation(OPENING, purpose="test")
     with pytest.raises(ContextOverflow, match="the task alone"):
         talk.query(Reader(100, answer, ContextOverflow), ())
 

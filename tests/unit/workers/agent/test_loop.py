@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import ToolFailed
-from workers.agent.conversation import Conversation
-from workers.agent.loop import MOST_SILENT, NUDGE, Agent, Run, RunEnd, finishing
+from workers.agent.conversation import ModelConversation
+from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, Run, RunEnd, finishing
 from workers.agent.tools.tool import Toolset, tool
 from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import Ended, Message, Reply, Role
@@ -33,10 +33,10 @@ FINISH = ("finish", '{"summary": "Done."}')
 
 def run(*replies: Reply | ModelError, steps: int = 20, clock: list[float] | None = None) -> tuple[Run, Scripted]:
     model, times = Scripted(replies), iter(clock or [0.0] * 100)
-    agent = Agent(
+    agent = AgentLoop(
         model=model,
         tools=Toolset([tool("look", Look, look), finishing()]),
-        conversation=Conversation(OPENING, purpose="test"),
+        conversation=ModelConversation(OPENING, purpose="test"),
         steps=steps,
         deadline=1.0,
         clock=lambda: next(times),
@@ -103,10 +103,10 @@ def test_the_same_three_times() -> None:
 def test_the_same_call_after_a_change() -> None:
     """Tests that fail in the same words after every edit are no circle: something else was tried each time."""
     edits = count()
-    agent = Agent(
+    agent = AgentLoop(
         model=Scripted([*(said("", ("look", '{"at": "it"}')) for _ in range(5)), said("", FINISH)]),
         tools=Toolset([tool("look", Look, look), finishing()]),
-        conversation=Conversation(OPENING, purpose="test"),
+        conversation=ModelConversation(OPENING, purpose="test"),
         steps=20,
         deadline=1.0,
         clock=lambda: 0.0,

@@ -27,7 +27,7 @@ from memory.model import (
 from tests.stories.injections import CANARY, INJECTIONS, acting
 from workers.agent.checkout import Checkout, ToolFailed
 from workers.agent.memory_context import recalling
-from workers.agent.prompt_context import Assignment, Remembered, opening
+from workers.agent.prompt_context import Assignment, MemoryParts, opening
 from workers.agent.tools.editing import editing
 from workers.agent.tools.reading import numbered, reading
 from workers.agent.tools.testing import described
@@ -99,7 +99,7 @@ def prompts(payload: str, root: Path) -> Iterator[str]:
         code=numbered(payload, payload, 1, 9),
         guidance=payload,
     )
-    remembered = Remembered(
+    remembered = MemoryParts(
         recalled=(Recollection(experience=experience_of(payload), score=1.0),),
         examples=(payload,),
         lessons=(payload,),

@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Severity
 from tests.unit.workers.agent.reviewed import AFTER, PATH, candidate, delta, finding
-from workers.agent.reviewing.answers import MOST_FINDINGS, SaidFindings, Verdicts
+from workers.agent.reviewing.answers import MOST_FINDINGS, CritiqueVerdicts, ReportedFindings
 from workers.agent.reviewing.checking import LONGEST_MESSAGE, checked, raw_of, unlike
 from workers.llm.structured import schema_of
 from workers.review.detectors.detector import Category
@@ -144,7 +144,7 @@ def test_a_replacement_that_does_not_parse_is_no_suggestion() -> None:
 
 def test_schemas_are_strict() -> None:
     """Endpoints that check schemas strictly take both: every property required, and no others."""
-    for kind in (SaidFindings, Verdicts):
+    for kind in (ReportedFindings, CritiqueVerdicts):
         inner = schema_of(kind).parameters["$defs"]
         assert isinstance(inner, dict)
         for part in inner.values():

@@ -9,10 +9,10 @@ import pytest
 from memory.embed import HashedWords
 from memory.model import Severity
 from tests.unit.workers.agent.reviewed import AFTER, PATH, Answering, candidate
-from workers.agent.reviewing.answers import Candidate, Verdict
+from workers.agent.reviewing.answers import CritiqueVerdict, ModelFinding
 from workers.agent.reviewing.critique import (
-    Near,
-    Opinion,
+    MaintainerOpinion,
+    SimilarFinding,
     criticised,
     demoted,
     is_unwanted,
@@ -34,23 +34,23 @@ GRAVE = [
 ]
 
 
-def drop(number: int = 1) -> Verdict:
-    return Verdict(finding=number, verdict="drop", principle=5)
+def drop(number: int = 1) -> CritiqueVerdict:
+    return CritiqueVerdict(finding=number, verdict="drop", principle=5)
 
 
-def revise(**changes: object) -> Verdict:
-    return Verdict(finding=1, verdict="revise", principle=7, **changes)  # type: ignore[arg-type]
+def revise(**changes: object) -> CritiqueVerdict:
+    return CritiqueVerdict(finding=1, verdict="revise", principle=7, **changes)  # type: ignore[arg-type]
 
 
 def test_what_is_small_is_dropped() -> None:
     """A finding that is not grave goes, and the principle is told."""
     made = judged([SMALL], [drop()])
     assert made.kept == ()
-    assert made.told == (f"dropped by principle 5: {PATH}:3",)
+    assert made.notes == (f"dropped by principle 5: {PATH}:3",)
 
 
 @pytest.mark.parametrize("grave", GRAVE)
-def test_what_is_grave_stays(grave: Candidate) -> None:
+def test_what_is_grave_stays(grave: ModelFinding) -> None:
     """A verdict lowers a grave finding by one level at most, and never drops it."""
     assert judged([grave], [drop()]).kept == (demoted(grave),)
     assert judged([grave], [revise(severity="info")]).kept == (demoted(grave),)
@@ -71,7 +71,7 @@ def test_revised_words() -> None:
 
 def test_odd_verdicts() -> None:
     """One without a verdict is kept, of two about one the first counts, and numbers of nothing are passed over."""
-    keep = Verdict(finding=1, verdict="keep")
+    keep = CritiqueVerdict(finding=1, verdict="keep")
     assert judged([SMALL, SMALL], [keep, drop(1), drop(0), drop(9), drop(-1)]).kept == (SMALL, SMALL)
 
 
@@ -81,13 +81,13 @@ def test_a_failed_critique_keeps_everything(error: Exception | None) -> None:
     model = Answering(critique=[error or "fine, all of it"])
     made = criticised(model, [SMALL], [()], {PATH: AFTER}, "1. One.")
     assert made.kept == (SMALL,)
-    assert made.told[0].startswith("no critique, everything is kept: ")
+    assert made.notes[0].startswith("no critique, everything is kept: ")
 
 
 def test_the_critique_is_told_the_principles_and_the_past() -> None:
     """The weak model sees the principles, the finding, its code, and what people made of the like."""
     model = Answering()
-    near = (Near(opinion=Opinion(text="The first is skipped", accepted=False), cosine=0.7),)
+    near = (SimilarFinding(opinion=MaintainerOpinion(text="The first is skipped", accepted=False), cosine=0.7),)
     criticised(model, [SMALL], [near], {PATH: AFTER}, "1. Be $kind.")
     (ask,) = model.asked
     assert ask.tier is Tier.WEAK
@@ -104,8 +104,8 @@ def test_nothing_is_asked_of_nothing() -> None:
     assert model.asked == []
 
 
-def near(*accepted: bool, cosine: float = 0.9) -> list[Near]:
-    return [Near(opinion=Opinion(text="x", accepted=each), cosine=cosine) for each in accepted]
+def near(*accepted: bool, cosine: float = 0.9) -> list[SimilarFinding]:
+    return [SimilarFinding(opinion=MaintainerOpinion(text="x", accepted=each), cosine=cosine) for each in accepted]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def near(*accepted: bool, cosine: float = 0.9) -> list[Near]:
         ([], False),
     ],
 )
-def test_unwanted(opinions: list[Near], unwanted: bool) -> None:
+def test_unwanted(opinions: list[SimilarFinding], unwanted: bool) -> None:
     """Rejected twice in the same words and never accepted."""
     assert is_unwanted(opinions) is unwanted
 
@@ -132,7 +132,10 @@ def test_what_is_unwanted_is_demoted_not_dropped() -> None:
 
 def test_nearest() -> None:
     """Opinions come by their likeness, without those that are unlike; without any there is nothing to embed."""
-    past = [Opinion(text="open files are never closed", accepted=True), Opinion(text="sum is wrong", accepted=False)]
+    past = [
+        MaintainerOpinion(text="open files are never closed", accepted=True),
+        MaintainerOpinion(text="sum is wrong", accepted=False),
+    ]
     (found,) = nearest(["the sum is wrong"], past, HashedWords())
     assert [each.opinion for each in found] == [past[1]]
     assert nearest(["a", "b"], (), HashedWords()) == [(), ()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.model import Telling
-from workers.repair.judging.ranking import Comparison, agreement, clusters, telling
+from workers.repair.judging.ranking import BehaviourComparison, agreement, clusters, telling
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -17,8 +17,8 @@ def observed(*calls: ObservedCall) -> Observed:
     return Observed(calls=calls, kept=0, broken=0, mistyped=0, complete=True)
 
 
-def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> Comparison:
-    return Comparison(observed=each, unedited=unedited, raising=raising)
+def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> BehaviourComparison:
+    return BehaviourComparison(observed=each, unedited=unedited, raising=raising)
 
 
 ONE = observed(call("1", "a"), call("22", "b"))

@@ -23,7 +23,7 @@ from workers.repair.running.candidate_runner import (
     verdict_from,
     verdict_of,
 )
-from workers.repair.running.forkserver import Answer, arguments
+from workers.repair.running.forkserver import ForkAnswer, arguments
 from workers.repair.selection import screening_tests, sources_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
@@ -157,10 +157,10 @@ def test_sources_are_free(path: str) -> None:
 WANTED = ScreeningTests(failing=("t.py::a", "t.py::b"), covering=("t.py::c",))
 
 
-def answer(**told: object) -> Answer:
+def answer(**told: object) -> ForkAnswer:
     known: dict[str, object] = {"id": 1, "how": "swap", "ended": "answered", "cpu": 0.1, "passed": 0, "done": False}
     known |= {"outcomes": {}, "costs": {}, "error_type": "", "message": "", "test": "", **told}
-    return Answer(**known)  # type: ignore[arg-type]  # names checked by Answer
+    return ForkAnswer(**known)  # type: ignore[arg-type]  # names checked by Answer
 
 
 @pytest.mark.parametrize(("ended", "error"), [("cpu", TIMEOUT), ("wall", TIMEOUT), ("died", CRASH)])

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.candidates import Candidate, Suspect, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.pairs import combine, nearness, propose_around
 from workers.repair.search import propose
 
@@ -29,8 +29,8 @@ def first(source: str = HALF) -> Candidate:
     return next(candidate for candidate in found if candidate.source == source)
 
 
-def verdict(*, passed: int = 0, error: str = "AssertionError", message: str = "") -> Verdict:
-    return Verdict(candidate=first(), plausible=False, passed=passed, error_type=error, message=message)
+def verdict(*, passed: int = 0, error: str = "AssertionError", message: str = "") -> ScreenVerdict:
+    return ScreenVerdict(candidate=first(), plausible=False, passed=passed, error_type=error, message=message)
 
 
 def test_a_second_edit_completes_the_first() -> None:
@@ -90,7 +90,7 @@ def test_several_near_misses_are_taken_best_first() -> None:
     ],
     ids=["a test passes", "another assertion fails", "an assertion fails instead"],
 )
-def test_what_changes_the_failure_is_near(seen: Verdict, failure: Failure, least: float) -> None:
+def test_what_changes_the_failure_is_near(seen: ScreenVerdict, failure: Failure, least: float) -> None:
     """A test that passes tells most; another assertion or error tells less, but something."""
     assert nearness(seen, failure) >= least
 
@@ -105,6 +105,6 @@ def test_what_changes_the_failure_is_near(seen: Verdict, failure: Failure, least
     ],
     ids=["the same assertion", "no end", "a broken name", "an error for an assertion"],
 )
-def test_what_gets_nowhere_is_left(seen: Verdict, failure: Failure) -> None:
+def test_what_gets_nowhere_is_left(seen: ScreenVerdict, failure: Failure) -> None:
     """Another wrong value in the same assertion, or a run that breaks earlier, is no step forward."""
     assert nearness(seen, failure) == 0.0

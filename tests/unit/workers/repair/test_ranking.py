@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Confidence, Doubt, EditShape
 from workers.repair.candidates import Candidate
-from workers.repair.judging.ranking import Comparison, Field, opinion
+from workers.repair.judging.ranking import BehaviourComparison, Field, opinion
 from workers.repair.running.forkserver import Observed, ObservedCall
 from workers.repair.suspicion import Kind
 
@@ -27,7 +27,7 @@ def field(*each: tuple[float, Observed | None]) -> Field:
     count = len(each)
     return Field(
         candidates=tuple(candidate(score) for score, _ in each),
-        comparison=Comparison(observed=tuple(seen for _, seen in each), unedited=None, raising=False),
+        comparison=BehaviourComparison(observed=tuple(seen for _, seen in each), unedited=None, raising=False),
         kinds=(Kind.PLAIN,) * count,
         surprise=(3.0,) * count,
         sizes=(1,) * count,

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from memory.model import EditShape
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import TIMEOUT, Baseline, CandidateRunner, Screened
 from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool
 from workers.repair.running.timeout_schedule import ScheduledCandidate
@@ -61,7 +61,7 @@ class Fake(CandidateRunner):
     def screen(self, step: ScheduledCandidate) -> Screened:
         self._first(step)
         slow = step.candidate.source.startswith("slow") and step.level == 0
-        return Screened(verdict=Verdict(candidate=step.candidate, plausible=False, passed=0), slow=slow)
+        return Screened(verdict=ScreenVerdict(candidate=step.candidate, plausible=False, passed=0), slow=slow)
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 import pytest
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.shortlist import (
     MOST_PLAUSIBLE,
     RIVALS,
     THOROUGH,
+    AttemptTally,
     Clock,
     Shortlist,
-    Tally,
     changed_characters,
     shortlist,
 )
@@ -33,12 +33,14 @@ def candidate(source: str, score: float = 1.0) -> Candidate:
     )
 
 
-def verdict(source: str, *, plausible: bool = False, passed: int = 0, error_type: str = "AssertionError") -> Verdict:
-    return Verdict(candidate=candidate(source), plausible=plausible, passed=passed, error_type=error_type)
+def verdict(
+    source: str, *, plausible: bool = False, passed: int = 0, error_type: str = "AssertionError"
+) -> ScreenVerdict:
+    return ScreenVerdict(candidate=candidate(source), plausible=plausible, passed=passed, error_type=error_type)
 
 
-def listed(verdicts: list[Verdict], clock: Clock) -> tuple[Shortlist, Tally]:
-    tally = Tally(failure=FAILURE)
+def listed(verdicts: list[ScreenVerdict], clock: Clock) -> tuple[Shortlist, AttemptTally]:
+    tally = AttemptTally(failure=FAILURE)
     found = shortlist(candidate("one"), iter(verdicts), tally, clock)
     return found, tally
 
@@ -63,13 +65,13 @@ def test_a_search_that_time_cut_short_is_not_thorough(screened: int, thorough: b
     """Unless it had come far enough for the absence of rivals to mean something."""
     started = time.monotonic()
 
-    def slow() -> Iterator[Verdict]:
+    def slow() -> Iterator[ScreenVerdict]:
         yield from (verdict(f"wrong {n}") for n in range(screened - 1))
         clock.rang = True
         yield verdict("the last one")
 
     clock = Clock(started + 3600)
-    assert shortlist(candidate("one"), slow(), Tally(failure=FAILURE), clock).thorough is thorough
+    assert shortlist(candidate("one"), slow(), AttemptTally(failure=FAILURE), clock).thorough is thorough
 
 
 def test_a_search_that_came_to_its_end_is_thorough() -> None:
@@ -88,7 +90,7 @@ def test_the_size_of_an_edit_is_the_stretch_that_changes(before: str, after: str
 
 def test_the_nearest_repairs_most_then_moves_the_failure() -> None:
     """More tests repaired is nearer, then another error; a crash, a time-out or a syntax error tells nothing."""
-    tally = Tally(failure=FAILURE)
+    tally = AttemptTally(failure=FAILURE)
     for tried in (
         verdict("stays"),
         verdict("crash", error_type="Crash"),
@@ -108,7 +110,7 @@ def test_the_nearest_repairs_most_then_moves_the_failure() -> None:
 
 def test_nothing_is_near_when_every_candidate_leaves_the_failure_as_it_was() -> None:
     """A candidate that changes nothing is not shown as the one that came closest."""
-    tally = Tally(failure=FAILURE)
+    tally = AttemptTally(failure=FAILURE)
     tally.add(verdict("stays"))
     tally.add(verdict("crash", error_type="Crash"))
     assert tally.shown() is None

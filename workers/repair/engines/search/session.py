@@ -12,7 +12,7 @@ from memory.reflections import digest
 from memory.rewrites import rewrites
 from workers.patches import unified
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, Verdict
+from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.engines.search.queue import Stream
 from workers.repair.judging.differential_testing import Comparer, extent_of
 from workers.repair.judging.prove import Proofs, Prover
@@ -23,7 +23,7 @@ from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflect
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.repair.search import propose
 from workers.repair.selection import screening_tests, sources_of
-from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, Clock, Tally, shortlist
+from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, AttemptTally, Clock, shortlist
 from workers.repair.templates import Template
 from workers.sandbox.project import Project
 
@@ -129,7 +129,7 @@ class SearchSession:
         assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
         clock = Clock(deadline)
-        tally = Tally(failure=self._failure)
+        tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         verdicts = self._watched(self._screened(stream, clock), stream)
         proofs = Proofs(self._prover, seed, self._passing, self.diff)
@@ -173,7 +173,7 @@ class SearchSession:
         self._proposed.add((candidate.path, candidate.source))
         return not known
 
-    def _screened(self, stream: Stream, clock: Clock) -> Iterator[Verdict]:
+    def _screened(self, stream: Stream, clock: Clock) -> Iterator[ScreenVerdict]:
         """Verdicts on all that is in the stream: the pool reads ahead, so that more may be put there after its end."""
         assert self._pool is not None
         while stream.left and not clock():
@@ -181,7 +181,7 @@ class SearchSession:
                 self.screened.append(self.digest(verdict.candidate))
                 yield verdict
 
-    def _watched(self, verdicts: Iterator[Verdict], stream: Stream) -> Iterator[Verdict]:
+    def _watched(self, verdicts: Iterator[ScreenVerdict], stream: Stream) -> Iterator[ScreenVerdict]:
         """Pass verdicts on. The first plausible candidate has its rivals tried next.
 
         That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
@@ -210,7 +210,7 @@ class SearchSession:
         """These near misses, and what they give with a second edit."""
         return near, combine(near, self.sources, self._suspects, self._failure, template_weight=self._weights)
 
-    def nearest(self, tally: Tally) -> NearMiss | None:
+    def nearest(self, tally: AttemptTally) -> NearMiss | None:
         """The candidate of an attempt that came closest, as the next attempt uses it."""
         if tally.nearest is None:
             return None
@@ -227,7 +227,7 @@ class SearchSession:
 
     def _result(
         self,
-        tally: Tally,
+        tally: AttemptTally,
         proofs: Proofs,
         strategies: tuple[str, ...],
         outcome: AttemptOutcome,
@@ -264,7 +264,7 @@ def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
     return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
 
 
-def _facts(tally: Tally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome) -> Facts:
+def _facts(tally: AttemptTally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome) -> Facts:
     """What there is to say about an attempt."""
     shown = proofs.best.candidate if proofs.best else tally.shown()
     nearest = tally.nearest
