@@ -87,7 +87,7 @@ def _suspended(thing: object) -> CodeType | None:
 def plan(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
     """The swaps that turn the loaded module of code `old` into one of code `new`; raises Unswappable."""
     if old not in loaded.ran:
-        raise Unswappable("the module in memory was not compiled from its present source")
+        raise Unswappable("the module in memory was not compiled from its source as it is now")
     return plan_part(old, new, loaded)
 
 
