@@ -15,9 +15,10 @@ import xdist
 from memory.model import EditShape
 from workers.ports import Limits
 from workers.repair.candidates import Candidate, ScreenVerdict
-from workers.repair.running.candidate_runner import CRASH, TIMEOUT, ScreeningTests, verdict_from, verdict_of
+from workers.repair.running.candidate_runner import CRASH, TIMEOUT, verdict_from, verdict_of
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.selection import ScreeningTests
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport

@@ -11,9 +11,9 @@ import pytest
 from memory.model import EditShape
 from workers.ports import Limits
 from workers.repair.candidates import Candidate, ScreenVerdict
-from workers.repair.running.candidate_runner import ScreeningTests
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, open_pool
+from workers.repair.selection import ScreeningTests
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome

@@ -45,3 +45,8 @@ class ScreenVerdict:
     passed: int
     error_type: str = ""
     message: str = ""
+
+
+def implausible(candidate: Candidate, error_type: str, message: str) -> ScreenVerdict:
+    """The verdict on a candidate whose tests did not end by themselves."""
+    return ScreenVerdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)

@@ -6,18 +6,31 @@ import heapq
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from memory.model import Failure, Family
 from workers.repair.candidates import Suspect
 from workers.repair.reproduce import Reproduction
-from workers.repair.running.candidate_runner import ScreeningTests
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 from workers.sandbox.project import Project
 
 MOST_FAILING, MOST_COVERING, COVERING_SECONDS = 50, 80, 2.0
 LARGEST_SOURCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningTests:
+    """The tests to screen by: those to be made to pass, and those that pass and must go on to.
+
+    `seconds` is the time of all of them when they were last run; `endless` failing ones are left out of it.
+    """
+
+    failing: tuple[str, ...]
+    covering: tuple[str, ...]
+    seconds: float = 10.0
+    endless: bool = False
 
 
 def screening_tests(reproduction: Reproduction, failure: Failure, suspects: Sequence[Suspect]) -> ScreeningTests:

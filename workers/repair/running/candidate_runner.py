@@ -15,7 +15,7 @@ import msgspec
 
 from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, ScreenVerdict
+from workers.repair.candidates import Candidate, ScreenVerdict, implausible
 from workers.repair.judging.prove import passes
 from workers.repair.running.forkserver import (
     Brief,
@@ -28,6 +28,7 @@ from workers.repair.running.forkserver import (
     workload,
 )
 from workers.repair.running.timeout_schedule import CAPS, ScheduledCandidate, cap
+from workers.repair.selection import ScreeningTests
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests
@@ -62,19 +63,6 @@ REPAIRED_SECONDS = 0.06
 
 ENDLESS_SECONDS = 1.0
 """What tests that never end may compute before they are taken to be what they were."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreeningTests:
-    """The tests to screen by: those to be made to pass, and those that pass and must go on to.
-
-    `seconds` is the time of all of them when they were last run; `endless` failing ones are left out of it.
-    """
-
-    failing: tuple[str, ...]
-    covering: tuple[str, ...]
-    seconds: float = 10.0
-    endless: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,11 +330,6 @@ def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTest
     )
 
 
-def implausible(candidate: Candidate, error_type: str, message: str) -> ScreenVerdict:
-    """The verdict on a candidate whose tests did not end by themselves."""
-    return ScreenVerdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)
-
-
 # ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────
 
 
@@ -371,19 +354,15 @@ def settled(
         raise Unfit(f"{passing[0]} passes when run apart from the others")
     agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
     covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
+    last = again[-1] if agreed else shown
     return Baseline(
         covering=covering,
-        cpu=(_usual(again[-1] if agreed else shown), shown.cpu),
+        cpu=(0.0 if last.ended == "cpu" else last.cpu, shown.cpu),  # the cost of endless tests is unknown
         each=_each(wanted.failing, covering, (shown, *again)),
         wall=wall,
         fresh=not agreed,
         runs=runs,
     )
-
-
-def _usual(answer: ForkAnswer) -> float:
-    """What the tests cost; nothing is known of those that do not end."""
-    return 0.0 if answer.ended == "cpu" else answer.cpu
 
 
 def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[ForkAnswer]) -> tuple[float, ...]:

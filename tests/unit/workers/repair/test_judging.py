@@ -17,14 +17,13 @@ from workers.repair.running.candidate_runner import (
     REPAIRED_SECONDS,
     TIMEOUT,
     Baseline,
-    ScreeningTests,
     Unfit,
     settled,
     verdict_from,
     verdict_of,
 )
 from workers.repair.running.forkserver import ForkAnswer, arguments
-from workers.repair.selection import screening_tests, sources_of
+from workers.repair.selection import ScreeningTests, screening_tests, sources_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
