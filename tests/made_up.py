@@ -61,7 +61,7 @@ def _repair(store: Store, rng: random.Random, number: int, at: datetime) -> None
     store.tasks.add_attempt(f"t{number}", attempt)
     store.experiences.add(_experience(decision.id, f"t{number}", name, patch, shape, at), name)
     kind = SignalKind.FIX_MERGED if number % 4 else SignalKind.FIX_CLOSED
-    learner.hear(decision.id, kind, Actor(id=1 + number % 2, login="ada"), Permission.WRITE, f"pull:{number}")
+    learner.record_signal(decision.id, kind, Actor(id=1 + number % 2, login="ada"), Permission.WRITE, f"pull:{number}")
 
 
 def _diff(name: str, after: str) -> str:

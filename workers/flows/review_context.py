@@ -13,7 +13,7 @@ from memory.model import Decision, Place, Sighting, Task
 from memory.store.tasks import StoredTask
 from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror
-from workers.jobs import RepositoryRef, Review
+from workers.jobs import RepositoryRef, ReviewPull
 from workers.patches import Change, parse_diff
 from workers.ports import GitHub, PullRequest
 from workers.review.engine import Reviewed
@@ -50,7 +50,7 @@ class Round:
     `other_base` is the base branch if the commit that the pull request was opened against is gone.
     """
 
-    job: Review
+    job: ReviewPull
     task: Task
     github: GitHub
     pull: PullRequest

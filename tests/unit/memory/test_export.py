@@ -83,8 +83,8 @@ def test_what_is_taken_back_is_not_exported(filled: Store, tmp_path: Path) -> No
     learner = Learner(filled, random.Random(1), lambda: BEGIN, control_share=0.0)
     decision = filled.models.heard(TaskKind.REPAIR)[0]
     (merged,) = filled.ledger.live_signals([decision.id])
-    learner.take_back(decision.id, SignalKind.FIX_MERGED, merged.source)
-    learner.hear(decision.id, SignalKind.FIX_MERGED, Actor(id=9, login="x"), Permission.READ, "pull:x")
+    learner.retract(decision.id, SignalKind.FIX_MERGED, merged.source)
+    learner.record_signal(decision.id, SignalKind.FIX_MERGED, Actor(id=9, login="x"), Permission.READ, "pull:x")
     assert len(written(filled, ExportForm.SFT, tmp_path / "out.jsonl")[0]) == 5
 
 

@@ -25,7 +25,7 @@ def decide(learner: Learner, state: State = STATE) -> Decision:
 
 def say(learner: Learner, decision: Decision, actor: Actor, kind: SignalKind = SignalKind.REJECTED) -> None:
     source = f"comment:{actor.id}:{kind}"
-    assert learner.hear(decision.id, kind, actor, Permission.WRITE, source) is not None
+    assert learner.record_signal(decision.id, kind, actor, Permission.WRITE, source) is not None
 
 
 def undo(store: Store, lessons: Forgettable) -> int:
