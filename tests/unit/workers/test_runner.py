@@ -185,11 +185,11 @@ def test_no_flow(bench: Bench) -> None:
 
 
 def test_unreadable(bench: Bench) -> None:
-    """A payload of no known kind or version fails with a reason; there is nobody to tell."""
+    """A payload of no known kind or version fails with a reason; the runner cannot know whom to notify."""
     bench.store.inbox.enqueue([NewJob(id="x", kind="poll", payload=b'{"type": "poll.99"}')], now=NOW)
     stored = bench.run(job="x")
     assert stored.state is JobState.FAILED
-    assert "kind or version" in stored.reason
+    assert "cannot decode the job" in stored.reason
     assert bench.reports == []
 
 
