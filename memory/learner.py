@@ -232,11 +232,11 @@ class Learner:
             ),
         )
 
-    def _taught(self, actor: Actor, decision: Decision) -> trust.Taught:
+    def _taught(self, actor: Actor, decision: Decision) -> trust.RecentFeedback:
         signals, on_label = self._ledger.taught(
             actor.id, decision.state.label, self._clock() - trust.WINDOW, rewards.TEACHING
         )
-        return trust.Taught(signals=signals, on_label=on_label)
+        return trust.RecentFeedback(signals=signals, on_label=on_label)
 
     def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
@@ -271,4 +271,4 @@ class Learner:
 
         With the same weights the table is the same, bit for bit.
         """
-        return self._ledger.rebuild(rewards.contributions_of_judgement, rewards.contributions_of_verdict)
+        return self._ledger.rebuild(rewards.contributions_of_outcomes, rewards.contributions_of_feedback)

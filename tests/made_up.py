@@ -12,6 +12,7 @@ from memory.model import (
     Attempt,
     AttemptOutcome,
     Confidence,
+    DistinguishingCall,
     EditShape,
     Experience,
     Family,
@@ -22,7 +23,6 @@ from memory.model import (
     SuiteCount,
     Task,
     TaskKind,
-    Telling,
 )
 from memory.store import Store
 
@@ -85,7 +85,7 @@ def _proof(rival: str) -> Proof:
         plausible=2,
         clusters=2,
         share=0.6,
-        telling=Telling(call="it(2, 3)", this="6", other="-1", patch=rival),
+        telling=DistinguishingCall(call="it(2, 3)", this="6", other="-1", patch=rival),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, case, func, select
 
-from memory.model import Judgement, SignalKind, State, TaskKind, Verdict
+from memory.model import FeedbackTotal, OutcomeTotal, SignalKind, State, TaskKind
 from memory.store.tables import decisions, outcomes, signals, withdrawals
 
 _CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "family", "place", "chosen"))
@@ -19,14 +19,14 @@ _AT_ONCE = 1000
 _KINDS = {str(kind): kind for kind in SignalKind}
 
 
-def judgements(connection: Connection) -> Iterator[Judgement]:
+def judgements(connection: Connection) -> Iterator[OutcomeTotal]:
     """What the tests said, less what was withdrawn."""
     total = (func.count().label("entries"), func.sum(outcomes.c.target_millionths).label("target"))
     standing = ~select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
     query = select(*_CHOICE, *total).join(outcomes).where(standing).group_by(*_CHOICE)
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
         for row in rows:
-            yield Judgement(
+            yield OutcomeTotal(
                 state=_state(row.kind, row.repository, row.label, row.family, row.place),
                 chosen=row.chosen,
                 count=row.entries,
@@ -34,7 +34,7 @@ def judgements(connection: Connection) -> Iterator[Judgement]:
             )
 
 
-def verdicts(connection: Connection) -> Iterator[Verdict]:
+def verdicts(connection: Connection) -> Iterator[FeedbackTotal]:
     """What each account said, less what was taken back."""
     alike = (*_CHOICE, signals.c.actor, signals.c.kind.label("said"), signals.c.weight_millionths)
     count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
@@ -44,7 +44,7 @@ def verdicts(connection: Connection) -> Iterator[Verdict]:
         for *about, said, weight, times in rows:
             found.setdefault(tuple(about), {})[_KINDS[said], weight] = int(times)
     for (*state, chosen, teacher), said in found.items():
-        yield Verdict(state=_state(*state), chosen=chosen, teacher=teacher, said=said)
+        yield FeedbackTotal(state=_state(*state), chosen=chosen, teacher=teacher, said=said)
 
 
 def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:

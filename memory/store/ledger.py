@@ -13,13 +13,13 @@ from memory.model import (
     Contribution,
     Decision,
     Factor,
-    Judgement,
+    FeedbackTotal,
     Level,
     Outcome,
+    OutcomeTotal,
     Signal,
     SignalKind,
     TaskKind,
-    Verdict,
 )
 from memory.store import cells, entries, folding
 from memory.store.bodies import load
@@ -183,8 +183,8 @@ class Ledger:
 
     def rebuild(
         self,
-        of_judgement: Callable[[Judgement], Iterable[Contribution]],
-        of_verdict: Callable[[Verdict], Iterable[Contribution]],
+        of_judgement: Callable[[OutcomeTotal], Iterable[Contribution]],
+        of_verdict: Callable[[FeedbackTotal], Iterable[Contribution]],
     ) -> int:
         """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from memory.model import Attempt, Decision, Logged, Outcome, Signal, TaskKind
+from memory.model import Attempt, Decision, LoggedDecision, Outcome, Signal, TaskKind
 from memory.store.bodies import load
 from memory.store.engine import Database
 from memory.store.tables import attempts, decisions, outcomes, signals, tasks, withdrawals
@@ -19,7 +19,7 @@ class Record:
 
     database: Database
 
-    def logged(self, kind: TaskKind) -> list[Logged]:
+    def logged(self, kind: TaskKind) -> list[LoggedDecision]:
         """Every decision of repairs, or of reviews, oldest first, in one state of the database; no outcome that was taken back."""
         judged = (
             select(decisions.c.body, outcomes.c.body, withdrawals.c.decision_id)
@@ -37,7 +37,7 @@ class Record:
         for decided, outcome, withdrawn in rows:
             decision = load(Decision, decided)
             found.append(
-                Logged(
+                LoggedDecision(
                     decision=decision,
                     outcome=None if outcome is None or withdrawn else load(Outcome, outcome),
                     signals=tuple(live.get(decision.id, ())),

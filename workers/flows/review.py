@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from memory.history.lessons import Lessons
+from memory.history.lessons import HistoryLessons
 from memory.learner import Learner
 from memory.model import Decision, Finding, Task, TaskKind
-from memory.posting import Decided
+from memory.posting import PostingDecision
 from memory.sharing.document import PATH
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
@@ -219,7 +219,7 @@ def choose(
     learnings: Sequence[Learnings],
     known: AbstractSet[str] = frozenset(),
     made: Mapping[str, Decision] = MappingProxyType({}),
-) -> Mapping[str, Decided]:
+) -> Mapping[str, PostingDecision]:
     """A decision for every finding but the `known`, which an earlier round decided: a push is no second draw.
 
     `made` are the decisions, by fingerprint, of an earlier worker on the same task.
@@ -233,7 +233,7 @@ def choose(
         made=made,
         taste=context.taste(TaskKind.REVIEW, task.repository),
         learnings=learnings,
-        past=words(reviewed, context.store.past.lessons(task.repository, Lessons)),
+        past=words(reviewed, context.store.past.lessons(task.repository, HistoryLessons)),
     )
     here, elsewhere = (
         [finding for finding in findings if finding.fingerprint not in known]
@@ -242,7 +242,7 @@ def choose(
     return {**decided(elsewhere, slots=0), **decided(here, slots=context.settings.max_comments)}
 
 
-def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: JobContext) -> ReviewPlan:
+def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], context: JobContext) -> ReviewPlan:
     """Place every finding; what an earlier round reported as gone is no news, unless it is back."""
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}

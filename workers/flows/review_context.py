@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memory.model import Decision, Place, Sighting, Task
+from memory.model import Decision, FindingLocation, Sighting, Task
 from memory.store.tasks import StoredTask
 from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror
@@ -37,7 +37,7 @@ class KnownAgain:
     threads were closed for those that people were told to be gone, and `returns` how often each was back before.
     """
 
-    here: Mapping[str, Place] = field(default_factory=dict)
+    here: Mapping[str, FindingLocation] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
     gone: Mapping[str, int] = field(default_factory=dict)
     returns: Mapping[str, int] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.export import LONGEST, Exported, ExportForm, before, export, write_atomically
+from memory.export import LONGEST, ExportForm, ExportResult, before, export, write_atomically
 from memory.model import Actor, Permission, SignalKind, TaskKind
 from memory.store import Store
 from tests.made_up import REPOSITORY, made_up
@@ -24,7 +24,7 @@ def filled(store: Store) -> Store:
 
 def written(
     store: Store, form: ExportForm, path: Path, *repositories: str, since: datetime | None = None
-) -> tuple[list[dict[str, object]], Exported]:
+) -> tuple[list[dict[str, object]], ExportResult]:
     exported = export(store, form, path, repositories=repositories or [REPOSITORY], clean=str, since=since)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], exported
 
