@@ -297,7 +297,7 @@ class Backtest:
 
 
 def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest:
-    """Replay the last `share` of the changes with findings; raises TooLittle where they are too few."""
+    """Replay the last `share` of the changes with findings; raises HistoryTooShort where they are too few."""
     replayed = replay(findings, share=share)
     addressed = int(replayed.addressed.sum())
     changes = len(set(replayed.change.tolist()))
