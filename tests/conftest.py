@@ -137,7 +137,7 @@ def postgresql_template(postgresql_server: str) -> Iterator[str]:
     """The name of a database that the migrations made."""
     with postgresql_database(postgresql_server) as url:
         open_store(url).close()
-        yield url.rpartition("/")[2].partition("?")[0]
+        yield url.partition("@/")[2].partition("?")[0]  # the path of the socket behind it has slashes, too
 
 
 @contextmanager
