@@ -68,7 +68,7 @@ official: setup system ## GitHub's official descriptions from npm, which hold th
 lock: ## both locks anew from pyproject.toml, in an environment of its own
 	@rm -rf .cache/lock
 	@deploy/make-venv $(PYTHON) .cache/lock
-	@.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e '.[dev]'
+	@.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e '.[dev,embeddings,postgresql,redis]'
 	@.cache/lock/bin/python -m pip freeze --exclude-editable > .cache/lock/frozen
 	@sed -n '/^#/p' requirements.lock > .cache/lock/new
 	@sed 's/^\(torch==[^+]*\)+.*/\1/' .cache/lock/frozen >> .cache/lock/new

@@ -21,16 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import show
-from memory.history.backtest import (
-    BUDGET,
-    CHANGES,
-    RECALL,
-    Backtest,
-    HistoryTooShort,
-    InstallationStart,
-    advantage,
-    backtest,
-)
+from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, Start, TooLittle, advantage, backtest
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
@@ -75,7 +66,7 @@ def with_sweeps(findings: Iterable[PastFinding]) -> list[PastFinding]:
     return [replace(each, fate=Fate.FIXED) if each.fate is Fate.SWEPT else each for each in findings]
 
 
-def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[InstallationStart, ...]]:
+def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Start, ...]]:
     """The figures of one repository: all rules, our selection, and all rules with sweeps counted as addressed.
 
     Gives what was said after each installation, by pool, so that it can be told over all repositories.
@@ -85,7 +76,7 @@ def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Ins
     for pool, some in pools.items():
         try:
             result = backtest(some)
-        except HistoryTooShort as little:
+        except TooLittle as little:
             show(f"{name}, {pool}", [("nothing shown", str(little))])
             continue
         show(f"{name}, {pool}: {result.findings} findings of {result.changes} changes", rows(result))
@@ -93,7 +84,7 @@ def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Ins
     return begun
 
 
-def report_starts(begun: Mapping[str, Sequence[InstallationStart]]) -> None:
+def report_starts(begun: Mapping[str, Sequence[Start]]) -> None:
     """What a history was worth in the first changes after an installation, over all repositories."""
     told = [(pool, advantage(some), len(some)) for pool, some in begun.items()]
     show(
@@ -203,7 +194,7 @@ def main() -> None:
             speed(path, given.most, given.runs)
         return
     given.kept.mkdir(parents=True, exist_ok=True)
-    begun = dict[str, list[InstallationStart]]()
+    begun = dict[str, list[Start]]()
     for path in given.repositories:
         with open_store(f"sqlite:///{given.kept.resolve()}/{name_of(path)}.db") as store:
             read(path, store, given.most)

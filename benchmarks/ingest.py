@@ -26,8 +26,8 @@ import uvicorn
 from benchmarks.report import ROOT, show, spread
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
-from memory.store import Delivery, Store, open_store
-from memory.store.inbox import Inbox
+from memory.store import Delivery, Inbox, Store, open_store
+from memory.store.database import Database
 from workers.settings import WebSettings, environment_with, load
 
 SECRET = "benchmark"
@@ -53,9 +53,9 @@ class _NothingKept(Inbox):
 
 
 class _EmptyStore(Store):
-    @property
-    def inbox(self) -> Inbox:
-        return _NothingKept(self.database)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.inbox = _NothingKept(database)
 
 
 def serve_nothing() -> None:

@@ -27,18 +27,17 @@ from memory.model import (
     Actor,
     Arm,
     Decision,
-    FeedbackTotal,
+    Judgement,
     Outcome,
-    OutcomeTotal,
     Permission,
     Signal,
     SignalKind,
     State,
     TaskKind,
+    Verdict,
 )
-from memory.store import Store, cells, open_store
-from memory.store.bodies import dump
-from memory.store.engine import insert_bare
+from memory.store import Store, open_store, totals
+from memory.store.database import dump, insert_bare
 from memory.store.tables import cells as cell_rows
 from memory.store.tables import decisions, outcomes, pools, signals
 from tests.conftest import serve_postgresql
@@ -82,8 +81,8 @@ class Event:
     """A decision with what the tests said and, for two of three, a person; every fifth of those was taken back."""
 
     number: int
-    judgement: OutcomeTotal
-    verdict: FeedbackTotal | None
+    judgement: Judgement
+    verdict: Verdict | None
     retracted: bool
 
 
@@ -92,10 +91,10 @@ def history(events: int, scale: Scale, seed: int) -> Iterator[Event]:
     rng = random.Random(seed)
     for number in range(events * 5 // 9):
         state, chosen = scale.state(rng), rng.choice(STRATEGIES)
-        judgement = OutcomeTotal(state=state, chosen=chosen, count=1, target=rng.randrange(1_000_001))
+        judgement = Judgement(state=state, chosen=chosen, count=1, target=rng.randrange(1_000_001))
         said = {(rng.choice(KINDS), rng.choice(WEIGHTS)): 1}
         teacher = scale.teacher(state.repository, rng)
-        verdict = FeedbackTotal(state=state, chosen=chosen, teacher=teacher, said=said) if number % 3 else None
+        verdict = Verdict(state=state, chosen=chosen, teacher=teacher, said=said) if number % 3 else None
         yield Event(number, judgement, verdict, retracted=number % 15 in (1, 8))
 
 
@@ -181,20 +180,20 @@ def database(kind: str) -> Iterator[str]:
 
 def one_by_one(events: int, scale: Scale, seed: int) -> str:
     """The digest of a table to which every entry was added by itself, in another order, retractions first among them."""
-    sums: cells.Sums = {}
+    sums: totals.Sums = {}
     told = list(history(events, scale, seed))
     random.Random(seed + 1).shuffle(told)
     for event in told:
         if event.verdict is not None and event.retracted:
             taken = replace(event.verdict, said=dict.fromkeys(event.verdict.said, -1))
-            cells.fold(sums, rewards.contributions_of_feedback(taken))
+            totals.fold(sums, rewards.contributions_of_verdict(taken))
     for event in told:
-        cells.fold(sums, rewards.contributions_of_outcomes(event.judgement))
+        totals.fold(sums, rewards.contributions_of_judgement(event.judgement))
         if event.verdict is not None:
-            cells.fold(sums, rewards.contributions_of_feedback(event.verdict))
+            totals.fold(sums, rewards.contributions_of_verdict(event.verdict))
     with database("sqlite") as url, open_store(url) as store:
         with store.database.writing() as connection:
-            cells.replace(connection, sums)
+            totals.replace(connection, sums)
         return store.ledger.cells_digest()
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from memory import posting
-from memory.index import BM25, best, terms
 from memory.learner import Learner
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
 from memory.policy import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
+from memory.retrieval.words import WordIndex, best, terms
 from memory.rewards import PATTERN, acceptance, advantage
 from memory.rollback import current
 from memory.store import Store
@@ -258,7 +258,7 @@ def _neighbours(store: Store, decision: Decision) -> tuple[SimilarCase, ...]:
     own = {other.id for other in store.ledger.decisions_of_task(decision.task_id)}
     query = next((texts[key] for key in (decision.id, *sorted(own)) if key in texts), "")
     ids = [key for key in texts if key not in own]
-    scores = BM25([terms(texts[key]) for key in ids]).scores(terms(query))
+    scores = WordIndex([terms(texts[key]) for key in ids]).scores(terms(query))
     found = (store.experiences.get(ids[row]) for row in best(scores, NEIGHBOURS))
     return tuple(
         SimilarCase(

@@ -24,7 +24,7 @@ import msgspec
 from memory.model import Attempt, Decision, Finding, Signal, TaskKind
 from memory.preferences.options import path_of, verdict
 from memory.rewards import acceptance
-from memory.store import Store
+from memory.store import Store, Trajectory
 
 LONGEST = 24_000
 """Examples with more characters in one message are left out: what is cut in the middle teaches nonsense."""
@@ -62,7 +62,7 @@ class TrainingExample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportResult:
+class Exported:
     """What was written: lines, what they came from, and what was left out for its length."""
 
     form: ExportForm
@@ -86,7 +86,7 @@ def export(
     repositories: Collection[str],
     clean: Callable[[str], str],
     since: datetime | None = None,
-) -> ExportResult:
+) -> Exported:
     """Write one file, at once or not at all. `clean` takes what looks like a credential out of a text."""
     if form is ExportForm.AGENT:
         return _runs(store, path, repositories=repositories, clean=clean, since=since)
@@ -100,7 +100,7 @@ def export(
             yield json.dumps(line, ensure_ascii=False)
 
     write_atomically(path, lines())
-    return ExportResult(
+    return Exported(
         form=form,
         path=str(path),
         lines=sum(written.values()),
@@ -111,12 +111,12 @@ def export(
 
 def _runs(
     store: Store, path: Path, *, repositories: Collection[str], clean: Callable[[str], str], since: datetime | None
-) -> ExportResult:
+) -> Exported:
     """The agent's accepted runs, whole."""
     found = list(accepted_runs(store, repositories, clean=clean, since=since))
     kept = [(decision, line) for decision, line in found if len(json.dumps(line, ensure_ascii=False)) <= LONGEST_RUN]
     write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
-    return ExportResult(
+    return Exported(
         form=ExportForm.AGENT,
         path=str(path),
         lines=len(kept),
@@ -147,13 +147,13 @@ def accepted_runs(
     store: Store, repositories: Collection[str], *, clean: Callable[[str], str], since: datetime | None = None
 ) -> Iterator[tuple[Decision, dict[str, object]]]:
     """Each accepted run of these repositories as {"messages": […]}, oldest first, every text passed through `clean`."""
-    for decision_id, kept in store.trajectories.messages(repositories).items():
+    for decision_id, kept in store.trajectories.of_several(repositories, Trajectory).items():
         decision = store.ledger.decision(decision_id)
         if decision is None or (since is not None and decision.created_at < since):
             continue
         mean = acceptance(store.ledger.live_signals([decision_id]))
         if mean is not None and mean > 0.5:
-            messages = msgspec.json.decode(kept, type=tuple[KeptMessage, ...])
+            messages = msgspec.json.decode(kept.messages, type=tuple[KeptMessage, ...])
             yield decision, {"messages": [_message(each, clean) for each in messages]}
 
 
@@ -175,7 +175,7 @@ def examples(store: Store, repositories: Collection[str], since: datetime | None
     """Everything in these repositories with feedback, and the patches shown beside it, oldest first."""
     found: list[TrainingExample] = []
     for kind in TaskKind:
-        judged = [d for d in store.models.heard(kind, since=since) if d.state.repository in repositories]
+        judged = [d for d in store.ledger.with_feedback(kind, since=since) if d.state.repository in repositories]
         signals: defaultdict[str, list[Signal]] = defaultdict(list)
         for signal in store.ledger.live_signals([decision.id for decision in judged]):
             signals[signal.decision_id].append(signal)
@@ -200,7 +200,7 @@ def _patches(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Itera
 
 
 def _remarks(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Iterator[TrainingExample]:
-    seen = store.models.sightings_of(list(verdicts))
+    seen = store.posts.sightings_of(list(verdicts))
     for decision_id, sighting in seen.items():
         decision, opinion = verdicts[decision_id]
         finding = sighting.finding

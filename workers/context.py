@@ -10,11 +10,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from memory.embed import EMBEDDERS, Embedder
-from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Task, TaskKind
 from memory.preferences.model import PreferenceModel, preference_model
+from memory.retrieval.embeddings import Embedder, open_embedder
+from memory.retrieval.experiences import Experiences
 from memory.rollback import current
 from memory.store import Store, open_store
 from workers.git import Mirror, Remote
@@ -121,7 +121,7 @@ def open_context(
     """A context of real parts. It opens the store, and not the sandbox yet."""
     store = open_store(settings.database())
     rng = generator(settings, "")
-    embedder = embedder or EMBEDDERS[settings.embedder]()
+    embedder = embedder or open_embedder(settings.embedder)
     return Context(
         settings=settings,
         store=store,

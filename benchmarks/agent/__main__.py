@@ -23,8 +23,8 @@ from benchmarks.agent.overhead import overhead
 from benchmarks.agent.runs import Halted, Trier, caps, charged, paid, run
 from benchmarks.repair.cases import BadCase, Case, load_cases
 from benchmarks.repair.importers import history, humanevalfix, quixbugs
-from memory.embed import EMBEDDERS
 from memory.model import EMBEDDED, RetryMode
+from memory.retrieval.embeddings import EMBEDDERS
 from memory.store import open_store
 from workers.agent.engine import STRATEGIES
 from workers.errors import BadInput

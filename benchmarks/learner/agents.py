@@ -32,7 +32,7 @@ from memory.model import (
 from memory.policy import Neighbour
 from memory.rewards import repair_components
 from memory.store import QUORUM, Store
-from memory.store.pools import MILLION, Pool, Sum, Witness, pool, reaching
+from memory.store.totals import MILLION, Pool, Sum, Witness, pool, reaching
 from memory.versions import PRESENT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -268,4 +268,4 @@ class Ours:
         kind = SignalKind.FIX_MERGED if accepted else SignalKind.FIX_CLOSED
         decision = self._proven[case.number]
         maintainer = maintainer_of(f"r{case.repository}")
-        self._learner.record_signal(decision, kind, maintainer, Permission.WRITE, f"merge:{decision}")
+        self._learner.hear(decision, kind, maintainer, Permission.WRITE, f"merge:{decision}")

@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.repair.cases import Case
 from benchmarks.repair.results import Result
 from bot.local import digest, snapshot
-from memory.embed import Embedder, HashedWords
 from memory.model import Task, TaskKind
+from memory.retrieval.embeddings import Embedder, HashedWords
 from workers.context import Context, open_context
 from workers.errors import ApprenticeError
 from workers.patches import apply_unified, parse_diff

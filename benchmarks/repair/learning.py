@@ -29,9 +29,9 @@ from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
 from memory import versions
-from memory.embed import Embedder, MiniLM
 from memory.learner import Learner
 from memory.model import Task
+from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.repair.classify import failure_of

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from benchmarks.report import show
 from benchmarks.retrieval import importers, quality, sets, speed
-from memory.embed import EMBEDDERS, Embedder
-from memory.shelf import FAILURES
-from memory.store import open_near, open_store
+from memory.retrieval.embeddings import EMBEDDERS, Embedder
+from memory.retrieval.vectors import FAILURES
+from memory.store import open_store, open_vector_table
 
 TEXTS = 2000
 QUERIES = 100
@@ -84,16 +84,16 @@ def _speed(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
     queries, vectors = vectors[given.size :], vectors[: given.size]
     if given.postgresql is None:
         entries = speed.entries_like(texts, given.size, given.seed)
-        shelf = speed.shelf_of(vectors, entries, FAILURES)
-        speeds, where = speed.in_process(shelf, vectors, entries, queries, given.rounds), "in this process"
+        index = speed.index_of(vectors, entries, FAILURES)
+        speeds, where = speed.in_process(index, entries, queries, given.rounds), "in this process"
     else:
         entries = speed.entries_like((), given.size, given.seed)
         with open_store(given.postgresql) as store:
-            near = open_near(store.database, speed.EMBEDDER, vectors.shape[1])
+            if store.experiences.newest_sequence() == 0:
+                speed.fill(store, vectors, entries)
+            near = open_vector_table(store.database, speed.EMBEDDER, vectors.shape[1])
             if near is None:
                 parser.error("this server has no pgvector, or does not let us use it")
-            if near.count() == 0:
-                speed.fill(near, vectors, entries)
             speeds, where = speed.in_postgresql(near, vectors, entries, queries, given.rounds), "by pgvector"
     rows = [
         (each.name, f"median {each.median:.1f} ms, p99 {each.p99:.1f} ms, recall@10 {each.recall:.3f}")

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.report import Interval, Numbers, bootstrap
-from benchmarks.retrieval.sets import Asked as AskedSet
-from benchmarks.retrieval.sets import Case, Question
-from memory.embed import Embedder
-from memory.index import BM25, latest_best, terms
+from benchmarks.retrieval.sets import Asked, Case, Question
 from memory.model import Among
-from memory.nearest import Nearest
-from memory.shelf import FAILURES, FOCUS, REPORTS, WHOLE, Asked, Shelf, Weights
-from memory.store import Entry
+from memory.retrieval.embeddings import Embedder
+from memory.retrieval.vectors import FAILURES, FOCUS, REPORTS, WHOLE, HybridIndex, HybridQuery, Matrix, ViewWeights
+from memory.retrieval.words import WordIndex, latest_best, terms
+from memory.store import IndexEntry
 
 HITS = 5
 PROSE, CODE = 1000, 600
@@ -67,7 +65,7 @@ class Kept:
         return np.stack([self._known[key] for key in keys])
 
 
-def measured(data: AskedSet, embed: Callable[[Sequence[str]], Floats]) -> Quality:
+def measured(data: Asked, embed: Callable[[Sequence[str]], Floats]) -> Quality:
     """Search one set by each single view and by the product's hybrid."""
     weights = REPORTS if data.name.startswith("reports") else FAILURES
     ways = _Ways(data.cases, weights, embed)
@@ -92,9 +90,9 @@ def _mean(samples: Numbers) -> Numbers:
 
 
 class _Ways:
-    """The same cases, searched by words, by meaning, and by the product's shelf."""
+    """The same cases, searched by words, by meaning, and by the product's index."""
 
-    def __init__(self, cases: Sequence[Case], weights: Weights, embed: Callable[[Sequence[str]], Floats]) -> None:
+    def __init__(self, cases: Sequence[Case], weights: ViewWeights, embed: Callable[[Sequence[str]], Floats]) -> None:
         self._reports = weights is REPORTS
         cases = sorted(cases, key=lambda case: case.at)
         self._ids = [case.id for case in cases]
@@ -102,12 +100,12 @@ class _Ways:
         whole = embed(self._cut(texts))
         focus = embed(self._cut([self._focus(case.says, f"{case.where} {case.done}".strip()) for case in cases]))
         self._times = np.array([case.at for case in cases])
-        self._words = BM25([terms(text) for text in texts])
-        self._dense = Nearest(whole.shape[1])
+        self._words = WordIndex([terms(text) for text in texts])
+        self._dense = Matrix(whole.shape[1])
         self._dense.add(whole)
-        self._shelf = Shelf(whole.shape[1], weights)
+        self._index = HybridIndex(whole.shape[1], weights)
         entries = [_entry(case, text) for case, text in zip(cases, texts, strict=True)]
-        self._shelf.add(entries, {WHOLE: whole, FOCUS: focus})
+        self._index.add(entries, {WHOLE: whole, FOCUS: focus})
 
     def asked(
         self, questions: Sequence[Question], embed: Callable[[Sequence[str]], Floats]
@@ -125,7 +123,7 @@ class _Ways:
             scores = np.where(allowed, self._words.scores(terms(texts[row])), 0.0)
             found["BM25"].append(self._named(latest_best(scores, HITS + 1), question))
             among = Among(before=datetime.fromtimestamp(question.at + 1, UTC))
-            hits = self._shelf.search(Asked(text=texts[row], focus=focused[row], vectors=vectors), among)
+            hits = self._index.search(HybridQuery(text=texts[row], focus=focused[row], vectors=vectors), among)
             found["hybrid"].append([hit.id for hit in hits if hit.id != question.id])
         return found
 
@@ -143,8 +141,8 @@ class _Ways:
         return says if self._reports else where or says
 
 
-def _entry(case: Case, text: str) -> Entry:
-    return Entry(
+def _entry(case: Case, text: str) -> IndexEntry:
+    return IndexEntry(
         id=case.id, sequence=0, repository="", error_type="", family="", outcome="",
         created_at=datetime.fromtimestamp(case.at, UTC), text=text, listed=True,
     )  # fmt: skip

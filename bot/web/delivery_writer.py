@@ -13,12 +13,12 @@ from anyio import to_thread
 
 from bot.web.metrics import Metrics
 from memory.store import Delivery, Store, StoreError
-from workers.queue.enqueue import Send, enqueue
+from workers.queue.enqueue import Send, hand_over
 
 MOST_TOGETHER = 200
 
 
-class DeliveryWriter:
+class Intake:
     """Stores deliveries and sends their jobs. Belongs to one event loop."""
 
     def __init__(
@@ -86,10 +86,10 @@ class DeliveryWriter:
         try:
             while self._unsent:
                 ids, self._unsent = self._unsent, []
-                await to_thread.run_sync(self._enqueue, ids)
+                await to_thread.run_sync(self._hand_over, ids)
         finally:
             self._sending = None
 
-    def _enqueue(self, ids: list[str]) -> None:
-        if not enqueue(self._store, self._send, ids, self._clock()):
+    def _hand_over(self, ids: list[str]) -> None:
+        if not hand_over(self._store, self._send, ids, self._clock()):
             self._metrics.unsent(len(ids))

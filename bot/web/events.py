@@ -16,26 +16,26 @@ class _Partial(msgspec.Struct, frozen=True, kw_only=True):
     """Part of a JSON object; fields that it does not name are skipped."""
 
 
-class EventUser(_Partial, frozen=True, kw_only=True):
+class User(_Partial, frozen=True, kw_only=True):
     id: int
     login: str
-    type: str = "EventUser"
+    type: str = "User"
 
     @property
     def is_bot(self) -> bool:
         return self.type == "Bot"
 
 
-class EventInstallation(_Partial, frozen=True, kw_only=True):
+class Installation(_Partial, frozen=True, kw_only=True):
     id: int
 
 
-class EventRepository(_Partial, frozen=True, kw_only=True):
+class Repository(_Partial, frozen=True, kw_only=True):
     id: int
     full_name: str
 
 
-class EventLabel(_Partial, frozen=True, kw_only=True):
+class Label(_Partial, frozen=True, kw_only=True):
     name: str = ""
 
 
@@ -45,17 +45,17 @@ class PullLink(_Partial, frozen=True, kw_only=True):
     url: str | None = None
 
 
-class EventIssue(_Partial, frozen=True, kw_only=True):
+class Issue(_Partial, frozen=True, kw_only=True):
     number: int
     title: str = ""
     body: str | None = None
-    labels: tuple[EventLabel, ...] = ()
+    labels: tuple[Label, ...] = ()
     pull_request: PullLink | None = None
     created_at: str = ""
     updated_at: str = ""
 
 
-class EventComment(_Partial, frozen=True, kw_only=True):
+class Comment(_Partial, frozen=True, kw_only=True):
     id: int
     body: str | None = None
     in_reply_to_id: int | None = None
@@ -73,7 +73,7 @@ class Ref(_Partial, frozen=True, kw_only=True):
     repo: RepositoryId | None = None
 
 
-class EventPull(_Partial, frozen=True, kw_only=True):
+class Pull(_Partial, frozen=True, kw_only=True):
     number: int
     head: Ref
     base: Ref
@@ -81,7 +81,7 @@ class EventPull(_Partial, frozen=True, kw_only=True):
     body: str | None = None
     draft: bool = False
     merged: bool = False
-    user: EventUser | None = None
+    user: User | None = None
 
     @property
     def from_fork(self) -> bool:
@@ -94,15 +94,15 @@ class ReviewBody(_Partial, frozen=True, kw_only=True):
     body: str | None = None
 
 
-class EventThread(_Partial, frozen=True, kw_only=True):
+class Thread(_Partial, frozen=True, kw_only=True):
     node_id: str
-    comments: tuple[EventComment, ...] = ()
+    comments: tuple[Comment, ...] = ()
 
 
-class EventCheckRun(_Partial, frozen=True, kw_only=True):
+class CheckRun(_Partial, frozen=True, kw_only=True):
     id: int
     head_sha: str
-    pull_requests: tuple[EventPull, ...] = ()
+    pull_requests: tuple[Pull, ...] = ()
 
 
 class PingEvent(_Partial, frozen=True, kw_only=True):
@@ -113,26 +113,26 @@ class InstallationEvent(_Partial, frozen=True, kw_only=True):
     """The App was installed, on these repositories, or removed."""
 
     action: str
-    installation: EventInstallation
-    sender: EventUser
-    repositories: tuple[EventRepository, ...] = ()
+    installation: Installation
+    sender: User
+    repositories: tuple[Repository, ...] = ()
 
 
 class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
     """The App was given other repositories."""
 
     action: str
-    installation: EventInstallation
-    sender: EventUser
-    repositories_added: tuple[EventRepository, ...] = ()
+    installation: Installation
+    sender: User
+    repositories_added: tuple[Repository, ...] = ()
 
 
 class _RepositoryEvent(_Partial, frozen=True, kw_only=True):
     """Something happened in a repository. `installation` is absent when a plain repository webhook sent it."""
 
-    repository: EventRepository
-    sender: EventUser
-    installation: EventInstallation | None = None
+    repository: Repository
+    sender: User
+    installation: Installation | None = None
 
 
 class PushEvent(_RepositoryEvent, frozen=True, kw_only=True):
@@ -142,42 +142,42 @@ class PushEvent(_RepositoryEvent, frozen=True, kw_only=True):
 
 class IssueEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    issue: EventIssue
-    label: EventLabel | None = None
+    issue: Issue
+    label: Label | None = None
 
 
 class IssueCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    issue: EventIssue
-    comment: EventComment
+    issue: Issue
+    comment: Comment
 
 
 class PullEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    pull_request: EventPull
+    pull_request: Pull
 
 
 class ReviewEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
     review: ReviewBody
-    pull_request: EventPull
+    pull_request: Pull
 
 
 class ReviewCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    comment: EventComment
-    pull_request: EventPull
+    comment: Comment
+    pull_request: Pull
 
 
 class ReviewThreadEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    thread: EventThread
-    pull_request: EventPull
+    thread: Thread
+    pull_request: Pull
 
 
 class CheckRunEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    check_run: EventCheckRun
+    check_run: CheckRun
 
 
 RepositoryEvent = (

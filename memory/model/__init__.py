@@ -7,7 +7,7 @@ paths are POSIX and relative to the repository's root, lines count from 1.
 from __future__ import annotations
 
 from memory.model.evaluation import (
-    LoggedDecision,
+    Logged,
     PolicyEvent,
     PolicyEventKind,
 )
@@ -24,15 +24,15 @@ from memory.model.learning import (
     Contribution,
     Decision,
     Factor,
-    FeedbackTotal,
+    Judgement,
     Level,
     Outcome,
-    OutcomeTotal,
     Permission,
     Signal,
     SignalKind,
     State,
     TaskKind,
+    Verdict,
 )
 from memory.model.past import Fate, PastFinding
 from memory.model.reflections import (
@@ -45,20 +45,20 @@ from memory.model.repairs import (
     Attempt,
     AttemptOutcome,
     Confidence,
-    DistinguishingCall,
     Doubt,
     EditShape,
     Proof,
     Suggestion,
     SuiteCount,
+    Telling,
 )
 from memory.model.reviews import (
     Action,
     Finding,
-    FindingLocation,
+    Place,
     Severity,
     Sighting,
-    location_of,
+    place_of,
 )
 from memory.model.skills import (
     Rewrite,
@@ -87,7 +87,6 @@ __all__ = [
     "Confidence",
     "Contribution",
     "Decision",
-    "DistinguishingCall",
     "Doubt",
     "EditShape",
     "Experience",
@@ -95,17 +94,16 @@ __all__ = [
     "Failure",
     "Family",
     "Fate",
-    "FeedbackTotal",
     "Finding",
-    "FindingLocation",
     "Frame",
+    "Judgement",
     "Level",
-    "LoggedDecision",
+    "Logged",
     "NearMiss",
     "Outcome",
-    "OutcomeTotal",
     "PastFinding",
     "Permission",
+    "Place",
     "PolicyEvent",
     "PolicyEventKind",
     "Post",
@@ -126,5 +124,7 @@ __all__ = [
     "SuiteCount",
     "Task",
     "TaskKind",
-    "location_of",
+    "Telling",
+    "Verdict",
+    "place_of",
 ]

@@ -197,7 +197,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeTotal:
+class Judgement:
     """What the tests said of `count` decisions that chose the same in the same state; `target` is their sum in millionths."""
 
     state: State
@@ -207,7 +207,7 @@ class OutcomeTotal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackTotal:
+class Verdict:
     """What one account said about decisions that chose the same in the same state.
 
     `said` holds how often each kind of signal came with each weight, in millionths; a retraction counts -1.

@@ -279,7 +279,7 @@ def activate(store: Store, model_id: str) -> PreferenceModel:
 
 def judged_options(store: Store, kind: TaskKind) -> list[JudgedOption]:
     """The last decisions with feedback that counts, control arm included."""
-    decisions = {d.id: d for d in store.models.heard(kind, limit=MOST)}
+    decisions = {d.id: d for d in store.ledger.with_feedback(kind, limit=MOST)}
     signals: defaultdict[str, list[Signal]] = defaultdict(list)
     for signal in store.ledger.live_signals(list(decisions)):
         signals[signal.decision_id].append(signal)
@@ -303,7 +303,7 @@ def judged_options(store: Store, kind: TaskKind) -> list[JudgedOption]:
 
 
 def _findings(store: Store, decisions: Sequence[Decision]) -> dict[str, PreferenceOption]:
-    seen = store.models.sightings_of([decision.id for decision in decisions])
+    seen = store.posts.sightings_of([decision.id for decision in decisions])
     return {found: option_of_finding(sighting.finding) for found, sighting in seen.items()}
 
 

@@ -54,7 +54,7 @@ def harvest(
     """
     tallies: defaultdict[Pattern, _PatternTally] = defaultdict(_PatternTally)
     for kind in TaskKind:
-        decisions = {d.id: d for d in store.models.heard(kind) if d.state.repository == repository}
+        decisions = {d.id: d for d in store.ledger.with_feedback(kind) if d.state.repository == repository}
         for signal in store.ledger.live_signals(list(decisions)):
             decision = decisions[signal.decision_id]
             tallies[_pattern(decision)].add(decision, signal)
@@ -71,7 +71,7 @@ def harvest(
 def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learnings, ...]:
     """Learnings without the lessons that this installation taught itself: the table has learned from those already."""
     found = tuple(learnings)
-    known = store.models.known([each for one in found for lesson in one.lessons for each in lesson.decisions])
+    known = store.ledger.known([each for one in found for lesson in one.lessons for each in lesson.decisions])
     return tuple(not_of(known, each) for each in found)
 
 

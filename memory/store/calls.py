@@ -1,4 +1,4 @@
-"""Calls to a model, with budgets that hold: what a call may take at most is reserved before it is made.
+"""Calls to a model, with budgets that hold: the most that a call may cost is reserved before it is made.
 
 A reservation counts as spent until its call has ended. That of a process that died stays open, as its call may well have
 been charged: it goes with its run, or with its day.
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select, text, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select, update
 
-from memory.store.call_tables import model_calls
-from memory.store.engine import Database, changed
-from memory.store.tables import tasks
+from memory.store.database import Database, changed, queue_for
+from memory.store.tables import model_calls, tasks
 
 _LOCK_ID = 0x43414C4C  # any constant that nothing else in the database uses
 
@@ -36,7 +35,7 @@ class Scope(StrEnum):
     REPOSITORY_DAY = "repository_day"
 
 
-class Unit(StrEnum):
+class BudgetUnit(StrEnum):
     """What a budget counts: tokens, or millionths of a US dollar."""
 
     TOKENS = "tokens"
@@ -48,13 +47,13 @@ class Limit:
     """A budget: at most this much."""
 
     scope: Scope
-    unit: Unit
+    unit: BudgetUnit
     most: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """What a call that is about to be made may take at most."""
+    """The most that a call may cost, before it is made."""
 
     id: str
     task_id: str
@@ -66,13 +65,13 @@ class Reservation:
     micros: int
     created_at: datetime
 
-    def of(self, unit: Unit) -> int:
-        return self.tokens if unit is Unit.TOKENS else self.micros
+    def of(self, unit: BudgetUnit) -> int:
+        return self.tokens if unit is BudgetUnit.TOKENS else self.micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exceeded:
-    """Why a reservation was refused: `taken` is spent or reserved already, `wanted` is what would have come to it."""
+    """Why a reservation was refused: `taken` is spent or reserved already, `wanted` would have been added."""
 
     limit: Limit
     taken: int
@@ -98,7 +97,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpent:
-    """What one task took; `kind` is empty for one that was never recorded."""
+    """The cost of one task; `kind` is empty for one that was never recorded."""
 
     task_id: str
     kind: str
@@ -113,10 +112,9 @@ class Calls:
     database: Database
 
     def reserve(self, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
-        """Reserve what a call may take, and None; or the first budget that this would exceed, and nothing is reserved."""
+        """Reserve the most that a call may cost, and None; or the first budget that this would exceed, and nothing is reserved."""
         with self.database.writing() as connection:
-            if connection.dialect.name == "postgresql":  # on SQLite the write transaction itself is the lock
-                connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK_ID})
+            queue_for(connection, _LOCK_ID)
             exceeded = _exceeded(connection, wanted, limits)
             if exceeded is None:
                 connection.execute(model_calls.insert().values(_row(wanted)))
@@ -125,12 +123,12 @@ class Calls:
     def settle(
         self, call_id: str, *, prompt: int, cached: int, completion: int, micros: int, estimated: bool = False
     ) -> bool:
-        """Put what a call took in the place of its reservation; False, and nothing changed, when it has ended already."""
-        took = {"prompt": prompt, "cached": cached, "completion": completion, "micros": micros, "estimated": estimated}
-        return self._end(call_id, {"state": CallState.SETTLED, **took})
+        """Replace a call's reservation by its cost; False, and nothing changed, when it has ended already."""
+        cost = {"prompt": prompt, "cached": cached, "completion": completion, "micros": micros, "estimated": estimated}
+        return self._end(call_id, {"state": CallState.SETTLED, **cost})
 
     def settle_as_reserved(self, call_id: str) -> bool:
-        """End a call of which nobody knows what it took, and which may have been charged."""
+        """End a call of unknown cost, which may have been charged."""
         reserved = {"prompt": model_calls.c.reserved_tokens, "micros": model_calls.c.reserved_micros}
         return self._end(call_id, {"state": CallState.SETTLED, "estimated": True, **reserved})
 
@@ -158,7 +156,7 @@ class Calls:
             return [Spent(**row) for row in rows]
 
     def by_task(self) -> list[TaskSpent]:
-        """What every task took that asked a model; what is reserved for calls still open is not in it."""
+        """The cost of every task that asked a model, without reservations of calls still open."""
         tokens = _sum(model_calls.c.prompt + model_calls.c.completion).label("tokens")
         micros = _sum(model_calls.c.micros).label("micros")
         kind = func.coalesce(tasks.c.kind, "").label("kind")
@@ -170,14 +168,14 @@ class Calls:
 
 
 def _row(wanted: Reservation) -> dict[str, object]:
-    said = {name: getattr(wanted, name) for name in ("id", "task_id", "repository", "purpose", "tier", "model")}
+    about = {name: getattr(wanted, name) for name in ("id", "task_id", "repository", "purpose", "tier", "model")}
     reserved = {"reserved_tokens": wanted.tokens, "reserved_micros": wanted.micros}
     nothing = {"prompt": 0, "cached": 0, "completion": 0, "micros": 0, "estimated": False}
-    return {**said, "state": CallState.OPEN, "created_at": wanted.created_at, **reserved, **nothing}
+    return {**about, "state": CallState.OPEN, "created_at": wanted.created_at, **reserved, **nothing}
 
 
 def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
-    """The first limit that what is taken and what is wanted exceed together."""
+    """The first limit that spent, reserved and wanted exceed together."""
     if not limits:
         return None
     taken = _taken(connection, wanted)
@@ -188,13 +186,13 @@ def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limi
     return None
 
 
-def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, Unit], int]:
-    """What is spent or reserved, by budget, from the point of view of one call: its run, its day, its repository."""
+def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, BudgetUnit], int]:
+    """Spent or reserved amounts by budget, for one call: of its run, its day, its repository's day."""
     midnight = wanted.created_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     table, is_open = model_calls.c, model_calls.c.state == CallState.OPEN
     counted = {
-        Unit.TOKENS: case((is_open, table.reserved_tokens), else_=table.prompt + table.completion),
-        Unit.MICROS: case((is_open, table.reserved_micros), else_=table.micros),
+        BudgetUnit.TOKENS: case((is_open, table.reserved_tokens), else_=table.prompt + table.completion),
+        BudgetUnit.MICROS: case((is_open, table.reserved_micros), else_=table.micros),
     }
     here = table.repository == wanted.repository
     of_run = select(*(_sum(each) for each in counted.values())).where(table.task_id == wanted.task_id)

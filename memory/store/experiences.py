@@ -1,7 +1,7 @@
-"""Episodic memory: what was tried at which failure, its searchable text, and its vectors for each embedder and view.
+"""Episodic memory: attempts at failures, their searchable text, and their vectors for each embedder and view.
 
-Every row carries the number of the change that made it what it is, given out in the order of the commits, so that a process
-which has read up to one number reads on from there. What is forgotten leaves its id and such a number, and nothing else.
+Every row carries the number of its latest change, in the order of the commits: a process that has read up to one number
+reads on from there. A forgotten experience leaves its id and such a number, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, ScalarSelect, Update, delete, func, select, text, update
+from sqlalchemy import Connection, ScalarSelect, Update, and_, delete, func, or_, select, update
 
 from memory.errors import StoreError
-from memory.model import AttemptOutcome, Experience
-from memory.store.agent_tables import pictures, trajectories
-from memory.store.bodies import dump, load
-from memory.store.engine import Database, dialect_insert, in_batches, insert_new
-from memory.store.tables import experiences, reflections, vectors
+from memory.model import AttemptOutcome, Experience, Reflection
+from memory.store.database import Database, Row, dialect_insert, dump, in_batches, insert_new, load, queue_for
+from memory.store.documents import Documents
+from memory.store.tables import documents, experiences, vectors
 
 Floats = npt.NDArray[np.float32]
+
+REFLECTIONS, TRAJECTORIES, PICTURES = "reflections", "trajectories", "pictures"
+"""Documents that are forgotten with their experience: two kinds by its id as their key, pictures by it as their owner."""
 
 WHOLE = "whole"
 """The view of an experience that is all of its text."""
@@ -29,12 +31,13 @@ WHOLE = "whole"
 _STORED = np.dtype("<f4")
 _NEWEST_FIRST = (experiences.c.created_at.desc(), experiences.c.id.desc())
 _KNOWN = experiences.c.forgotten.is_(False)
+_ENTRY = ("id", "sequence", "repository", "error_type", "family", "outcome", "created_at", "text")
 _ORDER_LOCK = 0x4558504C  # any constant that nothing else in the database uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What an index needs of one row. A copy of another experience, or one that was forgotten, is not `listed`."""
+class IndexEntry:
+    """The part of an experience that an index needs. A copy of another experience, or one that was forgotten, is not `listed`."""
 
     id: str
     sequence: int
@@ -48,8 +51,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What decides how long an experience is kept. `helped` counts the repairs that it led to."""
+class Usefulness:
+    """The facts that decide how long an experience is kept. `helped` counts the repairs that it led to."""
 
     id: str
     outcome: AttemptOutcome
@@ -59,19 +62,19 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiences:
+class StoredExperiences:
     """Vectors are float32 and tagged with their embedder's id; those of different embedders never meet."""
 
     database: Database
 
     def add(self, experience: Experience, text: str, *, likeness: str = "", edit: str = "") -> bool:
-        """Remember an experience, to be found by `text`; False, and nothing changed, when its id is or was known.
+        """Store an experience, to be found by `text`; False, and nothing changed, when its id is or was known.
 
         One of the same `likeness` as an earlier one is its copy: kept and counted, and not found on its own.
         """
         with self.database.writing() as connection:
             same_as = _first_alike(connection, likeness) if likeness else None
-            row: dict[str, object] = {
+            row: Row = {
                 "id": experience.id,
                 "sequence": _next(connection),
                 "repository": experience.repository,
@@ -133,23 +136,16 @@ class Experiences:
         with self.database.reading() as connection:
             return connection.execute(select(func.max(experiences.c.sequence))).scalar_one() or 0
 
-    def since(self, sequence: int, limit: int = 20_000) -> list[Entry]:
+    def since(self, sequence: int, limit: int = 20_000) -> list[IndexEntry]:
         """The rows that changed after a number, in the order of their changes, at most `limit`."""
         query = select(experiences).where(experiences.c.sequence > sequence).order_by(experiences.c.sequence)
         with self.database.reading() as connection:
+            rows = connection.execute(query.limit(limit)).mappings()
             return [
-                Entry(
-                    id=row.id,
-                    sequence=row.sequence,
-                    repository=row.repository,
-                    error_type=row.error_type,
-                    family=row.family,
-                    outcome=row.outcome,
-                    created_at=row.created_at,
-                    text=row.text,
-                    listed=row.same_as is None and not row.forgotten,
+                IndexEntry(
+                    **{each: row[each] for each in _ENTRY}, listed=row["same_as"] is None and not row["forgotten"]
                 )
-                for row in connection.execute(query.limit(limit))
+                for row in rows
             ]
 
     def credit(self, ids: Iterable[str]) -> None:
@@ -159,12 +155,12 @@ class Experiences:
                 changed = update(experiences).where(experiences.c.id == each, _KNOWN)
                 connection.execute(changed.values(helped=experiences.c.helped + 1))
 
-    def standings(self) -> list[Standing]:
-        """What every experience has to say for itself, in no order."""
+    def usefulness(self) -> list[Usefulness]:
+        """The usefulness of every experience, in no order."""
         columns = (experiences.c.id, experiences.c.outcome, experiences.c.same_as, experiences.c.helped)
         with self.database.reading() as connection:
             return [
-                Standing(
+                Usefulness(
                     id=row.id,
                     outcome=AttemptOutcome(row.outcome),
                     copy=row.same_as is not None,
@@ -182,13 +178,6 @@ class Experiences:
         """Forget these experiences; how many there were."""
         with self.database.writing() as connection:
             return sum(_forget(connection, each) for each in ids)
-
-    def vectors_missing(self, embedder_id: str, view: str = WHOLE) -> list[tuple[str, str]]:
-        """Id and text of each experience that this embedder has not embedded yet, newest first."""
-        embedded = select(vectors.c.experience_id).where(vectors.c.embedder_id == embedder_id, vectors.c.view == view)
-        query = select(experiences.c.id, experiences.c.text).where(_KNOWN, experiences.c.id.not_in(embedded))
-        with self.database.reading() as connection:
-            return [(row.id, row.text) for row in connection.execute(query.order_by(*_NEWEST_FIRST))]
 
     def put_vectors(self, embedder_id: str, new: Mapping[str, Floats], view: str = WHOLE) -> None:
         """Store one vector for each experience id, over an earlier one; ids forgotten meanwhile are passed over.
@@ -211,23 +200,33 @@ class Experiences:
                 found.update((row.experience_id, np.frombuffer(row.data, dtype=_STORED)) for row in rows)
         return found
 
-    def matrix(self, embedder_id: str, *, repository: str | None = None, view: str = WHOLE) -> tuple[list[str], Floats]:
-        """Ids of embedded experiences (of one repository), sorted, and their n×d float32 vectors in the same order."""
-        query = select(vectors.c.experience_id, vectors.c.data, vectors.c.dimensions)
-        query = query.where(vectors.c.embedder_id == embedder_id, vectors.c.view == view)
-        if repository is not None:
-            query = query.join(experiences).where(experiences.c.repository == repository)
-        with self.database.reading() as connection:
-            rows = connection.execute(query.order_by(vectors.c.experience_id)).all()
-        dimensions = rows[0].dimensions if rows else 0
-        floats = np.frombuffer(b"".join(row.data for row in rows), dtype=_STORED).reshape(len(rows), dimensions)
-        return [row.experience_id for row in rows], floats.astype(np.float32, copy=False)
+
+@dataclass(frozen=True, slots=True)
+class Reflections:
+    """One for each experience that has one; it is forgotten with its experience."""
+
+    database: Database
+
+    def add(self, reflection: Reflection) -> bool:
+        """Store a reflection; False, and nothing changed, when its id is known."""
+        return self._documents.add(reflection.id, reflection, owner=reflection.repository, now=reflection.created_at)
+
+    def several(self, ids: Iterable[str]) -> dict[str, Reflection]:
+        """The reflections on these experiences, by id."""
+        return self._documents.several(ids, Reflection)
+
+    def latest(self, repository: str, most: int) -> list[Reflection]:
+        """A repository's reflections, newest first."""
+        return self._documents.latest(repository, most, Reflection)
+
+    @property
+    def _documents(self) -> Documents:
+        return Documents(self.database, REFLECTIONS)
 
 
 def _next(connection: Connection) -> int:
     """The next change's number. Writers wait for one another here until they commit: numbers come in that order."""
-    if connection.dialect.name == "postgresql":  # on SQLite the write transaction itself is the lock
-        connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _ORDER_LOCK})
+    queue_for(connection, _ORDER_LOCK)
     return 1 + (connection.execute(select(func.max(experiences.c.sequence))).scalar_one() or 0)
 
 
@@ -241,17 +240,17 @@ def _first_alike(connection: Connection, likeness: str) -> str | None:
 
 
 def _forget(connection: Connection, experience_id: str) -> int:
-    """Blank one row, and delete what hangs on it; 1, or 0 where none is known."""
+    """Blank one row, and delete all that belongs to it; 1, or 0 where none is known."""
     query = select(experiences.c.same_as, experiences.c.copies).where(experiences.c.id == experience_id, _KNOWN)
     row = connection.execute(query).one_or_none()
     if row is None:
         return 0
-    blank: dict[str, object] = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
+    blank: Row = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
     connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
-    connection.execute(delete(reflections).where(reflections.c.id == experience_id))
-    connection.execute(delete(trajectories).where(trajectories.c.decision_id == experience_id))
-    connection.execute(delete(pictures).where(pictures.c.experience_id == experience_id))
+    by_key = and_(documents.c.kind.in_((REFLECTIONS, TRAJECTORIES)), documents.c.key == experience_id)
+    by_owner = and_(documents.c.kind == PICTURES, documents.c.owner == experience_id)
+    connection.execute(delete(documents).where(or_(by_key, by_owner)))
     if row.same_as is not None:
         connection.execute(_changed(row.same_as).values(copies=experiences.c.copies - 1))
     elif row.copies > 1:
@@ -290,7 +289,7 @@ def _require_one_length(connection: Connection, embedder_id: str, new: Mapping[s
         raise StoreError(f"vectors of {embedder_id} differ in shape: {sorted(shapes)}; give a new embedder a new id")
 
 
-def _vector_row(embedder_id: str, view: str, experience_id: str, vector: Floats) -> dict[str, object]:
+def _vector_row(embedder_id: str, view: str, experience_id: str, vector: Floats) -> Row:
     return {
         "embedder_id": embedder_id,
         "view": view,

@@ -1,14 +1,24 @@
-"""Jobs as the inbox knows them: a payload it does not look into, a state, and who has it."""
+"""Deliveries, jobs and effects on GitHub. The database is the truth about open work; the queue only carries hints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+
+from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, select, update
+
+from memory.errors import StoreError
+from memory.store.database import Database, Row, changed, in_batches, insert_new
+from memory.store.tables import deliveries, effects, jobs
+
+MAX_ABANDONED = 5
+"""A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
 
 
 class JobState(StrEnum):
-    """Where a job stands. READY and LEASED are under way, the others have ended."""
+    """READY and LEASED jobs are open, the others have ended."""
 
     READY = "ready"
     LEASED = "leased"
@@ -29,7 +39,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A webhook delivery and the jobs that it implies."""
+    """A webhook delivery with its jobs."""
 
     id: str
     event: str
@@ -39,7 +49,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedJob:
-    """A job in one worker's hands. `token` is its fence: it is void once another worker has leased the job.
+    """A job leased to one worker. `token` is its fence: it is void once another worker has leased the job.
 
     `attempts` counts its leases, this one included, however they ended.
     """
@@ -54,7 +64,7 @@ class LeasedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredJob:
-    """A job as it stands, for people who look. `reason` says why it was postponed, failed or declared dead."""
+    """A job in its present state. `reason` says why it was postponed, failed or declared dead."""
 
     id: str
     kind: str
@@ -81,7 +91,7 @@ class EffectStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectState:
-    """What is known of an effect at the moment somebody wants to make it. `reference` is set when it is DONE."""
+    """The state of an effect before it is made. `reference` is set when it is DONE."""
 
     status: EffectStatus
     reference: str = ""
@@ -96,3 +106,229 @@ class Effect:
     begun_at: datetime
     done_at: datetime | None
     reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """Deliveries, the jobs that follow from them, and their leases.
+
+    Methods that take a LeasedJob change nothing and return False when its lease has gone to another worker.
+    """
+
+    database: Database
+
+    def record_delivery(
+        self, *, delivery_id: str, event: str, received_at: datetime, jobs: Sequence[NewJob] = ()
+    ) -> bool:
+        """Store a delivery with its jobs; False, and nothing stored, when it is known. Durable on return."""
+        delivery = Delivery(id=delivery_id, event=event, received_at=received_at, jobs=tuple(jobs))
+        return self.record_deliveries([delivery])[0]
+
+    def record_deliveries(self, batch: Sequence[Delivery]) -> list[bool]:
+        """The same for several, in one commit: all are stored or none is."""
+        with self.database.writing() as connection:
+            return [_record(connection, delivery) for delivery in batch]
+
+    def enqueue(self, jobs: Iterable[NewJob], *, now: datetime | None = None) -> int:
+        """Add jobs that came from no delivery; returns how many ids were new. `now` defaults to the clock."""
+        with self.database.writing() as connection:
+            return _enqueue(connection, jobs, created_at=now or datetime.now(UTC))
+
+    def lease(self, job_id: str, *, worker: str, now: datetime, seconds: float) -> LeasedJob | None:
+        """Lease a job that is ready or whose lease has expired; None when it cannot be leased."""
+        with self.database.writing() as connection:
+            row = connection.execute(
+                select(jobs).where(jobs.c.id == job_id, _free(now)).with_for_update()
+            ).one_or_none()
+            if row is None:
+                return None
+            abandoned = row.abandoned + 1 if row.state == JobState.LEASED else 0
+            if abandoned >= MAX_ABANDONED:
+                connection.execute(_burial(job_id, abandoned, now))
+                return None
+            grant: Row = {
+                "state": JobState.LEASED,
+                "attempts": row.attempts + 1,
+                "abandoned": abandoned,
+                "token": row.token + 1,
+                "worker": worker,
+                "lease_until": now + timedelta(seconds=seconds),
+                "sent_at": None,
+                "note": "",
+            }
+            connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant))
+            return LeasedJob(
+                id=row.id,
+                kind=row.kind,
+                payload=row.payload,
+                attempts=row.attempts + 1,
+                token=row.token + 1,
+                worker=worker,
+            )
+
+    def renew(self, leased: LeasedJob, *, now: datetime, seconds: float) -> bool:
+        """Keep the job for `seconds` from now; False: lost, stop and record nothing."""
+        return self._change(leased, lease_until=now + timedelta(seconds=seconds))
+
+    def note(self, leased: LeasedJob, text: str) -> bool:
+        """Describe the present step in one line."""
+        return self._change(leased, note=text)
+
+    def finish(self, leased: LeasedJob, *, now: datetime, follow_ups: Sequence[NewJob] = ()) -> bool:
+        """End the job and add `follow_ups`, in one transaction."""
+        with self.database.writing() as connection:
+            held = _change(connection, leased, state=JobState.DONE, ended_at=now, lease_until=None)
+            if held:
+                _enqueue(connection, follow_ups, created_at=now)
+            return held
+
+    def postpone(self, leased: LeasedJob, *, now: datetime, until: datetime, reason: str) -> bool:
+        """Give the job back, to be leased at `until` or later."""
+        return self._change(
+            leased,
+            state=JobState.READY,
+            run_after=max(now, until),
+            abandoned=0,
+            lease_until=None,
+            sent_at=None,
+            reason=reason,
+        )
+
+    def fail(self, leased: LeasedJob, *, now: datetime, reason: str) -> bool:
+        """End the job as one that cannot be done; it is kept with the reason."""
+        return self._change(leased, state=JobState.FAILED, ended_at=now, lease_until=None, reason=reason)
+
+    def due(self, *, now: datetime, limit: int, resend_after: float = 30.0) -> list[str]:
+        """Ids of jobs that can be leased and were not sent within `resend_after` seconds, longest waiting first."""
+        unsent = or_(jobs.c.sent_at.is_(None), jobs.c.sent_at <= now - timedelta(seconds=resend_after))
+        query = select(jobs.c.id).where(_free(now), unsent).order_by(jobs.c.run_after, jobs.c.id).limit(limit)
+        with self.database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def mark_sent(self, ids: Sequence[str], now: datetime) -> None:
+        """These ids went to the queue just now."""
+        with self.database.writing() as connection:
+            for batch in in_batches(sorted(ids)):
+                connection.execute(update(jobs).where(jobs.c.id.in_(batch)).values(sent_at=now))
+
+    def counts(self) -> Mapping[JobState, int]:
+        """How many jobs are in each state; every state is there."""
+        with self.database.reading() as connection:
+            found = connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)).all()
+        return dict.fromkeys(JobState, 0) | {JobState(state): count for state, count in found}
+
+    def delivery_count(self) -> int:
+        """How many deliveries were stored."""
+        with self.database.reading() as connection:
+            return connection.execute(select(func.count()).select_from(deliveries)).scalar_one()
+
+    def unknown_deliveries(self, ids: Sequence[str]) -> set[str]:
+        """Those of these deliveries that were never stored."""
+        known: set[str] = set()
+        with self.database.reading() as connection:
+            for batch in in_batches(ids):
+                query = select(deliveries.c.id).where(deliveries.c.id.in_(batch))
+                known |= set(connection.execute(query).scalars())
+        return set(ids) - known
+
+    def oldest_ready(self, now: datetime) -> datetime | None:
+        """Since when the job that has waited longest could have been leased; None when none is waiting."""
+        query = select(func.min(jobs.c.run_after)).where(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
+        with self.database.reading() as connection:
+            since: datetime | None = connection.execute(query).scalar_one()
+        return since
+
+    def job(self, job_id: str) -> StoredJob | None:
+        """The job in its present state."""
+        with self.database.reading() as connection:
+            row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
+        if row is None:
+            return None
+        return StoredJob(
+            **{each.name: row[each.name] for each in fields(StoredJob)} | {"state": JobState(row["state"])}
+        )
+
+    def effect(self, key: str) -> Effect | None:
+        """The effect with this key."""
+        with self.database.reading() as connection:
+            return _effect(connection, key)
+
+    def begin_effect(self, key: str, job_id: str, now: datetime) -> EffectState:
+        """Announce an effect before it is made; the answer says whether it still has to be."""
+        with self.database.writing() as connection:
+            if insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""}):
+                return EffectState(status=EffectStatus.NEW)
+            known = _effect(connection, key)
+        if known is None or known.done_at is None:
+            return EffectState(status=EffectStatus.UNFINISHED)
+        return EffectState(status=EffectStatus.DONE, reference=known.reference)
+
+    def complete_effect(self, key: str, reference: str, now: datetime) -> None:
+        """Record the `reference` of an effect that was made; the first one stays. Raises StoreError if not begun."""
+        with self.database.writing() as connection:
+            if _effect(connection, key) is None:
+                raise StoreError(f"effect {key} was never begun; call begin_effect before making it")
+            not_done = update(effects).where(effects.c.key == key, effects.c.done_at.is_(None))
+            connection.execute(not_done.values(done_at=now, reference=reference))
+
+    def _change(self, leased: LeasedJob, **values: object) -> bool:
+        with self.database.writing() as connection:
+            return _change(connection, leased, **values)
+
+
+def _change(connection: Connection, leased: LeasedJob, **values: object) -> bool:
+    """The fence: only the latest lease of a job can change it."""
+    held = and_(jobs.c.id == leased.id, jobs.c.token == leased.token, jobs.c.state == JobState.LEASED)
+    return changed(connection, update(jobs).where(held).values(values)) == 1
+
+
+def _record(connection: Connection, delivery: Delivery) -> bool:
+    row: Row = {"id": delivery.id, "event": delivery.event, "received_at": delivery.received_at}
+    new = insert_new(connection, deliveries, row)
+    if new:
+        _enqueue(connection, delivery.jobs, created_at=delivery.received_at, delivery_id=delivery.id)
+    return new
+
+
+def _enqueue(
+    connection: Connection, new_jobs: Iterable[NewJob], *, created_at: datetime, delivery_id: str | None = None
+) -> int:
+    in_lock_order = sorted(new_jobs, key=lambda job: job.id)
+    return sum(insert_new(connection, jobs, _fresh(job, created_at, delivery_id)) for job in in_lock_order)
+
+
+def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
+    return {
+        "id": job.id,
+        "delivery_id": delivery_id,
+        "kind": job.kind,
+        "payload": job.payload,
+        "state": JobState.READY,
+        "created_at": created_at,
+        "run_after": job.run_after or created_at,
+        "attempts": 0,
+        "abandoned": 0,
+        "token": 0,
+        "worker": "",
+        "reason": "",
+        "note": "",
+    }
+
+
+def _free(now: datetime) -> ColumnElement[bool]:
+    ready = and_(jobs.c.state == JobState.READY, jobs.c.run_after <= now)
+    return or_(ready, and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until <= now))
+
+
+def _burial(job_id: str, abandoned: int, now: datetime) -> Update:
+    reason = f"given up: {abandoned} workers in a row stopped renewing its lease"
+    return (
+        update(jobs)
+        .where(jobs.c.id == job_id)
+        .values(state=JobState.DEAD, abandoned=abandoned, ended_at=now, lease_until=None, reason=reason)
+    )
+
+
+def _effect(connection: Connection, key: str) -> Effect | None:
+    row = connection.execute(select(effects).where(effects.c.key == key)).one_or_none()
+    return None if row is None else Effect(**row._mapping)

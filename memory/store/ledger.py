@@ -1,4 +1,4 @@
-"""Decisions, what the tests said of them, and what people did about them: append-only, and the source of all learning."""
+"""Decisions, their outcomes by the tests, and signals of people about them: append-only, and the source of all learning."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, Table, func, select
+from sqlalchemy import Connection, Exists, Select, Table, func, select
 
+from memory.errors import StoreError
 from memory.model import (
     Cell,
     Contribution,
     Decision,
     Factor,
-    FeedbackTotal,
+    Judgement,
     Level,
     Outcome,
-    OutcomeTotal,
+    PolicyEvent,
     Signal,
     SignalKind,
     TaskKind,
+    Verdict,
 )
-from memory.store import cells, entries, folding
-from memory.store.bodies import load
-from memory.store.engine import Database, in_batches
-from memory.store.pools import QUORUM
-from memory.store.summary import DecisionSummary, summarise
-from memory.store.tables import decisions, outcomes, signals, withdrawals
+from memory.store import totals
+from memory.store.database import Database, Row, dialect_insert, dump, in_batches, insert_new, load
+from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
+from memory.store.totals import MILLION, QUORUM
 
-Judged = tuple[Outcome, Iterable[Contribution]]
-Heard = tuple[Signal, Iterable[Contribution]]
+JudgedOutcome = tuple[Outcome, Iterable[Contribution]]
+GivenSignal = tuple[Signal, Iterable[Contribution]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,49 +39,44 @@ class Ledger:
     database: Database
 
     def append_decision(self, decision: Decision) -> bool:
-        """Append a decision; False when its id is known. As quick as can be: whoever chooses waits for it."""
-        return entries.insert_soon(self.database, decisions, entries.of_decision(decision))
+        """Append a decision; False when its id is known."""
+        return self.append_decisions([decision]) == 1
 
     def append_decisions(self, new: Iterable[Decision]) -> int:
         """Append decisions; one whose id is known is left as it is. Returns how many were new."""
         with self.database.writing() as connection:
-            return len(entries.insert(connection, decisions, [entries.of_decision(each) for each in new]))
+            return len(_insert(connection, decisions, [_of_decision(each) for each in new]))
 
     def append_outcome(self, outcome: Outcome, contributions: Iterable[Contribution]) -> bool:
-        """Append what the tests said; False, and nothing added, when this decision's outcome is known."""
-        return self.append_outcomes([(outcome, contributions)]) == 1
-
-    def append_outcomes(self, judged: Iterable[Judged]) -> int:
-        """Append several outcomes, each with what it adds, all or none; returns how many were new."""
-        by_id = {outcome.decision_id: (outcome, parts) for outcome, parts in judged}
+        """Append a verdict of the tests; False, and nothing added, when this decision's outcome is known."""
         with self.database.writing() as connection:
-            entries.require_decisions(connection, by_id)
-            rows = [entries.of_outcome(outcome) for outcome, _ in by_id.values()]
-            new = entries.insert(connection, outcomes, rows)
-            cells.add(connection, (part for key in new for part in by_id[key][1]))
-            return len(new)
+            _require_decisions(connection, [outcome.decision_id])
+            new = insert_new(connection, outcomes, _of_outcome(outcome))
+            if new:
+                totals.add(connection, contributions)
+            return new
 
     def append_signal(self, signal: Signal, contributions: Iterable[Contribution]) -> bool:
-        """Append what somebody did; False, and nothing added, when the same event about this decision is known."""
+        """Append a signal; False, and nothing added, when the same event about this decision is known."""
         return self.append_signals([(signal, contributions)]) == 1
 
-    def append_signals(self, heard: Iterable[Heard]) -> int:
-        """Append several signals, each with what it adds, all or none; returns how many were new."""
-        by_id = {signal.id: (signal, parts) for signal, parts in heard}
+    def append_signals(self, given: Iterable[GivenSignal]) -> int:
+        """Append several signals, each with its contributions, all or none; returns how many were new."""
+        by_id = {signal.id: (signal, parts) for signal, parts in given}
         with self.database.writing() as connection:
-            entries.require_decisions(connection, (signal.decision_id for signal, _ in by_id.values()))
-            rows = [entries.of_signal(signal) for signal, _ in by_id.values()]
-            new = entries.insert(connection, signals, rows)
-            cells.add(connection, (part for key in new for part in by_id[key][1]))
+            _require_decisions(connection, (signal.decision_id for signal, _ in by_id.values()))
+            rows = [_of_signal(signal) for signal, _ in by_id.values()]
+            new = _insert(connection, signals, rows)
+            totals.add(connection, (part for key in new for part in by_id[key][1]))
             return len(new)
 
-    def withdraw(self, judged: Iterable[Judged], now: datetime) -> int:
-        """Append that these outcomes are to count no longer, each with what that adds; returns how many still counted."""
+    def withdraw(self, judged: Iterable[JudgedOutcome], now: datetime) -> int:
+        """Append that these outcomes count no longer, each with its contributions; returns how many still counted."""
         by_id = {outcome.decision_id: parts for outcome, parts in judged}
         with self.database.writing() as connection:
-            rows: list[entries.Row] = [{"decision_id": key, "created_at": now} for key in by_id]
-            new = entries.insert(connection, withdrawals, rows)
-            cells.add(connection, (part for key in new for part in by_id[key]))
+            rows: list[Row] = [{"decision_id": key, "created_at": now} for key in by_id]
+            new = _insert(connection, withdrawals, rows)
+            totals.add(connection, (part for key in new for part in by_id[key]))
             return len(new)
 
     def decision(self, decision_id: str) -> Decision | None:
@@ -101,21 +96,19 @@ class Ledger:
         return self._decisions(_oldest_first().where(decisions.c.kind == kind))
 
     def outcome(self, decision_id: str) -> Outcome | None:
-        """What the tests said of a decision, if anything yet."""
+        """The outcome of a decision, if it has one yet."""
         with self.database.reading() as connection:
             query = select(outcomes.c.body).where(outcomes.c.decision_id == decision_id)
             body = connection.execute(query).scalar_one_or_none()
         return None if body is None else load(Outcome, body)
 
     def signals(self, decision_id: str) -> list[Signal]:
-        """Everything that was done about a decision, retractions included, oldest first."""
+        """All signals about a decision, retractions included, oldest first."""
         return self._signals(_signals_oldest_first().where(signals.c.decision_id == decision_id))
 
     def live_signals(self, decision_ids: Sequence[str]) -> list[Signal]:
-        """What was done about these decisions and not taken back, oldest first."""
-        retraction = signals.alias("retraction")
-        taken_back = select(retraction.c.id).where(retraction.c.retracts == signals.c.id).exists()
-        query = _signals_oldest_first().where(signals.c.retracts == "", ~taken_back)
+        """Signals about these decisions that were not taken back, oldest first."""
+        query = _signals_oldest_first().where(signals.c.retracts == "", ~_taken_back())
         batches = in_batches(dict.fromkeys(decision_ids))
         live = [each for ids in batches for each in self._signals(query.where(signals.c.decision_id.in_(ids)))]
         return sorted(live, key=lambda signal: (signal.created_at, signal.id))
@@ -125,7 +118,7 @@ class Ledger:
         on_label = func.count().filter(decisions.c.label == label)
         query = select(func.count(), on_label).select_from(signals).join(decisions)
         given = (signals.c.actor == teacher, signals.c.created_at > since, signals.c.kind.in_(map(str, kinds)))
-        with self.database.glancing() as connection:
+        with self.database.reading() as connection:
             row = connection.execute(
                 query.where(*given, signals.c.retracts == "", signals.c.weight_millionths > 0)
             ).one()
@@ -135,10 +128,8 @@ class Ledger:
         self, *, teacher: int | None = None, repository: str = "", decision_id: str = ""
     ) -> tuple[tuple[Decision, Signal], ...]:
         """Signals with weight that were not taken back, with their decisions, oldest first; narrowed by what is given."""
-        retraction = signals.alias("retraction")
-        taken_back = select(retraction.c.id).where(retraction.c.retracts == signals.c.id).exists()
         query = select(decisions.c.body, signals.c.body).join_from(signals, decisions)
-        query = query.where(signals.c.retracts == "", signals.c.weight_millionths > 0, ~taken_back)
+        query = query.where(signals.c.retracts == "", signals.c.weight_millionths > 0, ~_taken_back())
         if teacher is not None:
             query = query.where(signals.c.actor == teacher)
         with self.database.reading() as connection:
@@ -165,60 +156,61 @@ class Ledger:
     def cells(
         self, levels: Sequence[Level], *, repository: str, quorum: int = QUORUM
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
-        """What these levels hold for a repository, by level, strategy and factor.
+        """The evidence of these levels for a repository, by level, strategy and factor.
 
         Its own evidence in full; at shared levels also that of others, each up to a quota, where a quorum of them has any.
         """
-        return cells.read(self.database, levels, repository, quorum)
+        with self.database.reading() as connection:
+            return totals.read(connection, levels, repository, quorum)
 
     def totals(self, levels: Sequence[Level]) -> Mapping[tuple[Level, str, Factor], Cell]:
-        """What these levels hold of everyone together, without quota or quorum: for statistics, not for choices."""
-        with self.database.glancing() as connection:
-            return cells.totals(connection, levels)
+        """The evidence of all repositories together, without quota or quorum: for statistics, not for choices."""
+        with self.database.reading() as connection:
+            return totals.totals(connection, levels)
 
     def cells_digest(self) -> str:
         """A SHA-256 that two tables share only if they are the same, bit for bit."""
         with self.database.reading() as connection:
-            return cells.digest(connection)
+            return totals.digest(connection)
 
     def rebuild(
         self,
-        of_judgement: Callable[[OutcomeTotal], Iterable[Contribution]],
-        of_verdict: Callable[[FeedbackTotal], Iterable[Contribution]],
+        of_judgement: Callable[[Judgement], Iterable[Contribution]],
+        of_verdict: Callable[[Verdict], Iterable[Contribution]],
     ) -> int:
         """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 
         Appends wait meanwhile, choices do not.
         """
         with self.database.writing() as connection:
-            cells.lock(connection)
-            sums: cells.Sums = {}
-            for judgement in folding.judgements(connection):
-                cells.fold(sums, of_judgement(judgement))
-            for verdict in folding.verdicts(connection):
-                cells.fold(sums, of_verdict(verdict))
-            cells.replace(connection, sums)
+            totals.lock(connection)
+            sums: totals.Sums = {}
+            for judgement in totals.judgements(connection):
+                totals.fold(sums, of_judgement(judgement))
+            for verdict in totals.verdicts(connection):
+                totals.fold(sums, of_verdict(verdict))
+            totals.replace(connection, sums)
             return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
 
-    def decision_count(self) -> int:
-        """How many decisions there are."""
+    def counts(self) -> dict[str, int]:
+        """How many decisions, outcomes and signals there are, with withdrawn outcomes and retractions."""
         with self.database.reading() as connection:
-            return _count(connection, decisions)
+            return {table.name: _count(connection, table) for table in (decisions, outcomes, signals)}
 
-    def outcome_count(self) -> int:
-        """How many decisions have an outcome, withdrawn or not."""
-        with self.database.reading() as connection:
-            return _count(connection, outcomes)
+    def with_feedback(
+        self, kind: TaskKind, *, since: datetime | None = None, limit: int | None = None
+    ) -> list[Decision]:
+        """The last `limit` decisions of a kind, made since then, that have a signal, newest first."""
+        about = select(signals.c.decision_id).where(signals.c.decision_id == decisions.c.id).exists()
+        query = select(decisions.c.body).where(decisions.c.kind == kind, about)
+        if since is not None:
+            query = query.where(decisions.c.created_at >= since)
+        return self._decisions(query.order_by(decisions.c.created_at.desc(), decisions.c.id.desc()).limit(limit))
 
-    def signal_count(self) -> int:
-        """How many signals there are, retractions included."""
+    def known(self, decision_ids: Iterable[str]) -> set[str]:
+        """Those of these ids that are decisions of this ledger."""
         with self.database.reading() as connection:
-            return _count(connection, signals)
-
-    def summary(self) -> list[DecisionSummary]:
-        """What was chosen in which arm, how often, and what came of it, in the order of kind, arm and choice."""
-        with self.database.reading() as connection:
-            return summarise(connection)
+            return _known(connection, decision_ids)
 
     def _decisions(self, query: Select[str]) -> list[Decision]:
         with self.database.reading() as connection:
@@ -247,3 +239,97 @@ def _about(query: Select[str, str], repository: str, decision_id: str) -> Select
 
 def _count(connection: Connection, table: Table) -> int:
     return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def _taken_back() -> Exists:
+    retraction = signals.alias("retraction")
+    return select(retraction.c.id).where(retraction.c.retracts == signals.c.id).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEvents:
+    """Since when which version of the policy is in use: append-only, one entry for each change."""
+
+    database: Database
+
+    def append(self, event: PolicyEvent) -> bool:
+        """Append an event; False, and nothing added, when its id is known."""
+        row: Row = {"id": event.id, "created_at": event.created_at, "body": dump(event)}
+        with self.database.writing() as connection:
+            return insert_new(connection, policy_events, row)
+
+    def all(self) -> list[PolicyEvent]:
+        """Every event, oldest first."""
+        query = select(policy_events.c.body).order_by(policy_events.c.created_at, policy_events.c.id)
+        with self.database.reading() as connection:
+            return [load(PolicyEvent, body) for body in connection.execute(query).scalars()]
+
+
+# ── Entries as rows: the body whole, and the columns that it is found by or summed up by ─────────────────────────────
+
+
+def _of_decision(decision: Decision) -> Row:
+    return {
+        "id": decision.id,
+        "task_id": decision.task_id,
+        "subject": decision.subject,
+        "kind": decision.state.kind,
+        "repository": decision.state.repository,
+        "label": decision.state.label,
+        "family": decision.state.family,
+        "place": decision.state.place,
+        "arm": decision.arm,
+        "chosen": decision.chosen,
+        "created_at": decision.created_at,
+        "body": dump(decision),
+    }
+
+
+def _of_outcome(outcome: Outcome) -> Row:
+    return {
+        "decision_id": outcome.decision_id,
+        "target": outcome.target,
+        "target_millionths": round(outcome.target * MILLION),
+        "created_at": outcome.created_at,
+        "body": dump(outcome),
+    }
+
+
+def _of_signal(signal: Signal) -> Row:
+    return {
+        "id": signal.id,
+        "decision_id": signal.decision_id,
+        "kind": signal.kind,
+        "source": signal.source,
+        "retracts": signal.retracts,
+        "actor": signal.actor.id,
+        "login": signal.actor.login,
+        "weight_millionths": round(signal.weight * MILLION),
+        "weights_version": signal.weights_version,
+        "created_at": signal.created_at,
+        "body": dump(signal),
+    }
+
+
+def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[str]:
+    """Insert the rows of which no unique key is taken, in the order of their ids; gives the ids of those inserted."""
+    if not rows:
+        return []
+    (key,) = table.primary_key
+    statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(key)
+    in_lock_order = sorted(rows, key=lambda row: str(row[key.name]))
+    return list(connection.execute(statement, in_lock_order).scalars())
+
+
+def _known(connection: Connection, ids: Iterable[str]) -> set[str]:
+    known: set[str] = set()
+    for batch in in_batches(sorted(set(ids))):
+        known |= set(connection.execute(select(decisions.c.id).where(decisions.c.id.in_(batch))).scalars())
+    return known
+
+
+def _require_decisions(connection: Connection, ids: Iterable[str]) -> None:
+    """Raise StoreError unless each of these decisions is in the ledger."""
+    wanted = set(ids)
+    for missing in sorted(wanted - _known(connection, wanted)):
+        raise StoreError(f"no decision {missing}; append the decision before what came of it")

@@ -1,4 +1,4 @@
-"""What stands on GitHub that people answer to, and which findings were decided upon where."""
+"""Posts on GitHub that people answer to, and sightings: which findings were decided upon where."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import ColumnElement, select, update
 
 from memory.model import Post, PostKind, Sighting
-from memory.store.bodies import dump, load
-from memory.store.engine import Database, changed, insert_new
+from memory.store.database import Database, Row, changed, dump, in_batches, insert_new, load
 from memory.store.tables import posts, sightings
 
 
@@ -21,7 +20,7 @@ class Posts:
 
     def add(self, post: Post) -> bool:
         """Remember a post; False, and nothing changed, when this (repository, kind, github_id) is known."""
-        row: dict[str, object] = {
+        row: Row = {
             "repository": post.repository,
             "kind": post.kind,
             "github_id": post.github_id,
@@ -38,7 +37,7 @@ class Posts:
         return next(iter(self._where(_is(repository, kind, github_id))), None)
 
     def on(self, repository: str, number: int) -> list[Post]:
-        """Everything posted on one issue or pull request, oldest first."""
+        """All posts on one issue or pull request, oldest first."""
         return self._where(posts.c.repository == repository, posts.c.number == number)
 
     def watched(self, repository: str) -> list[Post]:
@@ -52,7 +51,7 @@ class Posts:
             return list(connection.execute(query).scalars())
 
     def unwatch(self, repository: str, kind: PostKind, github_id: int) -> bool:
-        """Nothing more is to be learned from this post; False when it was not watched."""
+        """Stop watching a post; False when it was not watched."""
         query = update(posts).where(_is(repository, kind, github_id), posts.c.watched).values(watched=False)
         with self.database.writing() as connection:
             return changed(connection, query) == 1
@@ -64,7 +63,7 @@ class Posts:
             return sum(insert_new(connection, sightings, _sighting_row(one)) for one in in_lock_order)
 
     def update_sightings(self, known: Iterable[Sighting]) -> None:
-        """Keep what a later round learned of sightings that were added before: where they are now, how often they returned."""
+        """Overwrite known sightings after a later round: where they are now, how often they returned."""
         with self.database.writing() as connection:
             for one in sorted(known, key=lambda one: (one.repository, one.number, one.decision_id)):
                 row = _sighting_row(one)
@@ -72,12 +71,19 @@ class Posts:
                 connection.execute(update(sightings).where(*own).values(body=row["body"]))
 
     def sightings(self, repository: str, number: int) -> list[Sighting]:
-        """What was seen in one pull request, oldest first."""
+        """The sightings in one pull request, oldest first."""
         return self._sightings(sightings.c.repository == repository, sightings.c.number == number)
 
     def sighting_by_fingerprint(self, prefix: str) -> list[Sighting]:
         """Sightings, anywhere, of findings whose fingerprint starts with `prefix`, oldest first; none for an empty one."""
         return self._sightings(sightings.c.fingerprint.startswith(prefix, autoescape=True)) if prefix else []
+
+    def sightings_of(self, decision_ids: Iterable[str]) -> dict[str, Sighting]:
+        """The sightings of these decisions, by decision id."""
+        found: dict[str, Sighting] = {}
+        for ids in in_batches(decision_ids):
+            found |= {each.decision_id: each for each in self._sightings(sightings.c.decision_id.in_(ids))}
+        return found
 
     def _where(self, *conditions: ColumnElement[bool]) -> list[Post]:
         query = select(posts.c.body, posts.c.watched).where(*conditions)
@@ -96,7 +102,7 @@ def _is(repository: str, kind: PostKind, github_id: int) -> ColumnElement[bool]:
     return (posts.c.repository == repository) & (posts.c.kind == kind) & (posts.c.github_id == github_id)
 
 
-def _sighting_row(sighting: Sighting) -> dict[str, object]:
+def _sighting_row(sighting: Sighting) -> Row:
     return {
         "repository": sighting.repository,
         "number": sighting.number,

@@ -5,22 +5,24 @@ from __future__ import annotations
 from sqlalchemy import Connection, inspect, text
 
 from memory.errors import StoreError
-from memory.store.engine import Database
+from memory.store.database import Database, queue_for
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest revision under memory/migrations/versions."""
+
+FIRST = "0010"
+"""The oldest revision that can be upgraded."""
 
 _LOCK_ID = 0x41505052  # any constant that nothing else in the database uses
 
 
 def migrate(database: Database) -> None:
-    """Run the migrations that are missing; raises StoreError for a schema newer than this code."""
+    """Run the migrations that are missing; raises StoreError for a schema that this code cannot upgrade."""
     with database.reading() as connection:
         if _revision(connection) == HEAD:
             return
     with database.writing() as connection:
-        if connection.dialect.name == "postgresql":  # on SQLite the write transaction itself is the lock
-            connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK_ID})
+        queue_for(connection, _LOCK_ID)
         _upgrade(connection)
 
 
@@ -41,5 +43,10 @@ def _upgrade(connection: Connection) -> None:
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     found = _revision(connection)
     if found is not None and found not in known:
+        if found < FIRST:
+            raise StoreError(
+                f"the database's schema {found} is from before the first release and cannot be upgraded; "
+                "move that database away, or set APPRENTICE_DATABASE_URL to a new one"
+            )
         raise StoreError(f"the database's schema {found} is newer than this Apprentice knows ({HEAD}); upgrade it")
     command.upgrade(config, "head")

@@ -1,4 +1,4 @@
-"""The tables. `body` holds a whole noun as JSON; beside it stand the columns that it is found by, or that change."""
+"""Every table. Columns hold what rows are found by or summed up by; the rest of a noun is JSON in `body`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from memory.store.columns import FreeText, UtcDateTime
+from memory.store.database import FreeText, UtcDateTime
 
 _NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -28,29 +28,46 @@ _NAMES = {
 }
 metadata = MetaData(naming_convention=_NAMES)
 
+
+def _keys(*names: str) -> list[Column[str]]:
+    return [Column(name, String, primary_key=True) for name in names]
+
+
+def _names(*names: str) -> list[Column[str]]:
+    return [Column(name, String, nullable=False) for name in names]
+
+
+def _integers(*names: str) -> list[Column[int]]:
+    return [Column(name, Integer, nullable=False) for name in names]
+
+
+def _big(*names: str) -> list[Column[int]]:
+    return [Column(name, BigInteger, nullable=False) for name in names]
+
+
+# ── Work ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 deliveries = Table(
     "deliveries",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("event", String, nullable=False),
+    *_keys("id"),
+    *_names("event"),
     Column("received_at", UtcDateTime, nullable=False),
 )
 
 jobs = Table(
     "jobs",
     metadata,
-    Column("id", String, primary_key=True),
+    *_keys("id"),
     Column("delivery_id", String, ForeignKey("deliveries.id")),
-    Column("kind", String, nullable=False),
+    *_names("kind"),
     Column("payload", LargeBinary, nullable=False),
-    Column("state", String, nullable=False),
+    *_names("state"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("run_after", UtcDateTime, nullable=False),
     Column("sent_at", UtcDateTime),
-    Column("attempts", Integer, nullable=False),
-    Column("abandoned", Integer, nullable=False),
-    Column("token", Integer, nullable=False),
-    Column("worker", String, nullable=False),
+    *_integers("attempts", "abandoned", "token"),
+    *_names("worker"),
     Column("lease_until", UtcDateTime),
     Column("ended_at", UtcDateTime),
     Column("reason", FreeText, nullable=False),
@@ -61,26 +78,57 @@ jobs = Table(
 effects = Table(
     "effects",
     metadata,
-    Column("key", String, primary_key=True),
-    Column("job_id", String, nullable=False),
+    *_keys("key"),
+    *_names("job_id"),
     Column("begun_at", UtcDateTime, nullable=False),
     Column("done_at", UtcDateTime),
     Column("reference", Text, nullable=False),
 )
 
+tasks = Table(
+    "tasks",
+    metadata,
+    *_keys("id"),
+    *_names("kind", "repository"),
+    Column("created_at", UtcDateTime, nullable=False),
+    *_names("status"),
+    Column("summary", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "repository", "created_at"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("task_id", String, ForeignKey("tasks.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    *_names("decision_id"),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("task_id", "decision_id"),
+)
+
+model_calls = Table(
+    "model_calls",
+    metadata,
+    *_keys("id"),
+    Column("task_id", String, nullable=False, index=True),
+    *_names("repository", "purpose", "tier", "model", "state"),
+    *_big("reserved_tokens", "reserved_micros", "prompt", "cached", "completion", "micros"),
+    Column("estimated", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "created_at"),
+)
+"""Money is in micros, millionths of a US dollar. A repository's day is summed from the day of all, which is short."""
+
+# ── The ledger ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
 decisions = Table(
     "decisions",
     metadata,
-    Column("id", String, primary_key=True),
+    *_keys("id"),
     Column("task_id", String, nullable=False, index=True),
     Column("subject", String, nullable=False, index=True),
-    Column("kind", String, nullable=False),
-    Column("repository", String, nullable=False),
-    Column("label", String, nullable=False),
-    Column("family", String, nullable=False),
-    Column("place", String, nullable=False, server_default=""),
-    Column("arm", String, nullable=False),
-    Column("chosen", String, nullable=False),
+    *_names("kind", "repository", "label", "family", "place", "arm", "chosen"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -90,7 +138,7 @@ outcomes = Table(
     metadata,
     Column("decision_id", String, ForeignKey("decisions.id"), primary_key=True),
     Column("target", Double, nullable=False),
-    Column("target_millionths", Integer, nullable=False),
+    *_integers("target_millionths"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -105,86 +153,59 @@ withdrawals = Table(
 signals = Table(
     "signals",
     metadata,
-    Column("id", String, primary_key=True),
+    *_keys("id"),
     Column("decision_id", String, ForeignKey("decisions.id"), nullable=False),
-    Column("kind", String, nullable=False),
-    Column("source", String, nullable=False),
+    *_names("kind", "source"),
     Column("retracts", String, nullable=False, index=True),
-    Column("actor", BigInteger, nullable=False),
+    *_big("actor"),
     Column("login", String, nullable=False, index=True),
-    Column("weight_millionths", Integer, nullable=False),
-    Column("weights_version", String, nullable=False),
+    *_integers("weight_millionths"),
+    *_names("weights_version"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
     UniqueConstraint("decision_id", "kind", "source", "retracts"),
     Index(None, "actor", "created_at"),
 )
 
+policy_events = Table(
+    "policy_events",
+    metadata,
+    *_keys("id"),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+# ── Sums over the ledger ───────────────────────────────────────────────────────────────────────────────────────────
+
 cells = Table(
     "cells",
     metadata,
-    # A choice reads its own repository's rows, which stand together; who else taught is looked up by the index.
-    Column("repository", String, primary_key=True),
-    Column("scope", String, primary_key=True),
-    Column("key", String, primary_key=True),
-    Column("strategy", String, primary_key=True),
-    Column("factor", String, primary_key=True),
-    Column("teacher", String, primary_key=True),
-    Column("weight", BigInteger, nullable=False),
-    Column("value", BigInteger, nullable=False),
+    # A choice reads its own repository's rows, which are neighbours; other repositories' rows are found by the index.
+    *_keys("repository", "scope", "key", "strategy", "factor", "teacher"),
+    *_big("weight", "value"),
     Index(None, "scope", "key", "strategy", "factor", "teacher"),
 )
 
 pools = Table(
     "pools",
     metadata,
-    Column("scope", String, primary_key=True),
-    Column("key", String, primary_key=True),
-    Column("strategy", String, primary_key=True),
-    Column("factor", String, primary_key=True),
-    Column("weight", BigInteger, nullable=False),
-    Column("value", BigInteger, nullable=False),
-    Column("repositories", Integer, nullable=False),
-    Column("people", Integer, nullable=False),
+    *_keys("scope", "key", "strategy", "factor"),
+    *_big("weight", "value"),
+    *_integers("repositories", "people"),
 )
 
-tasks = Table(
-    "tasks",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("kind", String, nullable=False),
-    Column("repository", String, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("status", String, nullable=False),
-    Column("summary", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Index(None, "repository", "created_at"),
-)
-
-attempts = Table(
-    "attempts",
-    metadata,
-    Column("task_id", String, ForeignKey("tasks.id"), primary_key=True),
-    Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("decision_id", String, nullable=False),
-    Column("body", Text, nullable=False),
-    UniqueConstraint("task_id", "decision_id"),
-)
+# ── Memory ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 experiences = Table(
     "experiences",
     metadata,
-    Column("id", String, primary_key=True),
+    *_keys("id"),
     Column("sequence", BigInteger, nullable=False, unique=True),
-    Column("repository", String, nullable=False),
-    Column("error_type", String, nullable=False),
-    Column("family", String, nullable=False),
-    Column("outcome", String, nullable=False),
+    *_names("repository", "error_type", "family", "outcome"),
     Column("likeness", String, nullable=False, index=True),
     Column("edit", String, nullable=False, index=True),
     Column("same_as", String),
-    Column("copies", Integer, nullable=False),
-    Column("helped", Integer, nullable=False),
+    *_integers("copies", "helped"),
     Column("forgotten", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("text", FreeText, nullable=False),
@@ -195,39 +216,18 @@ experiences = Table(
 vectors = Table(
     "vectors",
     metadata,
-    Column("embedder_id", String, primary_key=True),
-    Column("view", String, primary_key=True),
+    *_keys("embedder_id", "view"),
     Column("experience_id", String, ForeignKey("experiences.id", ondelete="CASCADE"), primary_key=True),
-    Column("dimensions", Integer, nullable=False),
+    *_integers("dimensions"),
     Column("data", LargeBinary, nullable=False),
-)
-
-skills = Table(
-    "skills",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("position", Integer, nullable=False),
-    Column("stamp", String, nullable=False),
-    Column("body", Text, nullable=False),
-)
-
-reflections = Table(
-    "reflections",
-    metadata,
-    Column("id", String, ForeignKey("experiences.id", ondelete="CASCADE"), primary_key=True),
-    Column("repository", String, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("body", Text, nullable=False),
-    Index(None, "repository", "created_at"),
 )
 
 posts = Table(
     "posts",
     metadata,
-    Column("repository", String, primary_key=True),
-    Column("kind", String, primary_key=True),
+    *_keys("repository", "kind"),
     Column("github_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("number", BigInteger, nullable=False),
+    *_big("number"),
     Column("watched", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
@@ -237,47 +237,21 @@ posts = Table(
 sightings = Table(
     "sightings",
     metadata,
-    Column("repository", String, primary_key=True),
+    *_keys("repository"),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("decision_id", String, primary_key=True),
+    *_keys("decision_id"),
     Column("fingerprint", String, nullable=False, index=True),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
 
-repositories = Table(
-    "repositories",
+documents = Table(
+    "documents",
     metadata,
-    Column("full_name", String, primary_key=True),
-    Column("id", BigInteger, nullable=False),
-    Column("installation_id", BigInteger, nullable=False),
-)
-
-policy_events = Table(
-    "policy_events",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("kind", String, nullable=False),
-    Column("version", String, nullable=False),
-    Column("body", Text, nullable=False),
-)
-
-reward_models = Table(
-    "reward_models",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("kind", String, nullable=False),
-    Column("active", Boolean, nullable=False),
+    *_keys("kind", "key"),
+    *_names("owner"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
-    Index(None, "kind", "created_at"),
+    Index(None, "kind", "owner", "created_at"),
 )
-
-imports = Table(
-    "imports",
-    metadata,
-    Column("source", String, primary_key=True),
-    Column("imported_at", UtcDateTime, nullable=False),
-    Column("body", Text, nullable=False),
-)
+"""All that is only looked up by a key or an owner, such as a repository: see memory.store.documents."""

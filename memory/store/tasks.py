@@ -8,14 +8,13 @@ from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from memory.errors import StoreError
 from memory.model import Attempt, Task, TaskKind
-from memory.store.bodies import dump, load
-from memory.store.engine import Database, changed, insert_new
+from memory.store.database import Database, Row, changed, dump, insert_new, load
 from memory.store.tables import attempts, tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTask:
-    """A task as it stands. `status` is empty while it is under way; `summary` is the JSON it was finished with."""
+    """A task in its present state. `status` is empty until it ends; `summary` is the JSON that it ended with."""
 
     task: Task
     status: str
@@ -30,7 +29,7 @@ class Tasks:
 
     def add(self, task: Task) -> bool:
         """Store a task and the attempts it comes with; False, and nothing changed, when its id is known."""
-        row: dict[str, object] = {
+        row: Row = {
             "id": task.id,
             "kind": task.kind,
             "repository": task.repository,
@@ -102,7 +101,7 @@ def _append(connection: Connection, task_id: str, attempt: Attempt) -> bool:
     if connection.execute(select(tasks.c.id).where(tasks.c.id == task_id).with_for_update()).first() is None:
         raise _no_task(task_id)
     count = select(func.count()).select_from(attempts).where(attempts.c.task_id == task_id)
-    row: dict[str, object] = {
+    row: Row = {
         "task_id": task_id,
         "position": connection.execute(count).scalar_one(),
         "decision_id": attempt.decision_id,

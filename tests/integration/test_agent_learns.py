@@ -17,10 +17,10 @@ import pytest
 
 from bot.model_server.script import Script, ScriptedCall, Turn, When
 from bot.model_server.server import ModelServer
-from memory.embed import HashedWords
-from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Actor, AttemptOutcome, Permission, RetryMode, SignalKind, Task, TaskKind
+from memory.retrieval.embeddings import HashedWords
+from memory.retrieval.experiences import Experiences
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.agent.engine import STRATEGIES, LlmOptions
@@ -142,7 +142,7 @@ class House:
         for account in accounts:
             actor = Actor(id=account, login=f"m{account}")
             decision = repaired.proven.decision_id
-            self.learner.record_signal(decision, SignalKind.FIX_MERGED, actor, Permission.MAINTAIN, f"pull:{account}")
+            self.learner.hear(decision, SignalKind.FIX_MERGED, actor, Permission.MAINTAIN, f"pull:{account}")
 
 
 @contextmanager

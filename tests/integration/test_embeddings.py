@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory.embed import MiniLM
-from memory.experiences import Experiences
 from memory.model import AttemptOutcome, Experience, Family
+from memory.retrieval.embeddings import MiniLM
+from memory.retrieval.experiences import Experiences
 from tests.databases import migrated_store
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def refuse(event, arguments):
         raise SystemExit(f"tried to reach {arguments}")
 
 sys.addaudithook(refuse)
-from memory.embed import MiniLM
+from memory.retrieval.embeddings import MiniLM
 
 assert "torch" not in sys.modules
 assert MiniLM().embed(["KeyError: 'total'"]).shape == (1, MiniLM.dimensions)

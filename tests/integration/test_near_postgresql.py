@@ -11,10 +11,10 @@ import numpy as np
 import psycopg
 import pytest
 
-from memory.embed import HashedWords
-from memory.experiences import Experiences
 from memory.model import Among, AttemptOutcome, Experience, Family
-from memory.store import Near, Store, open_near, open_store
+from memory.retrieval.embeddings import HashedWords
+from memory.retrieval.experiences import Experiences
+from memory.store import Store, VectorTable, open_store, open_vector_table
 from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,14 +28,14 @@ def store(migrated_postgresql_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def filled(store: Store) -> tuple[Near, np.ndarray]:
+def filled(store: Store) -> tuple[VectorTable, np.ndarray]:
     """200 experiences with random vectors: every tenth of one repository."""
     rows = np.random.default_rng(1).standard_normal((200, 32)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     for row in range(200):
         store.experiences.add(experience(row), "")
     store.experiences.put_vectors("random", {f"e{row:03}": vector for row, vector in enumerate(rows)})
-    near = open_near(store.database, "random", 32)
+    near = open_vector_table(store.database, "random", 32)
     assert near is not None
     return near, rows
 
@@ -50,7 +50,7 @@ def experience(row: int) -> Experience:
 
 
 @pytest.mark.parametrize("among", [Among(), Among(repository="o/one"), Among(before=NOW + timedelta(hours=50))])
-def test_the_nearest_are_found_with_and_without_filters(filled: tuple[Near, np.ndarray], among: Among) -> None:
+def test_the_nearest_are_found_with_and_without_filters(filled: tuple[VectorTable, np.ndarray], among: Among) -> None:
     """What is stored already is taken over at the start, and the ten nearest that are meant are found."""
     near, rows = filled
     meant = [row for row in range(200) if not among.repository or row % 10 == 0]

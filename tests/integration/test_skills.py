@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.repair.firstfound import FirstFound
-from memory.embed import HashedWords
-from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
+from memory.retrieval.embeddings import HashedWords
+from memory.retrieval.experiences import Experiences
 from memory.skills import current, template_of, usable
 from memory.store import Store
 from tests.databases import migrated_store
@@ -137,7 +137,7 @@ class House:
     def merged(self, repaired: Repaired, *accounts: int) -> None:
         assert repaired.proven is not None
         for account in accounts:
-            self.learner.record_signal(
+            self.learner.hear(
                 repaired.proven.decision_id,
                 SignalKind.FIX_MERGED,
                 Actor(id=account, login=f"m{account}"),
@@ -187,7 +187,7 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
     before = current(house.store)
     assert taught.proven is not None
     for account in (1, 2):
-        house.learner.retract(taught.proven.decision_id, SignalKind.FIX_MERGED, f"pull:{account}")
+        house.learner.take_back(taught.proven.decision_id, SignalKind.FIX_MERGED, f"pull:{account}")
     assert usable(current(house.store), "o/queue") == ()
     assert [skill.state for skill in current(house.store)] == [SkillState.CANDIDATE]
     assert [

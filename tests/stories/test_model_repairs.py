@@ -10,6 +10,7 @@ from inline_snapshot import snapshot
 
 from bot.model_server.script import Script, ScriptedCall, ScriptedError, ServerFeatures, Turn, When
 from memory.model import TaskKind
+from memory.store import Picture
 from tests.stories.modelled import BROKEN, ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
 from tests.stories.town import REPOSITORY, Town, readable
 
@@ -333,7 +334,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- Met a budget: the model's budget of 16000 tokens for one run is used up: 9293 tokens are used, and the next call may use 8171 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
+- Met a budget: the model's budget of 16000 tokens for one run is used up: 9293 tokens are taken, and the next call may take 8171 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -360,7 +361,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- The model could not be used: the model's API answered 401: Incorrect API key provided.; the key is not valid; check APPRENTICE\\_MODEL\\_API\\_KEY. Nothing was edited.
+- The model could not be used: the model's API answered 401: Incorrect API key provided.; it wants another key; check APPRENTICE\\_MODEL\\_API\\_KEY. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -410,9 +411,11 @@ def test_a_screenshot(tmp_path: Path) -> None:
         town.issue(ISSUE, f"![it]({shown}) ![more]({other}) ![text]({broken})\n\n{TEST}")
         assert [len(message.images) for message in server.requests[0].messages] == [0, 1]
         (experience,) = town.context.store.experiences.all()
-        assert town.context.store.pictures.of(experience.id) == {experience.images[0]: ("image/png", PNG)}
+        assert town.context.store.pictures.of_several([experience.id], Picture) == {
+            f"{experience.id}/{experience.images[0]}": Picture(media_type="image/png", content=PNG)
+        }
         town.context.store.experiences.delete(experience.id)
-        assert town.context.store.pictures.of(experience.id) == {}
+        assert town.context.store.pictures.of(experience.id, Picture) == []
 
 
 def test_a_model_that_cannot_see(tmp_path: Path) -> None:

@@ -26,16 +26,16 @@ from bot.playground.models import App
 from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
 from bot.web.app import create_app
-from memory.embed import HashedWords
 from memory.model import Sighting
-from memory.store import JobState, StoredJob, open_store
+from memory.retrieval.embeddings import HashedWords
+from memory.store import JobState, KnownRepository, StoredJob, open_store
 from tests.databases import migrated
 from tests.stories.pantry import FILES
 from workers.errors import Retryable
 from workers.flows import FLOWS
 from workers.flows.failure_notice import publish_failure
 from workers.job_context import JobContext, open_job_context
-from workers.jobs import PollReactions, RepositoryRef
+from workers.jobs import Poll, RepositoryRef
 from workers.queue.enqueue import Send, rows
 from workers.queue.runner import run_leased
 from workers.settings import WebSettings, WorkerSettings
@@ -95,9 +95,9 @@ class Town:
 
     def poll(self) -> None:
         """Have the reactions read, as the sweeper does every few minutes."""
-        (known,) = self.context.store.repositories.all()
+        (known,) = self.context.store.repositories.all(KnownRepository)
         about = RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
-        self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [PollReactions(repository=about)]))
+        self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [Poll(repository=about)]))
         self.settle()
 
     def redeliver(self, event: str) -> None:

@@ -25,7 +25,7 @@ DOORS = {
     "sqlalchemy": ("memory.store", "memory.migrations"),
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),
-    "sentence_transformers": ("memory.embed",),
+    "sentence_transformers": ("memory.retrieval.embeddings",),
     "subprocess": ("workers.git", "workers.history.changes", "workers.sandbox", "bot.supervisor", "bot.playground"),
     "fastapi": ("bot.web.app", "bot.playground"),
     "libcst": ("workers.repair",),

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure
 from memory.prompt_ablation import drawn, withheld
+from memory.store import Picture, Trajectory
 from workers.agent.attempt import OPTIONAL_TOOLS, AttemptContext, Strategy, attempt
 from workers.agent.checkout import Checkout
 from workers.agent.loop import Run
@@ -17,8 +18,8 @@ from workers.agent.memory_context import MemoryContext
 from workers.agent.prompt_context import SECTIONS, Assignment, code_around
 from workers.agent.tools.reading import History
 from workers.agent.tools.testing import described
-from workers.llm.messages import ChatMessage, Model
-from workers.llm.untrusted import visible_text
+from workers.llm.messages import Message, Model
+from workers.llm.untrusted import seen
 from workers.ports import Image
 from workers.repair.engines.engine import Case, Options, RepairDeps
 from workers.repair.judging.prove import Prover
@@ -131,13 +132,15 @@ class LlmEngine:
         store, task = self._deps.store, self._case.task
         self._previous.conclude(retry, [attempt], fixed=result.fixed)
         for image in result.images:
-            store.pictures.add(decision.id, image.digest, image.media_type, image.content)
+            picture = Picture(media_type=image.media_type, content=image.content)
+            store.pictures.add(f"{decision.id}/{image.digest}", picture, owner=decision.id)
         if attempt.outcome is AttemptOutcome.PROVEN:
             store.trajectories.add(
                 decision.id,
-                task.repository,
-                text=_example(self._case.failure, run.messages, attempt.patch),
-                messages=_as_json(run.messages),
+                Trajectory(
+                    text=_example(self._case.failure, run.messages, attempt.patch), messages=_as_json(run.messages)
+                ),
+                owner=task.repository,
                 now=decision.created_at,
             )
 
@@ -165,12 +168,12 @@ def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignme
     )
 
 
-def _example(failure: Failure, messages: tuple[ChatMessage, ...], patch: str) -> str:
+def _example(failure: Failure, messages: tuple[Message, ...], patch: str) -> str:
     """A run as an example for another one: the failure, the calls, and the patch."""
     calls = [f"{call.name} {call.arguments[:200]}" for message in messages for call in message.calls]
-    return "\n".join([f"{failure.error_type}: {visible_text(failure.message)[:300]}", *calls, patch])
+    return "\n".join([f"{failure.error_type}: {seen(failure.message)[:300]}", *calls, patch])
 
 
-def _as_json(messages: tuple[ChatMessage, ...]) -> str:
+def _as_json(messages: tuple[Message, ...]) -> str:
     """A run's messages for training, without pictures."""
     return json.dumps([{**asdict(message), "images": len(message.images)} for message in messages], ensure_ascii=False)

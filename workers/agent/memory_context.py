@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from memory.model import Among, AttemptOutcome, Recollection, RetryMode
 from memory.rewards import acceptance
 from memory.skills import current, usable
-from memory.store import Store
+from memory.store import Store, Trajectory
 from workers.agent.prompt_context import SHOWN_EXAMPLES, MemoryParts
 from workers.agent.tools.tool import Tool, tool
 from workers.llm.untrusted import data
@@ -89,9 +89,11 @@ class MemoryContext:
         """The lessons of similar failures of this repository, in words."""
         near = (found.experience for found in self._case.recalled if found.score >= ALIKE)
         here = [each for each in near if each.repository == self._case.task.repository]
-        lessons = self._deps.store.reflections.told([each.id for each in here])
+        lessons = self._deps.store.reflections.several([each.id for each in here])
         own = {each.id: each.reflection for each in here if each.strategy.startswith("model:")}
-        return tuple(text for each in here if (text := lessons.get(each.id) or own.get(each.id, "")))
+        return tuple(
+            text for each in here if (text := lessons[each.id].told if each.id in lessons else own.get(each.id, ""))
+        )
 
     def _examples(self) -> tuple[str, ...]:
         """Whole repairs of this repository that maintainers accepted, the nearest first: expert iteration without training."""
@@ -103,8 +105,8 @@ class MemoryContext:
             and found.experience.repository == self._case.task.repository
             and (accepted(store, found.experience.id) or 0.0) > 0.5
         ]
-        texts = (store.trajectories.text(each) for each in good)
-        return tuple(text for text in texts if text)[:SHOWN_EXAMPLES]
+        found = store.trajectories.several(good, Trajectory)
+        return tuple(found[each].text for each in good if each in found)[:SHOWN_EXAMPLES]
 
 
 def accepted(store: Store, decision_id: str) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memory.model import Attempt, Failure, NearMiss, Reflection, Signal, Task, TaskKind
 from memory.reflections import digest
-from memory.store.bodies import load
+from memory.store.database import load
 from workers.errors import Gone
 from workers.git import Mirror
 from workers.job_context import JobContext
@@ -22,9 +22,9 @@ def reflect(
     heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: JobContext
 ) -> None:
     """Keep why something was rejected, by whoever's word counts, so that the same is not done to the like again."""
-    from workers.llm.untrusted import visible_text  # loaded only where there is something to clean
+    from workers.llm.untrusted import seen  # loaded only where there is something to clean
 
-    words = " ".join(visible_text(reason).split())[:LONGEST]
+    words = " ".join(seen(reason).split())[:LONGEST]
     for signal in heard:
         if signal.weight > 0.0:
             context.store.reasons.add(signal.id, words)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from memory.experiences import neighbours
 from memory.model import EMBEDDED, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
+from memory.retrieval.experiences import neighbours
 from workers.repair.classify import failure_of, signature
 from workers.repair.engines.engine import Case, Engine, Options, RepairDeps
 from workers.repair.engines.search.engine import open_search

@@ -14,9 +14,9 @@ from benchmarks.repair.cases import Case, load_cases, write_case
 from benchmarks.repair.learning import Trials, Tried, by_case, compare, in_total, pairs, split, verdict
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval
-from memory.embed import HashedWords
+from memory.retrieval.embeddings import HashedWords
 from workers.errors import SandboxEnded
-from workers.ports import CompletedRun, Ending, SandboxSession, Workload
+from workers.ports import Completed, Ending, SandboxSession, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 
 
@@ -97,10 +97,10 @@ class Counting:
         self.runs = 0
         self.lines: list[bytes] = []
 
-    def run(self, workload: Workload) -> CompletedRun:
+    def run(self, workload: Workload) -> Completed:
         self.runs += 1
         said = workload.overlay.get("a.py") or b""
-        return CompletedRun(exit_code=0, ending=Ending.EXITED, stdout="", stderr="", report=said, seconds=0.0)
+        return Completed(exit_code=0, ending=Ending.EXITED, stdout="", stderr="", report=said, seconds=0.0)
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:

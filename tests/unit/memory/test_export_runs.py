@@ -11,7 +11,7 @@ import pytest
 from memory.export import ExportForm, export
 from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
-from memory.store import Store
+from memory.store import Store, Trajectory
 from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,9 +40,9 @@ def run_of(store: Store, *kinds: SignalKind, repository: str = REPOSITORY) -> st
     learner = Learner(store, random.Random(1), lambda: NOW, control_share=0.0)
     state = State(kind=TaskKind.REPAIR, repository=repository, label="ValueError", family="value")
     decision = learner.settle("t", state, {"model:minimal": 1.0}, arm=Arm.LEARNED)
-    store.trajectories.add(decision.id, repository, text="", messages=json.dumps(MESSAGES), now=NOW)
+    store.trajectories.add(decision.id, Trajectory(text="", messages=json.dumps(MESSAGES)), owner=repository, now=NOW)
     for kind in kinds:
-        learner.record_signal(decision.id, kind, Actor(id=1, login="maya"), Permission.ADMIN, f"pull:{kind}")
+        learner.hear(decision.id, kind, Actor(id=1, login="maya"), Permission.ADMIN, f"pull:{kind}")
     return decision.id
 
 

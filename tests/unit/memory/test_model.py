@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from memory.model import Confidence, Doubt, Proof
-from memory.store.bodies import load
+from memory.store.database import load
 
 COUNT = {"passed": 1, "failed": 0, "skipped": 0, "collected": 1}
 

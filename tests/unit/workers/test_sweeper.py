@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from memory.model import Post, PostKind
-from memory.store import NewJob, Store
+from memory.store import KnownRepository, NewJob, Store
 from tests.databases import migrated_store
 from workers.errors import Retryable
-from workers.queue.sweeper import enqueue_policy_check, enqueue_polls, sweep
+from workers.queue.sweeper import enqueue_judgement, enqueue_polls, sweep
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -64,15 +64,19 @@ def test_broken_queue(store: Store) -> None:
     """What the queue did not take counts as unsent, and is tried again by the next sweep."""
 
     def broken(ids: Sequence[str]) -> None:
-        raise Retryable("the broker refuses messages")
+        raise Retryable("the broker does not take messages")
 
     store.inbox.enqueue([job("a")], now=NOW)
     assert sweep(store, broken, NOW) == ()
     assert sweep(store, quiet, NOW) == ("a",)
 
 
+def known(store: Store, repository: str, number: int) -> None:
+    store.repositories.put(repository, KnownRepository(full_name=repository, id=number, installation_id=3003))
+
+
 def watch(store: Store, repository: str, number: int) -> None:
-    store.repositories.seen(repository, number, 3003)
+    known(store, repository, number)
     store.posts.add(
         Post(
             repository=repository,
@@ -89,7 +93,7 @@ def test_polls(store: Store) -> None:
     """Each repository with something to watch is polled once in every slot of time, however many sweepers there are."""
     watch(store, "acme/scales", 77)
     watch(store, "acme/ruler", 78)
-    store.repositories.seen("acme/quiet", 79, 3003)
+    known(store, "acme/quiet", 79)
     assert enqueue_polls(store, NOW, every=600) == 3
     assert enqueue_polls(store, NOW + 300 * SECOND, every=600) == 0
     assert enqueue_polls(store, NOW + 600 * SECOND, every=600) == 3
@@ -97,10 +101,10 @@ def test_polls(store: Store) -> None:
 
 def test_nothing_to_poll(store: Store) -> None:
     """Where nothing is watched nothing is polled; lost webhooks are looked for all the same."""
-    store.repositories.seen("acme/quiet", 79, 3003)
+    known(store, "acme/quiet", 79)
     assert enqueue_polls(store, NOW, every=600) == 1
 
 
 def test_the_policy_is_judged_once_a_day(store: Store) -> None:
     """However many sweepers there are, and however often they look."""
-    assert [enqueue_policy_check(store, NOW + hours * 3600 * SECOND) for hours in (0, 1, 24, 25)] == [1, 0, 1, 0]
+    assert [enqueue_judgement(store, NOW + hours * 3600 * SECOND) for hours in (0, 1, 24, 25)] == [1, 0, 1, 0]

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
-from memory.embed import Embedder
 from memory.model import Severity, Signal, TaskKind
 from memory.preferences.options import verdict
+from memory.retrieval.embeddings import Embedder
 from memory.store import Store
 from workers.agent.reviewing.answers import CritiqueVerdict, CritiqueVerdicts, ModelFinding, lower_of, lowered
 from workers.agent.reviewing.checking import LONGEST_MESSAGE, LONGEST_TITLE, shortened
 from workers.agent.reviewing.showing import excerpt
 from workers.llm.errors import ModelError
-from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest, Tier
+from workers.llm.messages import Ask, Message, Model, Role, Tier
 from workers.llm.prompting import PROMPTS, prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
@@ -61,14 +61,14 @@ def opinions(store: Store, repository: str) -> tuple[MaintainerOpinion, ...]:
     """The feedback of a repository's maintainers on the model's findings, newest first, without what they withdrew."""
     decisions = [
         decision
-        for decision in store.models.heard(TaskKind.REVIEW, limit=READ)
+        for decision in store.ledger.with_feedback(TaskKind.REVIEW, limit=READ)
         if decision.state.repository == repository and decision.state.label.startswith(f"{MODEL}-")
     ][:MOST]
     signals: defaultdict[str, list[Signal]] = defaultdict(list)
     for signal in store.ledger.live_signals([decision.id for decision in decisions]):
         signals[signal.decision_id].append(signal)
-    sightings = store.models.sightings_of([decision.id for decision in decisions])
-    reasons = store.reasons.of([signal.id for given in signals.values() for signal in given])
+    sightings = store.posts.sightings_of([decision.id for decision in decisions])
+    reasons = store.reasons.several([signal.id for given in signals.values() for signal in given], str)
     return tuple(
         MaintainerOpinion(
             text=sightings[decision.id].finding.message,
@@ -126,10 +126,10 @@ def criticised(
         return Critiqued(kept=())
     material = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
     messages = (
-        ChatMessage(role=ChatRole.SYSTEM, text=prompt("critique", principles=constitution)),
-        ChatMessage(role=ChatRole.USER, text=material),
+        Message(role=Role.SYSTEM, text=prompt("critique", principles=constitution)),
+        Message(role=Role.USER, text=material),
     )
-    ask = ModelRequest(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
+    ask = Ask(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
     try:
         return judged(liked, ask_for(model, ask, CritiqueVerdicts).verdicts)
     except ModelError as error:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memory.experiences import Experiences
 from memory.learner import Learner
 from memory.model import Arm, Attempt, Decision, Failure, Recollection, RetryMode, State, Task, TaskKind
 from memory.preferences.model import PreferenceModel
+from memory.retrieval.experiences import Experiences
 from memory.store import Store
 from workers.ports import Sandbox
 from workers.repair.engines.search.session import SearchSession

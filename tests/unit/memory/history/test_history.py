@@ -7,17 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memory.history.backtest import (
-    CHANGES,
-    ORACLE,
-    OURS,
-    RANKINGS,
-    UNTAUGHT,
-    HistoryTooShort,
-    advantage,
-    backtest,
-    replay,
-)
+from memory.history.backtest import CHANGES, ORACLE, OURS, RANKINGS, UNTAUGHT, TooLittle, advantage, backtest, replay
 from memory.history.chance import ELSEWHERE, NAMES, features
 from memory.history.levels import BASE, HALF_LIFE, Levels, PathClass, path_class
 from memory.history.measures import Ranking, interval, once
@@ -122,9 +112,9 @@ def test_many_installations_are_compared() -> None:
 
 def test_a_short_past_is_refused() -> None:
     """A dozen findings show nothing, and nothing is shown."""
-    with pytest.raises(HistoryTooShort, match="addressed"):
+    with pytest.raises(TooLittle, match="addressed"):
         backtest(_world(10))
-    with pytest.raises(HistoryTooShort):
+    with pytest.raises(TooLittle):
         backtest([])
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory.model import Attempt, Decision, Experience, Finding, Outcome, Post, Sighting, Signal, Task
 from memory.store import StoreError
-from memory.store.bodies import dump, load
+from memory.store.database import dump, load
 
 SIMPLE: Mapping[object, st.SearchStrategy[object]] = {
     str: st.text(st.characters(exclude_categories=()), max_size=20),  # NUL and lone surrogates included

@@ -8,20 +8,20 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from memory.model import Task, TaskKind
-from memory.store import Exceeded, Limit, Reservation, Scope, Spent, Store, TaskSpent, Unit
+from memory.store import BudgetUnit, Exceeded, Limit, Reservation, Scope, Spent, Store, TaskSpent
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-RUN = Limit(scope=Scope.RUN, unit=Unit.TOKENS, most=100)
-DAY = Limit(scope=Scope.DAY, unit=Unit.TOKENS, most=100)
-REPOSITORY_DAY = Limit(scope=Scope.REPOSITORY_DAY, unit=Unit.TOKENS, most=100)
-MONEY = Limit(scope=Scope.DAY, unit=Unit.MICROS, most=1000)
+RUN = Limit(scope=Scope.RUN, unit=BudgetUnit.TOKENS, most=100)
+DAY = Limit(scope=Scope.DAY, unit=BudgetUnit.TOKENS, most=100)
+REPOSITORY_DAY = Limit(scope=Scope.REPOSITORY_DAY, unit=BudgetUnit.TOKENS, most=100)
+MONEY = Limit(scope=Scope.DAY, unit=BudgetUnit.MICROS, most=1000)
 
 RESERVE = """
 import sys
 from datetime import UTC, datetime
-from memory.store import Limit, Reservation, Scope, Unit, open_store
+from memory.store import Limit, Reservation, Scope, BudgetUnit, open_store
 url, worker = sys.argv[1:]
-limit = Limit(scope=Scope.DAY, unit=Unit.TOKENS, most=300)
+limit = Limit(scope=Scope.DAY, unit=BudgetUnit.TOKENS, most=300)
 with open_store(url) as store:
     for number in range(25):
         wanted = Reservation(
@@ -79,7 +79,7 @@ def test_a_budget_covers_what_it_is_for(store: Store, limit: Limit, other: dict[
     """A run's budget is its own, a day's ends at midnight UTC, a repository's is no other's; reserved counts as spent."""
     assert store.calls.reserve(wanted(micros=600), [limit]) is None
     exceeded = store.calls.reserve(wanted("c2", micros=600, **{"at": NOON, **other}), [limit])  # type: ignore[arg-type]
-    amount = 60 if limit.unit is Unit.TOKENS else 600
+    amount = 60 if limit.unit is BudgetUnit.TOKENS else 600
     assert exceeded == (Exceeded(limit=limit, taken=amount, wanted=amount) if refused else None)
     assert sum(each.calls for each in store.calls.summary()) == (1 if refused else 2)
 

@@ -51,26 +51,15 @@ def test_a_known_experience_stays_as_it_was(store: Store, now: datetime) -> None
 
 
 def test_vectors_keep_every_bit(store: Store, now: datetime) -> None:
-    """The matrix holds the very float32 values that were put, in the order of its ids, for each embedder apart."""
+    """The stored vectors are the very float32 values that were put, for each embedder apart."""
     for name in ("b", "a", "c"):
         store.experiences.add(experience(name, now), name)
     put = {name: np.random.default_rng(seed).random(384, dtype=np.float32) for seed, name in enumerate("ba")}
     store.experiences.put_vectors("mini", put)
-    ids, matrix = store.experiences.matrix("mini")
-    assert ids == ["a", "b"]
-    assert matrix.dtype == np.float32
-    assert np.array_equal(matrix, np.stack([put["a"], put["b"]]))
-    assert store.experiences.vectors_missing("mini") == [("c", "c")]
-    assert len(store.experiences.vectors_missing("other")) == 3
-    assert store.experiences.matrix("other")[1].shape == (0, 0)
-
-
-def test_a_matrix_can_be_of_one_repository(store: Store, now: datetime) -> None:
-    """Asked for one repository, the matrix leaves the others' vectors out."""
-    store.experiences.add(experience("a", now), "")
-    store.experiences.add(experience("b", now, repository="o/other"), "")
-    store.experiences.put_vectors("mini", {name: np.full(2, 1, dtype=np.float32) for name in "ab"})
-    assert store.experiences.matrix("mini", repository="o/other")[0] == ["b"]
+    found = store.experiences.vectors_of("mini", "abc")
+    assert set(found) == {"a", "b"}
+    assert all(found[name].dtype == np.float32 and np.array_equal(found[name], put[name]) for name in "ab")
+    assert store.experiences.vectors_of("other", "abc") == {}
 
 
 def test_a_vector_can_be_put_again(store: Store, now: datetime) -> None:
@@ -78,7 +67,7 @@ def test_a_vector_can_be_put_again(store: Store, now: datetime) -> None:
     store.experiences.add(experience("a", now), "")
     for value in (1, 2):
         store.experiences.put_vectors("mini", {"a": np.full(3, value, dtype=np.float32)})
-    assert store.experiences.matrix("mini")[1].tolist() == [[2.0, 2.0, 2.0]]
+    assert store.experiences.vectors_of("mini", "a")["a"].tolist() == [2.0, 2.0, 2.0]
 
 
 def test_what_is_forgotten_takes_its_vectors_along(store: Store, now: datetime) -> None:
@@ -89,7 +78,7 @@ def test_what_is_forgotten_takes_its_vectors_along(store: Store, now: datetime) 
     assert store.experiences.delete("a")
     assert not store.experiences.delete("a")
     store.experiences.put_vectors("mini", late)
-    assert store.experiences.matrix("mini")[0] == []
+    assert store.experiences.vectors_of("mini", "a") == {}
 
 
 def test_vectors_of_one_embedder_have_one_length(store: Store, now: datetime) -> None:
@@ -101,7 +90,7 @@ def test_vectors_of_one_embedder_have_one_length(store: Store, now: datetime) ->
         store.experiences.put_vectors("mini", {"b": np.ones(4, dtype=np.float32)})
     with pytest.raises(StoreError, match="differ in shape"):
         store.experiences.put_vectors("flat", {"a": np.ones((1, 3), dtype=np.float32)})
-    assert store.experiences.matrix("mini")[0] == ["a"]
+    assert set(store.experiences.vectors_of("mini", "ab")) == {"a"}
 
 
 def test_many_vectors_can_be_put(store: Store, now: datetime) -> None:
@@ -109,5 +98,6 @@ def test_many_vectors_can_be_put(store: Store, now: datetime) -> None:
     store.experiences.add(experience("a", now), "")
     many = dict.fromkeys([f"gone{number}" for number in range(70_000)], np.ones(1, dtype=np.float32))
     store.experiences.put_vectors("mini", many | {"a": np.full(1, 2, dtype=np.float32)})
-    ids, matrix = store.experiences.matrix("mini")
-    assert (ids, matrix.tolist()) == (["a"], [[2.0]])
+    assert {key: each.tolist() for key, each in store.experiences.vectors_of("mini", [*many, "a"]).items()} == {
+        "a": [2.0]
+    }

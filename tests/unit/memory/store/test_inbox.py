@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from memory.store import Delivery, EffectState, EffectStatus, JobState, LeasedJob, NewJob, Store, StoreError
-from memory.store.inbox import MAX_ABANDONED
+from memory.store.jobs import MAX_ABANDONED
 
 RUN_ONE_LEASE = """
 import sys
@@ -211,7 +211,7 @@ def test_a_job_that_silences_its_workers_dies(store: Store, now: datetime) -> No
     stored = store.inbox.job("j1")
     assert stored is not None
     assert (stored.state, stored.ended_at) == (JobState.DEAD, after)
-    assert stored.reason == "given up: 5 workers in a row fell silent on it"
+    assert stored.reason == "given up: 5 workers in a row stopped renewing its lease"
     assert store.inbox.due(now=after + timedelta(days=1), limit=1) == []
 
 

@@ -58,7 +58,7 @@ def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: dat
     assert store.ledger.decisions_of_task("t2") == [other]
     assert store.ledger.decisions_of_kind(TaskKind.REPAIR) == [early, other, late]
     assert store.ledger.decisions_of_kind(TaskKind.REVIEW) == []
-    assert store.ledger.decision_count() == 3
+    assert store.ledger.counts()["decisions"] == 3
 
 
 def test_a_known_decision_stays_as_it_was(store: Store, decide: Decide) -> None:
@@ -76,7 +76,7 @@ def test_an_outcome_counts_once(store: Store, decide: Decide, judge: Judge, cont
     assert not store.ledger.append_outcome(judge(target=1.0), parts)
     assert store.ledger.outcome("d1") == judge()
     assert store.ledger.outcome("d2") is None
-    assert store.ledger.outcome_count() == 1
+    assert store.ledger.counts()["outcomes"] == 1
     assert store.ledger.cells([GLOBAL], repository="o/r") == {
         (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.75, witnesses=1)
     }
@@ -94,7 +94,7 @@ def test_an_event_is_one_signal(store: Store, decide: Decide, react: React, cont
         react("s3", source="reaction:2"),
         react("s4", kind=SignalKind.REJECTED),
     ]
-    assert store.ledger.signal_count() == 3
+    assert store.ledger.counts()["signals"] == 3
     assert store.ledger.cells([GLOBAL], repository="o/r") == {
         (GLOBAL, "guard", Factor.PROOF): Cell(weight=2.0, mean=0.5, witnesses=1)
     }
@@ -206,7 +206,7 @@ def test_the_summary_counts_by_choice(store: Store, decide: Decide, judge: Judge
             signals=signals,
         )
 
-    assert store.ledger.summary() == [
+    assert store.record.summary() == [
         entry(Arm.CONTROL, "guard", 1, 0, None, 0),
         entry(Arm.LEARNED, "guard", 2, 2, 0.5, 1),
         entry(Arm.LEARNED, "swap", 1, 0, None, 0),

@@ -59,7 +59,7 @@ def test_only_decisions_that_somebody_heard_of_are_read(
     store.ledger.append_decisions(made)
     for n in (0, 1, 3):
         store.ledger.append_signal(react(f"s{n}", f"d{n}"), [])
-    assert [d.id for d in store.models.heard(TaskKind.REPAIR)] == ["d3", "d1", "d0"]
-    assert [d.id for d in store.models.heard(TaskKind.REPAIR, limit=1)] == ["d3"]
-    assert [d.id for d in store.models.heard(TaskKind.REPAIR, since=made[1].created_at)] == ["d3", "d1"]
-    assert store.models.heard(TaskKind.REVIEW) == []
+    assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR)] == ["d3", "d1", "d0"]
+    assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR, limit=1)] == ["d3"]
+    assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR, since=made[1].created_at)] == ["d3", "d1"]
+    assert store.ledger.with_feedback(TaskKind.REVIEW) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory.model import Cell, Contribution, Decision, Factor, Level, Signal
 from memory.store import Store
-from memory.store.pools import MILLION, QUOTA, Pool, Sum, Witness, pool, share
+from memory.store.totals import MILLION, QUOTA, Pool, Sum, Witness, pool, share
 
 Contribute = Callable[..., Contribution]
 Decide = Callable[..., Decision]
@@ -50,7 +50,7 @@ def test_a_share_is_bounded(weight: int, value: int) -> None:
 
 def teach(store: Store, decide: Decide, react: React, *parts: Contribution) -> None:
     """Append contributions, each with a signal of its own."""
-    number = store.ledger.signal_count()
+    number = store.ledger.counts()["signals"]
     store.ledger.append_decisions([decide()])
     for position, part in enumerate(parts, start=number):
         store.ledger.append_signal(react(f"s{position}", source=f"e:{position}"), [part])

@@ -73,7 +73,7 @@ def test_policy_events_are_kept_in_order_and_once(store: Store, now: datetime) -
     assert store.policy_events.all() == [event(now), later]
 
 
-@pytest.mark.parametrize("statement", ["UPDATE policy_events SET version = 'x'", "DELETE FROM policy_events"])
+@pytest.mark.parametrize("statement", ["UPDATE policy_events SET body = 'x'", "DELETE FROM policy_events"])
 def test_policy_events_are_append_only(store: Store, now: datetime, statement: str) -> None:
     """The database itself refuses to change or remove them."""
     store.policy_events.append(event(now))

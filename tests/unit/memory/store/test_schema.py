@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from memory.store import JobState, NewJob, Store, StoreError, StoreUnavailable, open_store
-from memory.store.engine import connect
+from memory.store.database import connect
 from memory.store.schema import HEAD
 from memory.store.tables import metadata
 
@@ -89,6 +89,17 @@ def test_a_newer_schema_is_refused(store: Store, database_url: str) -> None:
     with store.database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(StoreError, match=r"^the database's schema 9999 is newer than this Apprentice knows \(\d+\)"):
+        open_store(database_url)
+
+
+@pytest.mark.parametrize("revision", ["0001", "0009"])
+def test_a_schema_from_before_the_first_release_is_refused(store: Store, database_url: str, revision: str) -> None:
+    """A database that no migration starts from is left alone, with one line that says what to do."""
+    with store.database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :old"), {"old": revision})
+    with pytest.raises(
+        StoreError, match=f"schema {revision} is from before the first release .* move that database away"
+    ):
         open_store(database_url)
 
 

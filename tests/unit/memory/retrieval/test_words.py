@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.index import BM25, CHOSEN, best, fuse, latest_best, terms
+from memory.retrieval.words import WordIndex, best, fuse, latest_best, terms
 
 FAILURES = [
     "KeyError: 'unit_price' in shop.cart.Basket.total",
@@ -30,21 +30,21 @@ def test_terms_split_identifiers(text: str, parts: list[str]) -> None:
 
 def test_bm25_finds_the_failure_that_shares_rare_names() -> None:
     """A query with the parts of a name, written differently, ranks its document first."""
-    scores = BM25([terms(text) for text in FAILURES]).scores(terms("cart item has no unitPrice"))
+    scores = WordIndex([terms(text) for text in FAILURES]).scores(terms("cart item has no unitPrice"))
     assert best(scores, 3)[0] == 0
 
 
 def test_bm25_is_the_published_formula() -> None:
-    """On one term, the score is idf * f * (k1 + 1) / (f + k1 * (1 - b + b * length / mean length))."""
-    scores = BM25([["a", "a", "b"], ["b"]]).scores(["a"])
-    assert scores[0] == pytest.approx(np.log(1 + 1.5 / 1.5) * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
+    """On one term, the score is idf * f / (f + k1 * (1 - b + b * length / mean length)): Lucene's, without a constant factor."""
+    scores = WordIndex([["a", "a", "b"], ["b"]]).scores(["a"])
+    assert scores[0] == pytest.approx(np.log(1 + 1.5 / 1.5) * 2 / (2 + 1.2 * (0.25 + 0.75 * 3 / 2)))
     assert scores[1] == 0.0
 
 
 @pytest.mark.parametrize("documents", [[], [[]], [[], ["a"]]])
 def test_bm25_takes_empty_documents(documents: list[list[str]]) -> None:
     """Nothing to search and empty documents give scores, not errors."""
-    assert len(BM25(documents).scores(["a"])) == len(documents)
+    assert len(WordIndex(documents).scores(["a"])) == len(documents)
 
 
 @given(st.lists(st.floats(-1, 1, width=32), max_size=40), st.integers(0, 50))
@@ -66,48 +66,10 @@ WORDS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), max_size=30)
 @given(WORDS, WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5))
 def test_adding_is_as_building(first: list[list[str]], second: list[list[str]], query: list[str]) -> None:
     """An index that grew gives the scores of one built at once."""
-    grown = BM25(first)
+    grown = WordIndex(first)
     for document in second:
         grown.add(document)
-    assert grown.scores(query).tolist() == BM25([*first, *second]).scores(query).tolist()
-
-
-@given(WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5), st.data())
-def test_a_search_with_room_for_all_postings_is_the_head_of_all_scores(
-    documents: list[list[str]], query: list[str], data: st.DataObject
-) -> None:
-    """Where nothing is left out, the allowed documents come by their scores, of equals the later."""
-    allowed = np.array([data.draw(st.booleans()) for _ in documents], dtype=np.bool_)
-    index = BM25(documents)
-    scores = np.where(allowed, index.scores(query), 0.0)
-    assert index.search(query, 4, allowed, postings=10_000) == latest_best(scores, 4)
-
-
-@given(WORDS, st.lists(st.sampled_from("abcdefgh"), max_size=5), st.integers(0, 20))
-def test_what_rare_words_choose_is_ranked_by_all_words(
-    documents: list[list[str]], query: list[str], postings: int
-) -> None:
-    """Common words add to the documents that rare ones found what they are worth there, however they are read."""
-    index, everything = BM25(documents), np.ones(len(documents), dtype=np.bool_)
-    found, scores = index.search(query, 50, everything, postings=postings), index.scores(query)
-    ordered = sorted(found, key=lambda row: (-round(float(scores[row]), 9), -row))
-    assert [round(float(scores[row]), 9) for row in found] == [round(float(scores[row]), 9) for row in ordered]
-
-
-def test_common_words_do_not_choose() -> None:
-    """Beyond the postings that may be read, a common word adds to what rare ones found, and finds nothing by itself."""
-    index = BM25([["rare", "common"], ["common"], ["common"]])
-    everything = np.ones(3, dtype=np.bool_)
-    assert index.search(["rare", "common"], 3, everything, postings=2) == [0]
-    assert index.search(["rare", "common"], 3, everything, postings=9) == [0, 2, 1]
-
-
-def test_what_is_not_allowed_neither_comes_nor_chooses() -> None:
-    """Rare words choose among the allowed documents, however many others there are."""
-    index = BM25([["rare", "common"], *[["rare"]] * (CHOSEN + 1), *[["common"]] * (CHOSEN + 9)])
-    allowed = np.zeros(len(index), dtype=np.bool_)
-    allowed[0] = True
-    assert index.search(["rare", "common"], 3, allowed, postings=1) == [0]
+    assert grown.scores(query).tolist() == WordIndex([*first, *second]).scores(query).tolist()
 
 
 def test_fusion_follows_the_heavier_view_and_rewards_agreement() -> None:

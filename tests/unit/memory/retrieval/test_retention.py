@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.keeping import CONTESTED, going, verdict
 from memory.model import AttemptOutcome
-from memory.store import Standing
+from memory.retrieval.experiences import CONTESTED, least_useful, verdict
+from memory.store import Usefulness
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -31,9 +31,9 @@ def test_the_word_of_the_own_people_wins(here: list[float], elsewhere: list[floa
     assert verdict(here, elsewhere) == weight
 
 
-STANDINGS = st.lists(
+KEPT = st.lists(
     st.builds(
-        Standing,
+        Usefulness,
         id=st.text("abcdefgh", min_size=1, max_size=3),
         outcome=st.sampled_from(AttemptOutcome),
         copy=st.booleans(),
@@ -45,28 +45,28 @@ STANDINGS = st.lists(
 )
 
 
-@given(STANDINGS, st.sets(st.text("abcdefgh", min_size=1, max_size=3)), st.integers(0, 20))
+@given(KEPT, st.sets(st.text("abcdefgh", min_size=1, max_size=3)), st.integers(0, 20))
 def test_nothing_proven_and_accepted_goes_before_what_never_was(
-    standings: list[Standing], accepted: set[str], keep: int
+    kept: list[Usefulness], accepted: set[str], keep: int
 ) -> None:
     """As many go as have to, and none that was proven and accepted while one that was not stays."""
-    gone = set(going(standings, accepted, keep))
-    assert len(gone) == max(0, len(standings) - keep)
-    best = {each.id for each in standings if each.outcome is AttemptOutcome.PROVEN and each.id in accepted}
-    assert not gone & best or not {each.id for each in standings} - best - gone
+    gone = set(least_useful(kept, accepted, keep))
+    assert len(gone) == max(0, len(kept) - keep)
+    best = {each.id for each in kept if each.outcome is AttemptOutcome.PROVEN and each.id in accepted}
+    assert not gone & best or not {each.id for each in kept} - best - gone
 
 
 def test_a_copy_goes_before_an_original_and_the_old_before_the_new() -> None:
     """What another memory says too, and what is old, is missed least."""
 
-    def standing(id_: str, copy: bool, hours: int, helped: int = 0) -> Standing:
+    def entry(id_: str, copy: bool, hours: int, helped: int = 0) -> Usefulness:
         made = NOW + timedelta(hours=hours)
-        return Standing(id=id_, outcome=AttemptOutcome.UNPROVEN, copy=copy, helped=helped, created_at=made)
+        return Usefulness(id=id_, outcome=AttemptOutcome.UNPROVEN, copy=copy, helped=helped, created_at=made)
 
-    standings = [
-        standing("helped", True, 0, 1),
-        standing("old", False, 1),
-        standing("new", False, 2),
-        standing("copy", True, 3),
+    kept = [
+        entry("helped", True, 0, 1),
+        entry("old", False, 1),
+        entry("new", False, 2),
+        entry("copy", True, 3),
     ]
-    assert going(standings, set(), 0) == ["copy", "old", "new", "helped"]
+    assert least_useful(kept, set(), 0) == ["copy", "old", "new", "helped"]

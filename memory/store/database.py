@@ -1,53 +1,57 @@
-"""One database behind one door: how we connect, and what a transaction is.
+"""Connections, transactions, column types and stored JSON: the one way to read the database and the one way to write it.
 
-SQLite runs in WAL mode with `synchronous=FULL` throughout. FULL because a webhook is answered 202 on the strength of its
-commit, and because an effect on GitHub that a power cut makes us forget would be made twice; both live in the one file
-that everything else shares. Callers that need more commits a second put several values into one call.
+SQLite runs in WAL mode with `synchronous=FULL`: a webhook is answered 202 on the strength of its commit, and an effect on
+GitHub that a power cut erases would be made twice. Callers that need more commits a second put several values into one call.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import select
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-import psycopg
+import msgspec
 from sqlalchemy import (
     URL,
     Connection,
     CursorResult,
+    DateTime,
     Delete,
+    Dialect,
     Engine,
     Table,
+    Text,
     Update,
     create_engine,
     event,
     make_url,
+    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DisconnectionError, InterfaceError, OperationalError, StatementError
+from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
-from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolProxiedConnection
+from sqlalchemy.pool import ConnectionPoolEntry, Pool
+from sqlalchemy.types import TypeDecorator
 
 from memory.errors import StoreError, StoreUnavailable
-from memory.store import direct
-from memory.store.direct import Rows, Statement
 
 BUSY_SECONDS = 30.0
-RESTED_SECONDS = 30.0
 USE = "use sqlite:////absolute/path.db or postgresql://user:password@host/name"
 _WRITE = "apprentice_write"
-_NO_ANSWER = (OperationalError, InterfaceError, PoolExhausted, psycopg.OperationalError, psycopg.InterfaceError)
+_NO_ANSWER = (OperationalError, InterfaceError, PoolExhausted)
 
 Item = TypeVar("Item")
+Noun = TypeVar("Noun")
+Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +69,6 @@ class Database:
             yield connection
 
     @contextmanager
-    def glancing(self) -> Iterator[Connection]:
-        """For a statement that reads: it sees one state of the database without a transaction around it."""
-        with _translated(), self.engine.connect() as connection:
-            if connection.dialect.name == "postgresql":  # saves two messages each way
-                connection.execution_options(isolation_level="AUTOCOMMIT")
-            yield connection
-
-    def glance(self, statement: Statement, values: Mapping[str, object]) -> Rows:
-        """The rows of one statement that reads, by the shortest way; `values` names all of its parameters."""
-        if self.engine.dialect.name == "postgresql":
-            with _translated():
-                return direct.rows(self.engine, statement, values)
-        with self.glancing() as connection:
-            return connection.execute(statement, values).fetchall()
-
-    def note(self, statement: Statement, values: Mapping[str, object]) -> Rows:
-        """Execute one statement that writes, by the shortest way; `values` names all of its parameters. The rows it returns."""
-        if self.engine.dialect.name == "postgresql":
-            with _translated():
-                return direct.rows(self.engine, statement, values)
-        with self.writing() as connection:
-            return connection.execute(statement, values).fetchall()
-
-    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that commits at the end, or not at all. On SQLite writers queue up for it at its start."""
         with _translated(), self.engine.connect() as connection:
@@ -102,15 +82,19 @@ def connect(url: str) -> Database:
     parsed = _parse(url)
     if parsed.get_backend_name() == "sqlite":
         return Database(_sqlite(parsed))
-    engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_use_lifo=True)
-    event.listen(engine, "checkin", _note_rest)
-    event.listen(engine, "checkout", _ping_rested)
+    try:  # pre-ping replaces connections that the server or the network dropped
+        engine = create_engine(parsed.set(drivername="postgresql+psycopg"), pool_use_lifo=True, pool_pre_ping=True)
+    except ImportError as error:
+        raise StoreError("PostgreSQL needs its driver: pip install 'apprentice[postgresql]'") from error
     _start_afresh_after_fork(engine)
     return Database(engine)
 
 
-def insert_new(connection: Connection, table: Table, row: dict[str, object]) -> bool:
-    """Insert `row` unless a unique key of it is taken; tells whether it was inserted."""
+# ── Statements ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def insert_new(connection: Connection, table: Table, row: Row) -> bool:
+    """Insert `row` unless a unique key of it is taken; says whether it was inserted."""
     statement = dialect_insert(connection, table).on_conflict_do_nothing().returning(*table.primary_key)
     return connection.execute(statement.values(row)).first() is not None
 
@@ -124,11 +108,16 @@ def insert_bare(connection: Connection, table: Table, rows: Iterable[tuple[str |
     """Insert very many rows, given in the order of the table's columns as we declare it, none of which may be there."""
     columns = ", ".join(column.name for column in table.columns)
     if connection.dialect.name == "postgresql":
+        import psycopg
+
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
-        with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
+        try:
+            with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        except psycopg.Error as error:
+            raise StatementError(str(error), None, None, error) from error
         return
     places = ", ".join("?" for _ in table.columns)
     for batch in in_batches(rows, 10_000):
@@ -142,6 +131,12 @@ def changed(connection: Connection, statement: Update | Delete) -> int:
     return result.rowcount
 
 
+def queue_for(connection: Connection, lock_id: int) -> None:
+    """Wait for other writers with this lock to commit. On SQLite the write transaction itself is the lock."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": lock_id})
+
+
 def in_batches(items: Iterable[Item], size: int = 1000) -> Iterator[list[Item]]:
     """Lists of at most `size`: a statement takes only so many parameters."""
     rest = iter(items)
@@ -149,11 +144,69 @@ def in_batches(items: Iterable[Item], size: int = 1000) -> Iterator[list[Item]]:
         yield batch
 
 
+# ── Values in columns ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def dump(noun: object) -> str:
+    """`noun`, a frozen value of memory.model or a plain JSON value, as JSON text.
+
+    The text is pure ASCII: NUL and lone surrogates, which occur in test output, come back unchanged on every database.
+    """
+    return json.dumps(msgspec.to_builtins(noun), separators=(",", ":"))
+
+
+def load(kind: type[Noun], body: str) -> Noun:
+    """The noun that `dump` turned into `body`."""
+    try:
+        return msgspec.convert(json.loads(body), kind)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise StoreError(f"a stored {kind.__name__} cannot be read: {error}") from error
+
+
+def readable(text_from_outside: str) -> str:
+    """Text with U+FFFD for NUL, which PostgreSQL refuses, and for lone surrogates."""
+    clean = text_from_outside.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return clean.replace("\0", "\ufffd")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware UTC in, aware UTC out. SQLite keeps no offset: its values are UTC without one."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise StoreError(f"{value.isoformat()} has no time zone; give aware times only")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # SQLAlchemy's signature
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class FreeText(TypeDecorator[str]):
+    """Text from outside, made `readable` in SQL."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's signature
+        return None if value is None else readable(value)
+
+
+# ── Connections ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
-        # Without the URL: one that cannot be taken apart cannot have its password removed.
+        # Without the URL: one that cannot be parsed cannot have its password removed.
         raise StoreError("the database URL cannot be read; " + USE) from error
     if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
         raise StoreError(f"databases of kind {parsed.drivername} are not supported; {USE}")
@@ -182,33 +235,6 @@ def _prepare_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry)
     connection.execute("PRAGMA recursive_triggers=ON")  # else REPLACE deletes ledger rows behind the triggers' back
 
 
-def _note_rest(_connection: psycopg.Connection | None, entry: ConnectionPoolEntry) -> None:
-    entry.info["rests_since"] = time.monotonic()
-
-
-def _ping_rested(connection: psycopg.Connection, entry: ConnectionPoolEntry, _proxy: PoolProxiedConnection) -> None:
-    """Replace a connection that is dead, as after a restart of the server.
-
-    A server that ends a connection leaves word in it, and nothing else arrives there unasked. One that has rested long is
-    asked as well, as what stands between us and the server may have let it drop without a word.
-    """
-    if _has_word(connection):
-        raise DisconnectionError
-    if time.monotonic() - entry.info.get("rests_since", time.monotonic()) < RESTED_SECONDS:
-        return
-    try:
-        connection.execute("SELECT 1")
-        connection.rollback()
-    except psycopg.OperationalError as error:
-        raise DisconnectionError from error
-
-
-def _has_word(connection: psycopg.Connection) -> bool:
-    waiting = select.poll()
-    waiting.register(connection.fileno(), select.POLLIN)
-    return bool(waiting.poll(0))
-
-
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
     """Ask until granted: SQLite does not wait for the lock that changing the mode takes."""
     deadline = time.monotonic() + BUSY_SECONDS
@@ -230,7 +256,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _start_afresh_after_fork(engine: Engine) -> None:
-    """A connection must not be used, nor closed, on both sides of a fork: a child lets it be and opens its own."""
+    """A connection must not be used, nor closed, on both sides of a fork: a child leaves it alone and opens its own."""
     watched = weakref.ref(engine)
     inherited: list[Pool] = []
 
@@ -245,12 +271,12 @@ def _start_afresh_after_fork(engine: Engine) -> None:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Database errors as ours: nobody outside this package knows SQLAlchemy."""
+    """Turn SQLAlchemy's errors into ours: no caller outside this package knows SQLAlchemy."""
     try:
         yield
     except _NO_ANSWER as error:
         raise StoreUnavailable(f"the database does not answer: {_first_line(error)}") from error
-    except (StatementError, psycopg.Error) as error:
+    except StatementError as error:
         raise StoreError(f"the database refused: {_first_line(error)}") from error
 
 

@@ -1,0 +1,1 @@
+"""Episodic memory and how it is searched: by words, by embeddings, and by both."""

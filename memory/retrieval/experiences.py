@@ -1,0 +1,319 @@
+"""Episodic memory: attempts at failures with their outcomes, found again by words and by meaning.
+
+The state and the attempts of a running repair are short-term memory, which ends with it. Experiences last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
+from memory.policy import Neighbour
+from memory.retrieval.embeddings import Embedder
+from memory.retrieval.vectors import DEPTH, FAILURES, FOCUS, WHOLE, Hit, HybridIndex, HybridQuery
+from memory.rewards import clipped, say
+from memory.store import IndexEntry, Store, Usefulness, VectorTable, open_vector_table
+
+CAPACITY = 50_000
+"""So many experiences are kept before the least useful are forgotten: exact search of all takes tens of milliseconds."""
+
+SPARE = 0.05
+"""The share of the capacity that is made free at once, so that forgetting is rare."""
+
+MOST_JUDGED = 20
+"""The signals about so many experiences with the same edit are read."""
+
+CONTESTED = 0.5
+"""The weight of an edit that people rejected in other repositories, without a signal from this one."""
+
+LONGEST_CITED = 200_000
+"""A file of more characters than this is not searched for cited code."""
+
+ANY = Among()
+
+_PROVEN, _SAME_REPOSITORY, _SAME_ERROR, _SAME_FAMILY = 1.15, 1.1, 1.2, 1.05
+_MOST = _PROVEN * _SAME_REPOSITORY * _SAME_ERROR * _SAME_FAMILY
+_HALF_LIFE = timedelta(days=180)
+_OLDEST = 0.8
+"""The recency factor of the oldest: an old case is a little less likely to fit, not wrong."""
+
+Floats = NDArray[np.float32]
+ReadFile = Callable[[str], str | None]
+
+
+class Experiences:
+    """Remembers, recalls and forgets. The embedder is used only when there is something to compare."""
+
+    def __init__(self, store: Store, embedder: Embedder, *, capacity: int = CAPACITY) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._index: HybridIndex | None = None
+        self._near: VectorTable | None = None
+        self._read = 0
+
+    def remember(self, experience: Experience) -> bool:
+        """Keep an experience; False when its id is known. Its vector is computed at the next recall."""
+        alike, edit = likeness(experience), edit_of(experience.shape)
+        added = self._store.experiences.add(experience, searchable(experience), likeness=alike, edit=edit)
+        if added and self._store.experiences.newest_sequence() % max(1, int(self._capacity * SPARE)) == 0:
+            self.make_room()
+        return added
+
+    def forget(self, experience_id: str) -> bool:
+        """Delete an experience and its vectors; False when there is none."""
+        return self._store.experiences.delete(experience_id)
+
+    def make_room(self) -> int:
+        """Forget the least useful beyond the capacity; returns how many."""
+        kept = self._store.experiences.usefulness()
+        if len(kept) <= self._capacity:
+            return 0
+        proven = [each.id for each in kept if each.outcome is AttemptOutcome.PROVEN]
+        accepted = {key for key, sum_of_signals in self._signals(proven).items() if sum_of_signals > 0.0}
+        keep = int(self._capacity * (1.0 - SPARE))
+        return self._store.experiences.delete_all(least_useful(kept, accepted, keep))
+
+    def recall(
+        self,
+        *,
+        signature: str,
+        error_type: str,
+        family: str,
+        repository: str,
+        k: int = 5,
+        among: Among = ANY,
+        read: ReadFile | None = None,
+    ) -> tuple[Recollection, ...]:
+        """The `k` most useful experiences for a failure, best first, scores within [0, 1].
+
+        All views are fused by rank; proven, recent ones of the same repository, error type or family come first among the
+        near, of equals the newest. The score is absolute nearness, so that an unrelated memory weighs little. An edit that
+        people rejected comes back without its shape, so that it is not made again. So does one that cites code of
+        `repository` which is gone, where `read` gives the text of a path there.
+        """
+        found = self.search(f"{error_type} {signature}", _place(signature), among)
+        ranked = self._ranked(found, error_type=error_type, family=family, repository=repository)
+        return tuple(self._judged(each, repository, read) for each in ranked[:k])
+
+    def search(self, text: str, focus: str, among: Among = ANY) -> list[Hit]:
+        """The nearest to a text by words and meaning, best first; `focus` is the part of it that says where."""
+        with self._lock:
+            index = self._refreshed()
+            if index is None or not len(index):
+                return []
+            whole, focused = self._embedder.embed([text, focus])
+            query = HybridQuery(text=text, focus=focus, vectors={WHOLE: whole, FOCUS: focused})
+            if self._near is None:
+                return index.search(query, among)
+            return index.search(query, among, self._near.search(whole, DEPTH, among), self._vectors_of)
+
+    def helped(self, recalled: Iterable[Recollection], shape: EditShape | None) -> None:
+        """Note that a repair was an edit that was recalled."""
+        ids = [found.experience.id for found in recalled if shape is not None and found.experience.shape == shape]
+        if ids:
+            self._store.experiences.credit(ids)
+
+    def latest(self, most: int) -> list[Experience]:
+        """The latest experiences of all repositories, newest first."""
+        return self._store.experiences.all(limit=most)
+
+    def warm(self) -> None:
+        """Load the embedder in the background, if there is anything to recall."""
+        if self._store.experiences.all(limit=1):
+            self._embedder.warm()
+
+    def _refreshed(self) -> HybridIndex | None:
+        """The index with all changes since the last search; None while nothing was ever remembered."""
+        newest = self._store.experiences.newest_sequence()
+        if newest and self._index is None:
+            self._index = HybridIndex(self._embedder.dimensions, FAILURES)
+            self._near = open_vector_table(self._store.database, self._embedder.id, self._embedder.dimensions)
+        while self._index is not None and self._read < newest:
+            entries = self._store.experiences.since(self._read)
+            self._take_in(self._index, entries)
+            self._read = entries[-1].sequence
+        return self._index
+
+    def _take_in(self, index: HybridIndex, entries: Sequence[IndexEntry]) -> None:
+        for entry in entries:
+            index.remove(entry.id)
+        listed = [entry for entry in entries if entry.listed]
+        vectors = {view: self._vectors(listed, view) for view in (WHOLE, FOCUS)}
+        if self._near is not None:
+            self._near.refresh()
+            index.add(listed, {})
+        elif listed:
+            index.add(listed, {view: np.stack([of[each.id] for each in listed]) for view, of in vectors.items()})
+
+    def _vectors(self, entries: Sequence[IndexEntry], view: str) -> Mapping[str, Floats]:
+        """The vectors of entries; missing ones are computed and stored."""
+        vectors = dict(self._vectors_of(view, [entry.id for entry in entries]))
+        missing = [entry for entry in entries if entry.id not in vectors]
+        if missing:
+            made = self._embedder.embed([entry.text if view == WHOLE else _place(entry.text) for entry in missing])
+            new = {entry.id: vector for entry, vector in zip(missing, made, strict=True)}
+            self._store.experiences.put_vectors(self._embedder.id, new, view)
+            vectors |= new
+        return vectors
+
+    def _vectors_of(self, view: str, ids: Sequence[str]) -> Mapping[str, Floats]:
+        return self._store.experiences.vectors_of(self._embedder.id, ids, view)
+
+    def _ranked(self, found: Sequence[Hit], *, error_type: str, family: str, repository: str) -> list[Recollection]:
+        """Hits by usefulness: rank scores times absolute nearness, none above an earlier one's."""
+        known = self._store.experiences.several([each.id for each in found])
+        newest = max((experience.created_at for experience, _ in known.values()), default=None)
+        ranked = []
+        for each in found:
+            if newest is not None and each.id in known:
+                experience, copies = known[each.id]
+                factor = _usefulness(experience, error_type=error_type, family=family, repository=repository)
+                score = each.score * factor * _recency(newest - experience.created_at) / _MOST
+                ranked.append((score, each.nearness, experience, copies))
+        ranked.sort(key=lambda each: -each[0])
+        recollections, cap = [], 1.0
+        for score, nearness, experience, copies in ranked:
+            cap = min(cap, score * nearness)
+            recollections.append(Recollection(experience=experience, score=cap, copies=copies))
+        return recollections
+
+    def _judged(self, found: Recollection, repository: str, read: ReadFile | None) -> Recollection:
+        """A recollection without the shape of an edit that is not to be made, and marked where its code is gone."""
+        experience = found.experience
+        cites = read is not None and experience.repository == repository and experience.path != ""
+        if read is not None and cites and is_stale(experience, read(experience.path)):
+            return replace(found, experience=replace(experience, shape=None), stale=True)
+        if experience.shape is None:
+            return found
+        weight = 0.0 if self._signal(experience) < 0.0 else self._verdict(experience, repository)
+        if weight == 0.0:
+            return replace(found, experience=replace(experience, shape=None))
+        return replace(found, score=found.score * weight)
+
+    def _verdict(self, experience: Experience, repository: str) -> float:
+        edit, room = edit_of(experience.shape), self._store.experiences
+        here = [self._signal(each) for each in room.alike(edit, repository, MOST_JUDGED)]
+        elsewhere = [self._signal(experience)] if experience.repository != repository else []
+        return verdict(here, elsewhere)
+
+    def _signal(self, experience: Experience) -> float:
+        """The sum of the signals with weight about an experience: above 0 for it."""
+        decisions = self._store.ledger.decisions_of_task(experience.task_id)
+        return sum(self._signals([d.id for d in decisions if d.chosen == experience.strategy]).values())
+
+    def _signals(self, decision_ids: Sequence[str]) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        for signal in self._store.ledger.live_signals(decision_ids):
+            sums[signal.decision_id] = sums.get(signal.decision_id, 0.0) + say(signal)
+        return sums
+
+
+def neighbours(recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:
+    """Recollections as evidence for the policy."""
+    return tuple(
+        Neighbour(
+            strategy=found.experience.strategy,
+            success=found.experience.outcome is AttemptOutcome.PROVEN,
+            similarity=clipped(found.score),
+            expected=found.experience.usual,
+        )
+        for found in recollections
+    )
+
+
+def replay_shapes(recollections: Sequence[Recollection]) -> Mapping[EditShape, float]:
+    """Edits worth trying first, with weights in (0, 1]: the proven ones that `recall` gave."""
+    shapes: dict[EditShape, float] = {}
+    for found in recollections:
+        shape, weight = found.experience.shape, clipped(found.score)
+        if shape is not None and found.experience.outcome is AttemptOutcome.PROVEN and weight > 0.0:
+            shapes[shape] = max(weight, shapes.get(shape, 0.0))
+    return shapes
+
+
+def searchable(experience: Experience) -> str:
+    """The text that an experience is found by: the failure, and the file of the repair."""
+    return f"{experience.error_type} {experience.signature} {experience.path}"
+
+
+def likeness(experience: Experience) -> str:
+    """Equal for the same failure, edit and outcome in one repository, at whatever time and in whatever task."""
+    failure = (experience.repository, experience.error_type, experience.signature)
+    return _digest(*failure, experience.strategy, experience.path, edit_of(experience.shape), experience.outcome)
+
+
+def edit_of(shape: EditShape | None) -> str:
+    """Equal for equal shapes, empty without one."""
+    return "" if shape is None else _digest(shape.template, shape.before, shape.after)
+
+
+def verdict(here: Iterable[float], elsewhere: Iterable[float]) -> float:
+    """The weight of a proven edit by the signals about it: 1, `CONTESTED`, or 0 for one that is not to be made.
+
+    Each number is the sum of signals about one experience, above 0 for the edit and below against it. Signals win over a
+    proof, since tests only show that an edit can be right; and those of a repository's own people over all others, since
+    one project may want an edit that another rejected. Without any from here, a rejection elsewhere halves the weight.
+    """
+    own, others = sum(here), sum(elsewhere)
+    if own:
+        return 1.0 if own > 0.0 else 0.0
+    return CONTESTED if others < 0.0 else 1.0
+
+
+def is_stale(experience: Experience, source: str | None) -> bool:
+    """Whether the code that a patch cites is gone: its file holds neither all lines from before the patch nor all from after.
+
+    `source` is the text of `experience.path` as it is now, None where there is no such file. Without a patch nothing is cited.
+    """
+    changed = [line for line in experience.patch.splitlines() if line[:1] in " +-" and line[:3] not in ("---", "+++")]
+    before, after = ({" ".join(line[1:].split()) for line in changed if line[:1] != sign} - {""} for sign in "+-")
+    if not experience.path or not before | after:
+        return False
+    lines = {" ".join(line.split()) for line in (source or "")[:LONGEST_CITED].splitlines()}
+    return source is None or not any(side and side <= lines for side in (before, after))
+
+
+def least_useful(kept: Sequence[Usefulness], accepted: Collection[str], keep: int) -> list[str]:
+    """The ids to forget so that `keep` stay. `accepted` holds those that people accepted.
+
+    Proven and accepted experiences stay longest, then those that led to a repair, then those without an equal, then proven
+    ones; among equals the newer stays.
+    """
+
+    def worth(each: Usefulness) -> tuple[bool, bool, bool, bool, float, str]:
+        proven = each.outcome is AttemptOutcome.PROVEN
+        age = each.created_at.timestamp()
+        return (proven and each.id in accepted, each.helped > 0, not each.copy, proven, age, each.id)
+
+    return [each.id for each in sorted(kept, key=worth)[: max(0, len(kept) - keep)]]
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _place(signature: str) -> str:
+    """Where a failure happened: the part of its signature after error type and message, or all if there is no such part."""
+    lines = signature.splitlines()
+    return " ".join(lines[2:] or lines)
+
+
+def _usefulness(experience: Experience, *, error_type: str, family: str, repository: str) -> float:
+    factor = _PROVEN if experience.outcome is AttemptOutcome.PROVEN else 1.0
+    factor *= _SAME_REPOSITORY if experience.repository == repository else 1.0
+    factor *= _SAME_ERROR if experience.error_type == error_type else 1.0
+    return factor * (_SAME_FAMILY if experience.family == family else 1.0)
+
+
+def _recency(age: timedelta) -> float:
+    """By the age of an experience against the newest one found, so that equal memories give equal answers on any day."""
+    return float(_OLDEST + (1.0 - _OLDEST) * 0.5 ** (age / _HALF_LIFE))

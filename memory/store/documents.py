@@ -1,0 +1,295 @@
+"""Documents: JSON bodies of several kinds in one table, looked up by a key or by an owner, such as a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
+
+from memory.errors import StoreError
+from memory.model import PastFinding, Skill, TaskKind
+from memory.store.database import Database, Row, changed, dialect_insert, dump, in_batches, load
+from memory.store.tables import documents, experiences, signals
+
+Body = TypeVar("Body")
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """All documents of one kind. A body is any frozen value; a reader names the type that it was stored as."""
+
+    database: Database
+    kind: str
+
+    def add(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> bool:
+        """Keep a document; False, and nothing changed, when its key is known."""
+        with self.database.writing() as connection:
+            return insert(connection, [_row(self.kind, key, body, owner, now)]) == 1
+
+    def put(self, key: str, body: object, *, owner: str = "", now: datetime | None = None) -> None:
+        """Keep a document in the place of the one with the same key."""
+        with self.database.writing() as connection:
+            upsert(connection, _row(self.kind, key, body, owner, now))
+
+    def get(self, key: str, as_a: type[Body]) -> Body | None:
+        """The document with this key."""
+        return self.several([key], as_a).get(key)
+
+    def several(self, keys: Iterable[str], as_a: type[Body]) -> dict[str, Body]:
+        """Those of these documents that are there, by key."""
+        found: dict[str, Body] = {}
+        with self.database.reading() as connection:
+            for batch in in_batches(keys):
+                rows = connection.execute(self._select().where(documents.c.key.in_(batch)))
+                found |= {row.key: load(as_a, row.body) for row in rows}
+        return found
+
+    def all(self, as_a: type[Body]) -> list[Body]:
+        """Every document, by key."""
+        return self._load(self._select().order_by(documents.c.key), as_a)
+
+    def of(self, owner: str, as_a: type[Body]) -> list[Body]:
+        """An owner's documents, oldest first."""
+        return list(self.of_several([owner], as_a).values())
+
+    def of_several(self, owners: Collection[str], as_a: type[Body]) -> dict[str, Body]:
+        """The documents of some owners by key, oldest first."""
+        query = self._select().where(documents.c.owner.in_(owners))
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(documents.c.created_at, documents.c.key))
+            return {row.key: load(as_a, row.body) for row in rows}
+
+    def latest(self, owner: str, most: int, as_a: type[Body]) -> list[Body]:
+        """An owner's documents, newest first, at most so many."""
+        query = self._select().where(documents.c.owner == owner)
+        newest = query.order_by(documents.c.created_at.desc(), documents.c.key.desc())
+        return self._load(newest.limit(most), as_a)
+
+    def count(self, owner: str) -> int:
+        """How many documents an owner has."""
+        query = select(func.count()).select_from(documents).where(self._here, documents.c.owner == owner)
+        with self.database.reading() as connection:
+            return connection.execute(query).scalar_one()
+
+    def remove(self, key: str) -> bool:
+        """Remove a document; False when there is none."""
+        with self.database.writing() as connection:
+            return changed(connection, delete(documents).where(self._here, documents.c.key == key)) == 1
+
+    @property
+    def _here(self) -> ColumnElement[bool]:
+        return documents.c.kind == self.kind
+
+    def _select(self) -> Select[str, str]:
+        return select(documents.c.key, documents.c.body).where(self._here)
+
+    def _load(self, query: Select[str, str], as_a: type[Body]) -> list[Body]:
+        with self.database.reading() as connection:
+            return [load(as_a, row.body) for row in connection.execute(query)]
+
+
+def insert(connection: Connection, rows: Iterable[Row]) -> int:
+    """Insert the documents whose keys are not taken; returns how many."""
+    statement = dialect_insert(connection, documents).on_conflict_do_nothing().returning(documents.c.key)
+    return sum(len(connection.execute(statement, batch).all()) for batch in in_batches(rows, _BATCH))
+
+
+def upsert(connection: Connection, row: Row) -> None:
+    """Insert a document, or overwrite the one with its key."""
+    new = dialect_insert(connection, documents).values(row)
+    values = {name: new.excluded[name] for name in ("owner", "created_at", "body")}
+    connection.execute(new.on_conflict_do_update(index_elements=list(documents.primary_key), set_=values))
+
+
+def forget_owner(connection: Connection, kinds: Collection[str], owner: str) -> None:
+    """Remove all that an owner has of some kinds."""
+    connection.execute(delete(documents).where(documents.c.kind.in_(kinds), documents.c.owner == owner))
+
+
+def _row(kind: str, key: str, body: object, owner: str, now: datetime | None) -> Row:
+    return {"kind": kind, "key": key, "owner": owner, "created_at": now or datetime.now(UTC), "body": dump(body)}
+
+
+# ── Bodies with rules of their own ─────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRepository:
+    """A repository of the last job about it, and the installation that it is reached through."""
+
+    full_name: str
+    id: int
+    installation_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectory:
+    """The agent's steps to a proof, without credentials: `text` to show to a model, `messages` as JSON to train one."""
+
+    text: str
+    messages: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture that a user attached."""
+
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RewardModels:
+    """Reward models, of each kind of task at most one in use; a model's body is any frozen value."""
+
+    database: Database
+
+    @property
+    def _models(self) -> Documents:
+        return Documents(self.database, "reward_models")
+
+    @property
+    def _in_use(self) -> Documents:
+        return Documents(self.database, "reward_models_in_use")
+
+    def save(self, model_id: str, kind: TaskKind, model: object, *, now: datetime) -> bool:
+        """Keep a model, not in use; False, and nothing changed, when its id is known."""
+        return self._models.add(model_id, model, owner=kind, now=now)
+
+    def get(self, model_id: str, as_a: type[Body]) -> Body | None:
+        """The model with this id."""
+        return self._models.get(model_id, as_a)
+
+    def all(self, as_a: type[Body]) -> list[tuple[Body, bool]]:
+        """Every model, newest first, and whether it is in use."""
+        active = set(self._in_use.all(str))
+        found = self._models.of_several(list(TaskKind), as_a)
+        return [(model, key in active) for key, model in reversed(found.items())]
+
+    def active(self, kind: TaskKind, as_a: type[Body]) -> Body | None:
+        """The model of this kind that is in use."""
+        model_id = self._in_use.get(kind, str)
+        return None if model_id is None else self.get(model_id, as_a)
+
+    def activate(self, model_id: str, kind: TaskKind) -> None:
+        """Use a model instead of the one of its kind that is in use; raises StoreError when there is none such."""
+        if model_id not in self._models.of_several([kind], object):
+            raise StoreError(f"no reward model {model_id}; `apprentice preferences` lists them")
+        self._in_use.put(kind, model_id)
+
+    def deactivate(self, kind: TaskKind) -> bool:
+        """Use no model of this kind; False when none was in use."""
+        return self._in_use.remove(kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SkillSet:
+    stamp: str
+    skills: tuple[Skill, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skills:
+    """The skills as last derived, and from which state of the memory: all of it can be derived again."""
+
+    database: Database
+
+    def all(self) -> list[Skill]:
+        """The skills in the order in which they were stored."""
+        return list(self._stored().skills)
+
+    def stamp(self) -> str:
+        """The `sources` that the skills were derived from; "" where there are none."""
+        return self._stored().stamp
+
+    def sources(self) -> str:
+        """A text that changes whenever experiences or signals do."""
+        last_change = select(func.max(experiences.c.sequence))
+        reactions = select(func.count()).select_from(signals)
+        with self.database.reading() as connection:
+            return f"{connection.execute(last_change).scalar_one()} {connection.execute(reactions).scalar_one()}"
+
+    def replace(self, new: Sequence[Skill], stamp: str) -> None:
+        """Store these in the place of all others."""
+        Documents(self.database, "skills").put("all", _SkillSet(stamp=stamp, skills=tuple(new)))
+
+    def _stored(self) -> _SkillSet:
+        return Documents(self.database, "skills").get("all", _SkillSet) or _SkillSet(stamp="", skills=())
+
+
+# ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────
+
+_FINDINGS, _PASTS = "past_findings", "pasts"
+
+Lessons = TypeVar("Lessons")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walked:
+    """How far a past was read: up to the commit `sha`, the change at `position`, in the way that `reading` names."""
+
+    reading: str
+    sha: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredPast:
+    walked: Walked
+    lessons: object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastFindings:
+    """What became of the findings in a repository's past, and how far that past was read. What is added twice counts once."""
+
+    database: Database
+
+    def walked(self, repository: str) -> Walked | None:
+        """How far a repository's past was read; None where reading has not begun."""
+        stored = self._stored(repository)
+        return None if stored is None else stored.walked
+
+    def add(self, repository: str, found: Sequence[PastFinding], walked: Walked) -> None:
+        """Keep findings, and that the past was read so far, together."""
+        rows = [
+            _row(_FINDINGS, dump((repository, each.sha, each.path, each.line, each.rule)), each, repository, None)
+            for each in found
+        ]
+        known = self._stored(repository)
+        past = _StoredPast(walked=walked) if known is None else replace(known, walked=walked)
+        with self.database.writing() as connection:
+            insert(connection, rows)
+            upsert(connection, _row(_PASTS, repository, past, repository, None))
+
+    def conclude(self, repository: str, lessons: object | None) -> None:
+        """Store the lessons of a repository's past, any frozen value, instead of the earlier ones; None for too short a past."""
+        known = self._stored(repository)
+        if known is not None:
+            Documents(self.database, _PASTS).put(repository, replace(known, lessons=lessons), owner=repository)
+
+    def lessons(self, repository: str, as_a: type[Lessons]) -> Lessons | None:
+        """The lessons that `conclude` stored; None where there are none."""
+        stored = self._stored(repository)
+        return None if stored is None or stored.lessons is None else load(as_a, dump(stored.lessons))
+
+    def count(self, repository: str) -> int:
+        """How many findings of a repository's past are known."""
+        return Documents(self.database, _FINDINGS).count(repository)
+
+    def of(self, repository: str) -> list[PastFinding]:
+        """All findings of a repository's past, oldest first."""
+        found = Documents(self.database, _FINDINGS).of(repository, PastFinding)
+        return sorted(found, key=lambda each: (each.position, each.path, each.line, each.rule))
+
+    def forget(self, repository: str) -> None:
+        """Forget a repository's past and its lessons."""
+        with self.database.writing() as connection:
+            forget_owner(connection, (_FINDINGS, _PASTS), repository)
+
+    def _stored(self, repository: str) -> _StoredPast | None:
+        return Documents(self.database, _PASTS).get(repository, _StoredPast)
