@@ -21,7 +21,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import show
-from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, Start, TooLittle, advantage, backtest
+from memory.history.backtest import (
+    BUDGET,
+    CHANGES,
+    RECALL,
+    Backtest,
+    HistoryTooShort,
+    InstallationStart,
+    advantage,
+    backtest,
+)
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
@@ -66,7 +75,7 @@ def with_sweeps(findings: Iterable[PastFinding]) -> list[PastFinding]:
     return [replace(each, fate=Fate.FIXED) if each.fate is Fate.SWEPT else each for each in findings]
 
 
-def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Start, ...]]:
+def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[InstallationStart, ...]]:
     """The figures of one repository: all rules, our selection, and all rules with sweeps counted as addressed.
 
     Gives what was said after each installation, by pool, so that it can be told over all repositories.
@@ -76,7 +85,7 @@ def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Sta
     for pool, some in pools.items():
         try:
             result = backtest(some)
-        except TooLittle as little:
+        except HistoryTooShort as little:
             show(f"{name}, {pool}", [("nothing shown", str(little))])
             continue
         show(f"{name}, {pool}: {result.findings} findings of {result.changes} changes", rows(result))
@@ -84,7 +93,7 @@ def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Sta
     return begun
 
 
-def report_starts(begun: Mapping[str, Sequence[Start]]) -> None:
+def report_starts(begun: Mapping[str, Sequence[InstallationStart]]) -> None:
     """What a history was worth in the first changes after an installation, over all repositories."""
     told = [(pool, advantage(some), len(some)) for pool, some in begun.items()]
     show(
@@ -194,7 +203,7 @@ def main() -> None:
             speed(path, given.most, given.runs)
         return
     given.kept.mkdir(parents=True, exist_ok=True)
-    begun = dict[str, list[Start]]()
+    begun = dict[str, list[InstallationStart]]()
     for path in given.repositories:
         with open_store(f"sqlite:///{given.kept.resolve()}/{name_of(path)}.db") as store:
             read(path, store, given.most)

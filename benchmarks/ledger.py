@@ -27,14 +27,14 @@ from memory.model import (
     Actor,
     Arm,
     Decision,
-    Judgement,
+    FeedbackTotal,
     Outcome,
+    OutcomeTotal,
     Permission,
     Signal,
     SignalKind,
     State,
     TaskKind,
-    Verdict,
 )
 from memory.store import Store, open_store, totals
 from memory.store.database import dump, insert_bare
@@ -81,8 +81,8 @@ class Event:
     """A decision with what the tests said and, for two of three, a person; every fifth of those was taken back."""
 
     number: int
-    judgement: Judgement
-    verdict: Verdict | None
+    judgement: OutcomeTotal
+    verdict: FeedbackTotal | None
     retracted: bool
 
 
@@ -91,10 +91,10 @@ def history(events: int, scale: Scale, seed: int) -> Iterator[Event]:
     rng = random.Random(seed)
     for number in range(events * 5 // 9):
         state, chosen = scale.state(rng), rng.choice(STRATEGIES)
-        judgement = Judgement(state=state, chosen=chosen, count=1, target=rng.randrange(1_000_001))
+        judgement = OutcomeTotal(state=state, chosen=chosen, count=1, target=rng.randrange(1_000_001))
         said = {(rng.choice(KINDS), rng.choice(WEIGHTS)): 1}
         teacher = scale.teacher(state.repository, rng)
-        verdict = Verdict(state=state, chosen=chosen, teacher=teacher, said=said) if number % 3 else None
+        verdict = FeedbackTotal(state=state, chosen=chosen, teacher=teacher, said=said) if number % 3 else None
         yield Event(number, judgement, verdict, retracted=number % 15 in (1, 8))
 
 
@@ -186,11 +186,11 @@ def one_by_one(events: int, scale: Scale, seed: int) -> str:
     for event in told:
         if event.verdict is not None and event.retracted:
             taken = replace(event.verdict, said=dict.fromkeys(event.verdict.said, -1))
-            totals.fold(sums, rewards.contributions_of_verdict(taken))
+            totals.fold(sums, rewards.contributions_of_feedback(taken))
     for event in told:
-        totals.fold(sums, rewards.contributions_of_judgement(event.judgement))
+        totals.fold(sums, rewards.contributions_of_outcomes(event.judgement))
         if event.verdict is not None:
-            totals.fold(sums, rewards.contributions_of_verdict(event.verdict))
+            totals.fold(sums, rewards.contributions_of_feedback(event.verdict))
     with database("sqlite") as url, open_store(url) as store:
         with store.database.writing() as connection:
             totals.replace(connection, sums)

@@ -64,7 +64,7 @@ class Town:
         decision = self.decide(repository, chosen)
         self.learner.conclude(decision, PROVEN if proven else {})
         kind = SignalKind.ACCEPTED if accepted else SignalKind.REJECTED
-        self.learner.hear(decision.id, kind, actor, Permission.WRITE, "comment:1")
+        self.learner.record_signal(decision.id, kind, actor, Permission.WRITE, "comment:1")
 
     def odds(self, repository: str = VICTIM) -> Odds:
         """With which probability each strategy would be chosen now; the same table gives the same numbers."""
@@ -117,7 +117,7 @@ def sybils(here: Town, accounts: int, each: int) -> None:
         actor = Actor(id=1000 + number, login=f"sybil-{number}")
         permission = Permission.READ if number % 2 else Permission.NONE
         for decision in decisions:
-            here.learner.hear(decision.id, SignalKind.REJECTED, actor, permission, f"comment:{number}")
+            here.learner.record_signal(decision.id, SignalKind.REJECTED, actor, permission, f"comment:{number}")
 
 
 def lie(here: Town, signals: int) -> None:
@@ -125,7 +125,7 @@ def lie(here: Town, signals: int) -> None:
     for number in range(signals):
         decision = here.decide(EVIL, GOOD if number % 2 else BAD)
         kind = SignalKind.REJECTED if decision.chosen == GOOD else SignalKind.ACCEPTED
-        here.learner.hear(decision.id, kind, MALLORY, Permission.ADMIN, "comment:1")
+        here.learner.record_signal(decision.id, kind, MALLORY, Permission.ADMIN, "comment:1")
         here.clock.wait(0.06)
 
 
@@ -133,7 +133,7 @@ def flood(here: Town, signals: int) -> int:
     """The same within a minute; how many of them kept any weight."""
     weights = []
     for _ in range(signals):
-        heard = here.learner.hear(
+        heard = here.learner.record_signal(
             here.decide(EVIL, GOOD).id, SignalKind.REJECTED, MALLORY, Permission.ADMIN, "comment:1"
         )
         weights.append(heard.weight if heard else 0.0)

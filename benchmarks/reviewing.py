@@ -27,7 +27,7 @@ from benchmarks.report import show, spread
 from benchmarks.suggestions import directory_of
 from workers.git import Mirror, Remote
 from workers.own_git import local_commits
-from workers.ports import Completed, SandboxSession, Workload
+from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
 
@@ -59,7 +59,7 @@ class Watched:
     ran: list[Workload] = field(default_factory=list)
     sandbox: Bubblewrap = field(default_factory=Bubblewrap)
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         """As the sandbox does."""
         self.ran.append(workload)
         return self.sandbox.run(workload)

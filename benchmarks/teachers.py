@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from benchmarks.report import show
 from memory.evaluation.audit import one_sided, together
 from memory.intervals import wilson
-from memory.model import Actor, Arm, Decision, Logged, Permission, Signal, SignalKind, State, TaskKind
+from memory.model import Actor, Arm, Decision, LoggedDecision, Permission, Signal, SignalKind, State, TaskKind
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HONEST = tuple(Actor(id=10 + n, login=f"h{n}") for n in range(4))
@@ -24,7 +24,7 @@ GOOD, SEES = 0.6, 0.9
 JUDGES, PAIR_JUDGES = 0.3, 0.2
 
 
-def house(seed: int, *, pair: bool = False, striking: float = 1.0) -> list[Logged]:
+def house(seed: int, *, pair: bool = False, striking: float = 1.0) -> list[LoggedDecision]:
     """A house of four honest teachers; `pair`: and of two accounts that always accept the same findings.
 
     Every third finding draws `striking` times as many verdicts as the others: more than 1 is against what the audit's
@@ -44,7 +44,7 @@ def house(seed: int, *, pair: bool = False, striking: float = 1.0) -> list[Logge
     return log
 
 
-def finding(number: int, heard: Sequence[Signal], *, repository: str = "o/r") -> Logged:
+def finding(number: int, heard: Sequence[Signal], *, repository: str = "o/r") -> LoggedDecision:
     """A finding that was said inline, five to a pull request, with what was said about it."""
     decision = Decision(
         id=f"d{number}",
@@ -57,7 +57,7 @@ def finding(number: int, heard: Sequence[Signal], *, repository: str = "o/r") ->
         policy_version="v",
         created_at=START + timedelta(minutes=number),
     )
-    return Logged(decision=decision, signals=tuple(heard))
+    return LoggedDecision(decision=decision, signals=tuple(heard))
 
 
 def verdict(number: int, actor: Actor, *, liked: bool) -> Signal:

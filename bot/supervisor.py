@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ProcessSpec:
     """A process to keep running."""
 
     name: str
@@ -44,10 +44,10 @@ class Part:
     environment: Mapping[str, str]
 
 
-class Child:
+class SupervisedProcess:
     """One part, started and started again. `restarts` counts deaths since it last ran for STEADY_SECONDS."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: ProcessSpec) -> None:
         self.part = part
         self.restarts = 0
         self._begun = time.monotonic()
@@ -107,20 +107,20 @@ def up(web: WebSettings, worker: WorkerSettings, say: Callable[[str], None]) -> 
     return supervise(parts(web, worker), look)
 
 
-def parts(web: WebSettings, worker: WorkerSettings) -> tuple[Part, ...]:
+def parts(web: WebSettings, worker: WorkerSettings) -> tuple[ProcessSpec, ...]:
     """The processes of one machine and what each may know."""
     for_web = child_environment(without=WorkerSettings, keep=WebSettings) | _exported(web)
     for_worker = child_environment(without=WebSettings, keep=WorkerSettings) | _exported(worker)
     keys = {"APP_ID", "PRIVATE_KEY_FILE", "MODEL_API_KEY"}
     for_sweeper = {name: value for name, value in for_worker.items() if name.removeprefix(PREFIX) not in keys}
     return (
-        Part(name="web", command=_command("serve"), environment=for_web),
-        Part(name="worker", command=_command("worker"), environment=for_worker),
-        Part(name="sweeper", command=_command("sweep"), environment=for_sweeper),
+        ProcessSpec(name="web", command=_command("serve"), environment=for_web),
+        ProcessSpec(name="worker", command=_command("worker"), environment=for_worker),
+        ProcessSpec(name="sweeper", command=_command("sweep"), environment=for_sweeper),
     )
 
 
-def supervise(wanted: Sequence[Part], look: Callable[[], None]) -> int:
+def supervise(wanted: Sequence[ProcessSpec], look: Callable[[], None]) -> int:
     """Keep `wanted` running until SIGTERM or SIGINT, then end them; a second signal does not wait for their work.
 
     Calls `look` every TICK_SECONDS. Returns 0 after a signal, 2 when a part says that its input is bad, 1 when one
@@ -132,7 +132,7 @@ def supervise(wanted: Sequence[Part], look: Callable[[], None]) -> int:
         (hurry if ended.is_set() else ended).set()
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
-    children = [Child(part) for part in wanted]
+    children = [SupervisedProcess(part) for part in wanted]
     try:
         return _tend(children, ended, look)
     finally:
@@ -141,7 +141,7 @@ def supervise(wanted: Sequence[Part], look: Callable[[], None]) -> int:
             signal.signal(number, handler)
 
 
-def _tend(children: Sequence[Child], ended: threading.Event, look: Callable[[], None]) -> int:
+def _tend(children: Sequence[SupervisedProcess], ended: threading.Event, look: Callable[[], None]) -> int:
     while not ended.wait(TICK_SECONDS):
         look()
         for child in children:
@@ -154,7 +154,7 @@ def _tend(children: Sequence[Child], ended: threading.Event, look: Callable[[], 
     return 0
 
 
-def _end(children: Sequence[Child], hurry: threading.Event) -> None:
+def _end(children: Sequence[SupervisedProcess], hurry: threading.Event) -> None:
     for child in children:
         child.terminate()
     deadline = time.monotonic() + GRACE_SECONDS
@@ -164,7 +164,7 @@ def _end(children: Sequence[Child], hurry: threading.Event) -> None:
         child.kill()
 
 
-def _spawn(part: Part) -> subprocess.Popen[bytes]:
+def _spawn(part: ProcessSpec) -> subprocess.Popen[bytes]:
     """A child in a session of its own (the terminal's Ctrl-C is ours to pass on) that does not outlive us."""
     libc = ctypes.CDLL(None)
 

@@ -62,7 +62,7 @@ class TrainingExample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class ExportResult:
     """What was written: lines, what they came from, and what was left out for its length."""
 
     form: ExportForm
@@ -86,7 +86,7 @@ def export(
     repositories: Collection[str],
     clean: Callable[[str], str],
     since: datetime | None = None,
-) -> Exported:
+) -> ExportResult:
     """Write one file, at once or not at all. `clean` takes what looks like a credential out of a text."""
     if form is ExportForm.AGENT:
         return _runs(store, path, repositories=repositories, clean=clean, since=since)
@@ -100,7 +100,7 @@ def export(
             yield json.dumps(line, ensure_ascii=False)
 
     write_atomically(path, lines())
-    return Exported(
+    return ExportResult(
         form=form,
         path=str(path),
         lines=sum(written.values()),
@@ -111,12 +111,12 @@ def export(
 
 def _runs(
     store: Store, path: Path, *, repositories: Collection[str], clean: Callable[[str], str], since: datetime | None
-) -> Exported:
+) -> ExportResult:
     """The agent's accepted runs, whole."""
     found = list(accepted_runs(store, repositories, clean=clean, since=since))
     kept = [(decision, line) for decision, line in found if len(json.dumps(line, ensure_ascii=False)) <= LONGEST_RUN]
     write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
-    return Exported(
+    return ExportResult(
         form=ExportForm.AGENT,
         path=str(path),
         lines=len(kept),

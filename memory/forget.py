@@ -16,7 +16,7 @@ OPERATOR = Actor(id=0, login="operator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forgettable:
+class SignalsToForget:
     """What may be undone, each with the decision that it is about."""
 
     signals: tuple[tuple[Decision, Signal], ...] = ()
@@ -32,27 +32,27 @@ class Forgettable:
         return sorted(rows.items())
 
 
-def taught_by(store: Store, teacher: int, repository: str = "") -> Forgettable:
+def taught_by(store: Store, teacher: int, repository: str = "") -> SignalsToForget:
     """What an account taught, in one repository or in all of them."""
-    return Forgettable(signals=store.ledger.standing(teacher=teacher, repository=repository))
+    return SignalsToForget(signals=store.ledger.standing(teacher=teacher, repository=repository))
 
 
-def taught_in(store: Store, repository: str) -> Forgettable:
+def taught_in(store: Store, repository: str) -> SignalsToForget:
     """What a repository's tests and people taught."""
-    return Forgettable(
+    return SignalsToForget(
         signals=store.ledger.standing(repository=repository), outcomes=store.ledger.judged(repository=repository)
     )
 
 
-def taught_about(store: Store, decision_id: str) -> Forgettable:
+def taught_about(store: Store, decision_id: str) -> SignalsToForget:
     """What was learned from one decision."""
-    return Forgettable(
+    return SignalsToForget(
         signals=store.ledger.standing(decision_id=decision_id), outcomes=store.ledger.judged(decision_id=decision_id)
     )
 
 
 def forget(
-    store: Store, lessons: Forgettable, *, now: datetime, new_id: Callable[[], str], by: Actor = OPERATOR
+    store: Store, lessons: SignalsToForget, *, now: datetime, new_id: Callable[[], str], by: Actor = OPERATOR
 ) -> int:
     """Undo these: the table becomes, bit for bit, what it would be without them. Returns how many were still in force.
 

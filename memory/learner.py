@@ -198,7 +198,7 @@ class Learner:
             return outcome
         return self._ledger.outcome(decision.id) or outcome
 
-    def hear(
+    def record_signal(
         self,
         decision_id: str,
         kind: SignalKind,
@@ -208,9 +208,9 @@ class Learner:
         *,
         is_author: bool = False,
     ) -> Signal | None:
-        """Record and learn what somebody did about a decision; None when this very event is known already.
+        """Record and learn what a user did about a decision; None when this very event is known already.
 
-        An event that was taken back stays known: what happens anew needs a `source` of its own.
+        A retracted event stays known: a new event needs another `source`.
         Raises LookupError for a decision that is not in the ledger.
         """
         decision = self._decision(decision_id)
@@ -232,18 +232,16 @@ class Learner:
             ),
         )
 
-    def _taught(self, actor: Actor, decision: Decision) -> trust.Taught:
+    def _taught(self, actor: Actor, decision: Decision) -> trust.RecentFeedback:
         signals, on_label = self._ledger.taught(
             actor.id, decision.state.label, self._clock() - trust.WINDOW, rewards.TEACHING
         )
-        return trust.Taught(signals=signals, on_label=on_label)
+        return trust.RecentFeedback(signals=signals, on_label=on_label)
 
-    def take_back(
-        self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None
-    ) -> Signal | None:
+    def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
 
-        `actor` is who took it back, by default who gave it; whose evidence it was, and its weight, are the original's.
+        `actor` is who retracts it, by default who gave it; evidence and weight stay the original giver's.
         """
         given = next(
             (s for s in self._ledger.live_signals([decision_id]) if s.kind is kind and s.source == source), None
@@ -273,4 +271,4 @@ class Learner:
 
         With the same weights the table is the same, bit for bit.
         """
-        return self._ledger.rebuild(rewards.contributions_of_judgement, rewards.contributions_of_verdict)
+        return self._ledger.rebuild(rewards.contributions_of_outcomes, rewards.contributions_of_feedback)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from memory import policy
-from memory.history.lessons import Word
+from memory.history.lessons import HistoryHint
 from memory.history.levels import path_class
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
 from memory.rewards import PATTERN, expectation
@@ -59,11 +59,11 @@ class Appraisal:
     belief: policy.Belief
     here: Cell
     sources: tuple[str, ...] = ()
-    past: Word | None = None
+    past: HistoryHint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class PostingDecision:
     """A recorded decision about a finding, with its reason in one line for users."""
 
     decision: Decision
@@ -105,7 +105,7 @@ def appraise(
     arm: Arm,
     suggestion_proven: bool,
     learnings: Sequence[Learnings] = (),
-    past: Word | None = None,
+    past: HistoryHint | None = None,
 ) -> Appraisal:
     """The levelled posterior of a finding's acceptance; the control arm reads no evidence, no `learnings` and no `past`."""
     state = state_of(repository, finding)
@@ -158,9 +158,9 @@ def decide_posting(
     suggestion_proven: bool,
     slots_left: int,
     learnings: Sequence[Learnings] = (),
-    past: Word | None = None,
+    past: HistoryHint | None = None,
     made: Decision | None = None,
-) -> Decided:
+) -> PostingDecision:
     """Decide, and record, what to do with a finding. The chosen word is an `Action`.
 
     A decision that an earlier worker already `made` is kept. The control arm is not uniform over the actions, which would
@@ -175,7 +175,7 @@ def decide_posting(
         features = {} if arm is Arm.CONTROL else expectation(value=appraisal.belief.mean)
         state = state_of(repository, finding)
         made = learner.settle(task_id, state, chances, arm=arm, subject=finding.fingerprint, features=features)
-    return Decided(decision=made, why=reason(made, appraisal))
+    return PostingDecision(decision=made, why=reason(made, appraisal))
 
 
 def reason(decision: Decision, appraisal: Appraisal) -> str:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.model import Arm, Decision, Logged
+from memory.model import Arm, Decision, LoggedDecision
 
 WITHHELD = "withheld"
 """Feature of a decision: the part that was left out; empty for none."""
@@ -42,7 +42,7 @@ def withheld(decision: Decision) -> frozenset[str]:
     return frozenset({str(decision.features.get(WITHHELD, ""))} - {""})
 
 
-def measured(repaired: Iterable[Logged]) -> tuple[PartUse, ...]:
+def measured(repaired: Iterable[LoggedDecision]) -> tuple[PartUse, ...]:
     """Every part that was ever left out, by repository."""
     runs = [
         e for e in repaired if WITHHELD in e.decision.features and e.outcome and e.decision.chosen.startswith(PROMPTED)

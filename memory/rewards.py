@@ -13,13 +13,13 @@ from memory.model import (
     Contribution,
     Decision,
     Factor,
-    Judgement,
+    FeedbackTotal,
     Outcome,
+    OutcomeTotal,
     Signal,
     SignalKind,
     State,
     TaskKind,
-    Verdict,
 )
 
 WEIGHTS_VERSION = "3"
@@ -51,33 +51,33 @@ MANY_CANDIDATES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class SignalWorth:
     """What one signal says of acceptance: a mean in [0, 1], and how much of an observation it is."""
 
     value: float
     weight: float
 
 
-SIGNAL_WORTH: Mapping[SignalKind, Worth] = MappingProxyType(
+SIGNAL_WORTH: Mapping[SignalKind, SignalWorth] = MappingProxyType(
     {
-        SignalKind.SUGGESTION_APPLIED: Worth(value=1.0, weight=1.0),
-        SignalKind.FIX_MERGED: Worth(value=1.0, weight=1.0),
-        SignalKind.ACCEPTED: Worth(value=1.0, weight=1.0),
-        SignalKind.REACTION_UP: Worth(value=0.9, weight=0.6),
+        SignalKind.SUGGESTION_APPLIED: SignalWorth(value=1.0, weight=1.0),
+        SignalKind.FIX_MERGED: SignalWorth(value=1.0, weight=1.0),
+        SignalKind.ACCEPTED: SignalWorth(value=1.0, weight=1.0),
+        SignalKind.REACTION_UP: SignalWorth(value=0.9, weight=0.6),
         # People resolve what they fixed, and what they are tired of: hardly evidence, and for neither side.
-        SignalKind.THREAD_RESOLVED: Worth(value=0.5, weight=0.1),
-        SignalKind.REACTION_DOWN: Worth(value=0.0, weight=0.6),
+        SignalKind.THREAD_RESOLVED: SignalWorth(value=0.5, weight=0.1),
+        SignalKind.REACTION_DOWN: SignalWorth(value=0.0, weight=0.6),
         # A fix is also closed because it came too late or somebody else made it.
-        SignalKind.FIX_CLOSED: Worth(value=0.0, weight=0.8),
-        SignalKind.REJECTED: Worth(value=0.0, weight=1.0),
-        SignalKind.FINDING_FIXED: Worth(value=1.0, weight=0.7),
+        SignalKind.FIX_CLOSED: SignalWorth(value=0.0, weight=0.8),
+        SignalKind.REJECTED: SignalWorth(value=0.0, weight=1.0),
+        SignalKind.FINDING_FIXED: SignalWorth(value=1.0, weight=0.7),
         # Most of these went by the way.
-        SignalKind.FINDING_FIXED_ELSEWHERE: Worth(value=1.0, weight=0.2),
-        SignalKind.FINDING_SILENCED: Worth(value=0.0, weight=0.8),
+        SignalKind.FINDING_FIXED_ELSEWHERE: SignalWorth(value=1.0, weight=0.2),
+        SignalKind.FINDING_SILENCED: SignalWorth(value=0.0, weight=0.8),
         # What went with its lines tells nothing of the finding; what was left is silence, which is censored data.
-        SignalKind.FINDING_REWRITTEN: Worth(value=0.5, weight=0.0),
-        SignalKind.FINDING_GONE: Worth(value=0.5, weight=0.0),
-        SignalKind.FINDING_LEFT: Worth(value=0.5, weight=0.0),
+        SignalKind.FINDING_REWRITTEN: SignalWorth(value=0.5, weight=0.0),
+        SignalKind.FINDING_GONE: SignalWorth(value=0.5, weight=0.0),
+        SignalKind.FINDING_LEFT: SignalWorth(value=0.5, weight=0.0),
     }
 )
 """Silence and the merge of a human's pull request weigh nothing."""
@@ -181,13 +181,13 @@ def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Cont
     A control decision teaches like any other: being uniform, it is the least biased evidence there is.
     """
     target = millionths(outcome.target)
-    return contributions_of_judgement(Judgement(state=decision.state, chosen=decision.chosen, count=1, target=target))
+    return contributions_of_outcomes(OutcomeTotal(state=decision.state, chosen=decision.chosen, count=1, target=target))
 
 
 def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
     """What a signal adds to the ACCEPTANCE cells; of a retracting one, the exact negative of what it takes back."""
-    return contributions_of_verdict(
-        Verdict(
+    return contributions_of_feedback(
+        FeedbackTotal(
             state=decision.state,
             chosen=decision.chosen,
             teacher=signal.actor.id,
@@ -196,12 +196,12 @@ def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contrib
     )
 
 
-def contributions_of_judgement(said: Judgement) -> tuple[Contribution, ...]:
+def contributions_of_outcomes(said: OutcomeTotal) -> tuple[Contribution, ...]:
     """What outcomes add together: exactly the sum of what each would add."""
     return _spread(said.state, said.chosen, Factor.PROOF, weight=said.count * MILLIONTHS, value=said.target)
 
 
-def contributions_of_verdict(verdict: Verdict) -> tuple[Contribution, ...]:
+def contributions_of_feedback(verdict: FeedbackTotal) -> tuple[Contribution, ...]:
     """What an account's signals add together: exactly the sum of what each would add."""
     total = value = 0
     for (kind, trusted), count in verdict.said.items():

@@ -18,7 +18,7 @@ import numpy as np
 from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
 from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, effective, of_version, replay
 from memory.intervals import LEAST, Band, Numbers, sides
-from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, TaskKind
+from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.store import Store
 from memory.versions import CONTROL, VERSIONS, PolicyVersion, former_of
 
@@ -32,7 +32,7 @@ NEEDED = LEAST_EFFECTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InUse:
+class ActiveVersion:
     """The version that decides now, and since when; None: since it was first used."""
 
     version: str
@@ -69,18 +69,18 @@ class VersionJudgement:
         return "; ".join(_worse(each) for each in worse) or "not shown to be worse than what it replaced"
 
 
-def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, PolicyVersion] = VERSIONS) -> InUse:
+def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, PolicyVersion] = VERSIONS) -> ActiveVersion:
     """The last event decides, until there is a newer version than it knew of: that one is used when it comes."""
     newest = list(versions)[-1]
     last = events[-1] if events else None
     if last is None or last.newest != newest:
-        return InUse(version=newest)
-    return InUse(version=last.version, since=last.created_at)
+        return ActiveVersion(version=newest)
+    return ActiveVersion(version=last.version, since=last.created_at)
 
 
 def judge(
-    log: Sequence[Logged],
-    used: InUse,
+    log: Sequence[LoggedDecision],
+    used: ActiveVersion,
     versions: Mapping[str, PolicyVersion] = VERSIONS,
     *,
     left: Collection[str] = (),
@@ -116,13 +116,13 @@ def _before(version: str, versions: Mapping[str, PolicyVersion], left: Collectio
     return version
 
 
-def _ours(entry: Logged, used: InUse) -> bool:
+def _ours(entry: LoggedDecision, used: ActiveVersion) -> bool:
     """Whether the version in use made this decision since it came into use."""
     decision = entry.decision
     return decision.policy_version == used.version and (used.since is None or decision.created_at >= used.since)
 
 
-def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> list[VersionComparison]:
+def _with_control(log: Sequence[LoggedDecision], used: ActiveVersion, alpha: float) -> list[VersionComparison]:
     """The two arms of the tasks since then. Control tasks carry the version in use at their time."""
     tasks = results([entry for entry in log if _ours(entry, used)])
     learned = learned_ones(tasks)
@@ -135,7 +135,7 @@ def _with_control(log: Sequence[Logged], used: InUse, alpha: float) -> list[Vers
 
 
 def _with_former(
-    log: Sequence[Logged], used: InUse, version: PolicyVersion, former: PolicyVersion, alpha: float
+    log: Sequence[LoggedDecision], used: ActiveVersion, version: PolicyVersion, former: PolicyVersion, alpha: float
 ) -> VersionComparison:
     """What each was worth at the decisions of the one in use, doubly robust, task by task."""
     walked = replay(log, {"ours": of_version(version), "theirs": of_version(former)})
@@ -177,12 +177,14 @@ def _worse(comparison: VersionComparison) -> str:
     )
 
 
-def current(store: Store, versions: Mapping[str, PolicyVersion] = VERSIONS) -> InUse:
+def current(store: Store, versions: Mapping[str, PolicyVersion] = VERSIONS) -> ActiveVersion:
     """The version in use, by the events in the store."""
     return in_use(store.policy_events.all(), versions)
 
 
-def look(store: Store, log: Sequence[Logged], versions: Mapping[str, PolicyVersion] = VERSIONS) -> VersionJudgement:
+def look(
+    store: Store, log: Sequence[LoggedDecision], versions: Mapping[str, PolicyVersion] = VERSIONS
+) -> VersionJudgement:
     """Judge the version in use by `log`, the store's repair decisions."""
     events = store.policy_events.all()
     left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}

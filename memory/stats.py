@@ -11,9 +11,20 @@ from statistics import mean, median
 import numpy as np
 
 from memory.evaluation.control_arm import Uplift, results, uplift
-from memory.evaluation.findings import ADDRESSED, Addressed, Suppression, addressed, suppression
+from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, addressed, suppression
 from memory.intervals import wilson
-from memory.model import Action, Arm, AttemptOutcome, Decision, Factor, Logged, SignalKind, Skill, State, TaskKind
+from memory.model import (
+    Action,
+    Arm,
+    AttemptOutcome,
+    Decision,
+    Factor,
+    LoggedDecision,
+    SignalKind,
+    Skill,
+    State,
+    TaskKind,
+)
 from memory.prompt_ablation import PartUse, measured
 from memory.rewards import PATTERN
 from memory.rollback import current
@@ -42,7 +53,7 @@ class ArmStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class ArmDifference:
     """Learned minus control with its 95 % interval. None, and a verdict that says so, where an arm has no data."""
 
     difference: float | None
@@ -72,7 +83,7 @@ class MissedEarlier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerAccepted:
+class CostPerAccepted:
     """The total cost of one kind of task, and per accepted result; None each where nothing was accepted yet.
 
     `micros` are millionths of a US dollar, 0 where no price is set.
@@ -92,7 +103,7 @@ class Costs:
     """Costs of calls to a model, by repository, purpose and tier, and by what was accepted."""
 
     calls: tuple[Spent, ...]
-    per_accepted: tuple[PerAccepted, ...]
+    per_accepted: tuple[CostPerAccepted, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +111,11 @@ class Stats:
     """Everything `apprentice stats` shows. `version` is the policy in use, `since` why it is that one and not the newest."""
 
     arms: tuple[ArmStats, ...]
-    fix_rate: Difference
-    candidates: Difference
+    fix_rate: ArmDifference
+    candidates: ArmDifference
     uplift: tuple[Uplift, ...]
-    addressed: tuple[Addressed, ...]
-    suppression: tuple[Suppression, ...]
+    addressed: tuple[AddressedShare, ...]
+    suppression: tuple[HiddenShare, ...]
     version: str
     since: str
     patterns: tuple[RuleAcceptance, ...]
@@ -151,7 +162,7 @@ def stats(store: Store) -> Stats:
     )
 
 
-def rate_difference(learned: int, of_learned: int, control: int, of_control: int) -> Difference:
+def rate_difference(learned: int, of_learned: int, control: int, of_control: int) -> ArmDifference:
     """The difference of two proportions with its interval (Newcombe 1998, method 10)."""
     if not of_learned or not of_control:
         return _unknown(of_learned, of_control)
@@ -160,10 +171,10 @@ def rate_difference(learned: int, of_learned: int, control: int, of_control: int
     gap = one - other
     low = gap - sqrt((one - low1) ** 2 + (high2 - other) ** 2)
     high = gap + sqrt((high1 - one) ** 2 + (other - low2) ** 2)
-    return Difference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=True))
+    return ArmDifference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=True))
 
 
-def mean_difference(learned: Sequence[float], control: Sequence[float]) -> Difference:
+def mean_difference(learned: Sequence[float], control: Sequence[float]) -> ArmDifference:
     """The difference of two means with its bootstrap percentile interval (Efron 1979), from a fixed seed."""
     if len(learned) < 2 or len(control) < 2:
         return _unknown(len(learned), len(control), least=2)
@@ -174,12 +185,12 @@ def mean_difference(learned: Sequence[float], control: Sequence[float]) -> Diffe
     ]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5]).tolist()
     gap = mean(learned) - mean(control)
-    return Difference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=False))
+    return ArmDifference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=False))
 
 
-def _unknown(learned: int, control: int, *, least: int = 1) -> Difference:
+def _unknown(learned: int, control: int, *, least: int = 1) -> ArmDifference:
     verdict = f"not known yet: {learned} learned and {control} control, at least {least} of each are needed"
-    return Difference(difference=None, low=None, high=None, verdict=verdict)
+    return ArmDifference(difference=None, low=None, high=None, verdict=verdict)
 
 
 def _verdict(gap: float, low: float, high: float, *, better_when_higher: bool) -> str:
@@ -271,7 +282,10 @@ def _count(names: Sequence[str]) -> dict[str, int]:
 
 
 def costs(
-    calls: Sequence[Spent], by_task: Sequence[TaskSpent], repaired: Sequence[Logged], reviewed: Sequence[Logged]
+    calls: Sequence[Spent],
+    by_task: Sequence[TaskSpent],
+    repaired: Sequence[LoggedDecision],
+    reviewed: Sequence[LoggedDecision],
 ) -> Costs | None:
     """The costs; None where no model was ever called. A fix counts once, however many decisions led to it."""
     if not calls:
@@ -288,14 +302,14 @@ def costs(
     )
 
 
-def _has(logged: Logged, kinds: frozenset[SignalKind]) -> bool:
+def _has(logged: LoggedDecision, kinds: frozenset[SignalKind]) -> bool:
     return any(signal.kind in kinds for signal in logged.signals)
 
 
-def _per(what: str, kind: TaskKind, by_task: Sequence[TaskSpent], accepted: int) -> PerAccepted:
+def _per(what: str, kind: TaskKind, by_task: Sequence[TaskSpent], accepted: int) -> CostPerAccepted:
     mine = [each for each in by_task if each.kind == kind]
     tokens, micros = sum(each.tokens for each in mine), sum(each.micros for each in mine)
-    return PerAccepted(
+    return CostPerAccepted(
         what=what,
         tasks=len(mine),
         accepted=accepted,

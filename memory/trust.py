@@ -17,7 +17,7 @@ SIGNALS_ON_ONE_LABEL = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taught:
+class RecentFeedback:
     """How many signals with weight an account has given within the window, and how many of them on one label."""
 
     signals: int
@@ -47,6 +47,6 @@ def weight(permission: Permission, actor: Actor, *, is_author: bool = False) -> 
     return _WEIGHTS[permission]
 
 
-def is_limited(taught: Taught) -> bool:
+def is_limited(taught: RecentFeedback) -> bool:
     """Whether an account has taught so much within the window that the next signal weighs nothing."""
     return taught.signals >= SIGNALS_A_DAY or taught.on_label >= SIGNALS_ON_ONE_LABEL

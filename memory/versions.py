@@ -38,7 +38,7 @@ class PolicyVersion(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Levelled:
+class TableVersion:
     """The levelled table, planning and Thompson sampling with some parameters."""
 
     parameters: policy.Parameters
@@ -62,9 +62,9 @@ class Levelled:
         return policy.probabilities(estimates, rng, attempts=len(names), parameters=self.parameters)
 
 
-FORMER, PRESENT = Levelled(policy.FORMER), Levelled(policy.PRESENT)
+FORMER, PRESENT = TableVersion(policy.FORMER), TableVersion(policy.PRESENT)
 
-VERSIONS: Mapping[str, Levelled] = MappingProxyType({each.version: each for each in (FORMER, PRESENT)})
+VERSIONS: Mapping[str, TableVersion] = MappingProxyType({each.version: each for each in (FORMER, PRESENT)})
 """Oldest first; each one's former is the one before it, the first one's is control."""
 
 

@@ -12,6 +12,7 @@ from memory.model import (
     Attempt,
     AttemptOutcome,
     Confidence,
+    DistinguishingCall,
     EditShape,
     Experience,
     Family,
@@ -22,7 +23,6 @@ from memory.model import (
     SuiteCount,
     Task,
     TaskKind,
-    Telling,
 )
 from memory.store import Store
 
@@ -61,7 +61,7 @@ def _repair(store: Store, rng: random.Random, number: int, at: datetime) -> None
     store.tasks.add_attempt(f"t{number}", attempt)
     store.experiences.add(_experience(decision.id, f"t{number}", name, patch, shape, at), name)
     kind = SignalKind.FIX_MERGED if number % 4 else SignalKind.FIX_CLOSED
-    learner.hear(decision.id, kind, Actor(id=1 + number % 2, login="ada"), Permission.WRITE, f"pull:{number}")
+    learner.record_signal(decision.id, kind, Actor(id=1 + number % 2, login="ada"), Permission.WRITE, f"pull:{number}")
 
 
 def _diff(name: str, after: str) -> str:
@@ -85,7 +85,7 @@ def _proof(rival: str) -> Proof:
         plausible=2,
         clusters=2,
         share=0.6,
-        telling=Telling(call="it(2, 3)", this="6", other="-1", patch=rival),
+        telling=DistinguishingCall(call="it(2, 3)", this="6", other="-1", patch=rival),
     )
 
 

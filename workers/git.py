@@ -56,7 +56,7 @@ class Remote:
     token: str = ""
 
 
-class GitFailed(CannotRun):
+class GitCommandFailed(CannotRun):
     """Git ran, and said no."""
 
 
@@ -105,7 +105,7 @@ def run_git(
         raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
     if done.returncode:
         complaint = done.stderr.decode(errors="replace").strip().splitlines()
-        raise GitFailed(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
+        raise GitCommandFailed(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
     return done.stdout
 
 
@@ -139,7 +139,7 @@ class Mirror:
             # A user's own clone may be shallow; so is our copy of it then.
             options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
             self._run("fetch", *options, self._remote.url, *missing)
-        except GitFailed as error:
+        except GitCommandFailed as error:
             if lost := _GONE.search(str(error)):
                 why = "it was force-pushed away or deleted; push again, or ask again once it is back"
                 raise Gone(f"{lost[1]} is no longer at {self._remote.url}: {why}") from error
@@ -149,7 +149,7 @@ class Mirror:
         """The commit that a branch of the remote points at now; raises Gone for one that is not there."""
         try:
             told = self._run("ls-remote", SERVE_FROM_DISK, self._remote.url, f"refs/heads/{branch}").decode().split()
-        except GitFailed as error:
+        except GitCommandFailed as error:
             raise Retryable(f"{self._remote.url} could not be read: {error}") from error
         if not told:
             raise Gone(f"the branch {branch} is no longer at {self._remote.url}")
@@ -189,7 +189,7 @@ class Mirror:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""
         try:
             return self._run("merge-base", base, head).decode().strip()
-        except GitFailed:
+        except GitCommandFailed:
             return base
 
     def commit(self, base: str, files: Mapping[str, bytes | None], message: str, when: datetime) -> str:
@@ -205,14 +205,14 @@ class Mirror:
         """Create or move a branch of the remote; pushing the same commit again changes nothing."""
         try:
             self._run("push", "--quiet", "--force", self._remote.url, f"{sha}:refs/heads/{branch}")
-        except GitFailed as error:
+        except GitCommandFailed as error:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
     def read(self, sha: str, path: str) -> bytes | None:
         """A file at a commit; None where there is none."""
         try:
             return self._run("cat-file", "blob", f"{sha}:{path}")
-        except GitFailed:
+        except GitCommandFailed:
             return None
 
     def text(self, sha: str, path: str) -> str | None:
@@ -250,7 +250,7 @@ class Mirror:
             return False
         try:
             self._run("cat-file", "-e", f"{ref}^{{commit}}")
-        except GitFailed:
+        except GitCommandFailed:
             return False
         return True
 

@@ -11,7 +11,7 @@ from workers.context import Clock, Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.github.adapter import GitHubRepository
-from workers.github.auth import SECONDS_BETWEEN_WRITES, GitHubHook, Tokens, app_of
+from workers.github.auth import SECONDS_BETWEEN_WRITES, GitHubHook, InstallationTokens, app_of
 from workers.jobs import Job, RepositoryRef
 from workers.ports import AppHook, GitHub
 from workers.queue.idempotency import Effects
@@ -75,7 +75,7 @@ def connector(
 ) -> Callable[[RepositoryRef], GitHub]:
     """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
 
-    tokens = cache(lambda: Tokens(app_of(settings), clock))
+    tokens = cache(lambda: InstallationTokens(app_of(settings), clock))
 
     def connect(repository: RepositoryRef) -> GitHub:
         return GitHubRepository(

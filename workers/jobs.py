@@ -49,7 +49,7 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     guidance: str = ""
 
 
-class Review(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
+class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     """Review pull request `number` at `head_sha` (looked up when empty: a command in a comment carries none)."""
 
     repository: RepositoryRef
@@ -95,7 +95,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     number: int = 0
 
 
-class Track(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
+class TrackPull(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
     """A pull request got new commits or was closed: see which suggestions were applied, and poll its reactions."""
 
     repository: RepositoryRef
@@ -106,27 +106,27 @@ class Track(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
     merged: bool = False
 
 
-class Poll(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
+class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
     """Read the reactions to what we posted in a repository (GitHub has no webhook for them)."""
 
     repository: RepositoryRef
 
 
-class Reconcile(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
+class RedeliverWebhooks(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
     """Ask GitHub what it tried to deliver and we never stored, and have it sent again (GitHub does not by itself)."""
 
 
-class Learn(msgspec.Struct, frozen=True, kw_only=True, tag="learn.1"):
+class LearnHistory(msgspec.Struct, frozen=True, kw_only=True, tag="learn.1"):
     """Read the past of a repository's default branch, as far as it was not read yet."""
 
     repository: RepositoryRef
 
 
-class Judge(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
+class CheckPolicy(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
     """Ask the ledger whether the version of the policy in use does worse, and go back to another one if it does."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
+class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     """Reply to a command that needs no work: why, help, or one that was not understood.
 
     `number` is the issue or pull request, `review_comment` whether `comment_id` is a review comment's.
@@ -144,7 +144,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     review_comment: bool = False
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
+class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
     """Somebody asks about the code at a pull request's head or on the default branch, or wants something explained.
 
     `thread` is the review comment that began the thread in which they ask, 0 elsewhere. `title` and `body` are the issue's.
@@ -163,7 +163,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
     body: str = ""
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
+class ShareLearnings(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     """Propose what was learned in a repository as a file in it; `number` is where that was asked."""
 
     repository: RepositoryRef
@@ -172,10 +172,20 @@ class Share(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     comment_id: int
 
 
-RepositoryJob = Fix | Review | Feedback | Track | Poll | Answer | Question | Share | Learn
+RepositoryJob = (
+    Fix
+    | ReviewPull
+    | Feedback
+    | TrackPull
+    | PollReactions
+    | AnswerCommand
+    | AnswerQuestion
+    | ShareLearnings
+    | LearnHistory
+)
 """Work on one repository."""
 
-OwnJob = Reconcile | Judge
+OwnJob = RedeliverWebhooks | CheckPolicy
 """Work on no repository: what we owe ourselves."""
 
 Job = RepositoryJob | OwnJob

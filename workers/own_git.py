@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workers.errors import BadInput, CannotRun
-from workers.git import GitFailed, run_git
+from workers.git import GitCommandFailed, run_git
 
 
 def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
@@ -15,7 +15,7 @@ def local_commits(path: Path, refs: Sequence[str]) -> tuple[str, ...]:
     for ref in refs:
         try:
             found.append(run_git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", at=path).decode().strip())
-        except GitFailed as error:
+        except GitCommandFailed as error:
             raise BadInput(f"{ref!r} names no commit in {path}; see `git branch --all`") from error
     return tuple(found)
 
@@ -24,7 +24,7 @@ def top_level(path: Path) -> Path | None:
     """The root of the work tree that `path` lies in; None outside of git."""
     try:
         return Path(run_git("rev-parse", "--show-toplevel", at=path).decode().strip())
-    except GitFailed:
+    except GitCommandFailed:
         return None
 
 
@@ -32,7 +32,7 @@ def git_directory(path: Path) -> Path | None:
     """Where git keeps what a work tree or a bare repository at `path` is made of; None outside of git."""
     try:
         return Path(run_git("rev-parse", "--absolute-git-dir", at=path).decode().strip())
-    except (GitFailed, OSError):
+    except (GitCommandFailed, OSError):
         return None
 
 

@@ -38,7 +38,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
+class CompletedRun:
     """A sandboxed command that ended. `report` is what it wrote to the descriptor in $APPRENTICE_REPORT_FD."""
 
     exit_code: int
@@ -81,7 +81,7 @@ class SandboxSession(Protocol):
 class Sandbox(Protocol):
     """Runs untrusted code without network, environment, keys, or write access to the host."""
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; the whole process tree is dead when this returns."""
         ...
 
@@ -155,7 +155,7 @@ class ReviewThread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reaction:
+class UserReaction:
     """`content` is GitHub's word for it: +1, -1, laugh, hooray, confused, heart, rocket, eyes."""
 
     id: int
@@ -260,11 +260,11 @@ class GitHub(Protocol):
 
     def find_check(self, *, sha: str, external_id: str) -> int | None: ...
 
-    def review_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]: ...
+    def review_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]: ...
 
-    def issue_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]: ...
+    def issue_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]: ...
 
-    def issue_reactions(self, number: int) -> tuple[Reaction, ...]:
+    def issue_reactions(self, number: int) -> tuple[UserReaction, ...]:
         """The reactions to an issue's or pull request's own text."""
         ...
 

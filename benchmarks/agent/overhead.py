@@ -30,10 +30,10 @@ from workers.agent.conversation import ModelConversation
 from workers.agent.loop import AgentLoop
 from workers.agent.tools.tool import Tool, Toolset, tool
 from workers.context import utc_now
-from workers.llm.capabilities import Features
+from workers.llm.capabilities import EndpointFeatures
 from workers.llm.client import models_of
 from workers.llm.endpoint import body_of
-from workers.llm.messages import Ask, Message, Model, Reply, Role
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelReply, ModelRequest
 from workers.settings import WorkerSettings
 
 SEEN = "def shown(value):\n    return value\n" * 60
@@ -114,14 +114,14 @@ class Repeated:
     def __post_init__(self) -> None:
         self._http = httpx.Client()
 
-    def reply(self, ask: Ask) -> Reply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         """The model's own reply; `aside` is all the time that the repetitions took."""
         reply = self.model.reply(ask)
         self.aside += _timed(lambda: self._repeat(ask))
         return reply
 
-    def _repeat(self, ask: Ask) -> None:
-        body = body_of(ask, NAME, Features(), stream=True)
+    def _repeat(self, ask: ModelRequest) -> None:
+        body = body_of(ask, NAME, EndpointFeatures(), stream=True)
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         self.http.append(_timed(lambda: self._by_http(data)))
 
@@ -157,7 +157,7 @@ def stepped(steps: int, base_url: str) -> Steps:
 
 
 def _agent(model: Model, clocked: Clocked, steps: int) -> AgentLoop:
-    opening = (Message(role=Role.SYSTEM, text="Look at files."), Message(role=Role.USER, text="Begin."))
+    opening = (ChatMessage(role=ChatRole.SYSTEM, text="Look at files."), ChatMessage(role=ChatRole.USER, text="Begin."))
     return AgentLoop(
         model=model,
         tools=Toolset([clocked.tool()]),

@@ -21,9 +21,9 @@ from memory.retrieval.embeddings import Embedder
 from memory.store import BudgetUnit, Calls, Limit, Scope, Store
 from workers.context import Context, open_context, utc_now
 from workers.errors import ApprenticeError
-from workers.llm.client import Client, Tiered, models_of, tiers_of
+from workers.llm.client import BudgetedModel, PricedModel, models_of, tiers_of
 from workers.llm.errors import BudgetSpent, ModelUnavailable
-from workers.llm.messages import Ask, Model, Reply, Tier
+from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.settings import WorkerSettings
@@ -45,7 +45,7 @@ class Charged:
 
     model: Model
 
-    def answer(self, ask: Ask) -> Reply:
+    def answer(self, ask: ModelRequest) -> ModelReply:
         """Raises Halted where the run's cap is met, and where the endpoint is gone: neither says anything of a case."""
         try:
             return self.model.reply(ask)
@@ -55,10 +55,10 @@ class Charged:
             raise Halted(f"{gone}; give --resume once that is mended") from gone
 
 
-def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -> Mapping[Tier, Tiered]:
+def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -> Mapping[Tier, PricedModel]:
     """The models that the settings name, with the run's accounts before them."""
     tiers = tiers_of(settings)
-    client = Client(
+    client = BudgetedModel(
         tiers=tiers,
         calls=calls,
         limits=limits,
@@ -67,7 +67,9 @@ def charged(settings: WorkerSettings, calls: Calls, limits: tuple[Limit, ...]) -
         clock=utc_now,
         rng=random.Random(settings.seed),
     )
-    return {tier: Tiered(endpoint=Charged(client), name=each.name, price=each.price) for tier, each in tiers.items()}
+    return {
+        tier: PricedModel(endpoint=Charged(client), name=each.name, price=each.price) for tier, each in tiers.items()
+    }
 
 
 def caps(*, tokens: int, usd: float) -> tuple[Limit, ...]:
@@ -107,7 +109,7 @@ class Trier:
     plan: Plan
     settings: WorkerSettings
     embedder: Embedder
-    tiers: Mapping[Tier, Tiered]
+    tiers: Mapping[Tier, PricedModel]
 
     def tried(self, case: Case, trial: int, home: Path) -> Took:
         """What comes of a case with the memory under `home`. Raises Halted between two calls of the model."""

@@ -268,4 +268,4 @@ class Ours:
         kind = SignalKind.FIX_MERGED if accepted else SignalKind.FIX_CLOSED
         decision = self._proven[case.number]
         maintainer = maintainer_of(f"r{case.repository}")
-        self._learner.hear(decision, kind, maintainer, Permission.WRITE, f"merge:{decision}")
+        self._learner.record_signal(decision, kind, maintainer, Permission.WRITE, f"merge:{decision}")

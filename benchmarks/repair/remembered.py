@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from workers.errors import SandboxEnded
-from workers.ports import Completed, Sandbox, SandboxSession, Workload
+from workers.ports import CompletedRun, Sandbox, SandboxSession, Workload
 
 
 class Remembered:
@@ -22,12 +22,12 @@ class Remembered:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self._runs: dict[str, Completed] = {}
+        self._runs: dict[str, CompletedRun] = {}
         self._answers: dict[str, bytes] = {}
         self.asked = 0
         self.ran = 0
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         """As it ended before, or as it ends now."""
         self.asked += 1
         key = _key(workload)

@@ -46,7 +46,7 @@ def backtest(
 ) -> None:
     """Replay the later part of a repository's history, and compare our choices of comments with other rankings."""
     from bot.cli import tables
-    from memory.history.backtest import TooLittle
+    from memory.history.backtest import HistoryTooShort
     from memory.history.backtest import backtest as replayed
     from workers.history.learn import settled
 
@@ -56,7 +56,7 @@ def backtest(
         findings = [each for each in settled(context.store, name) if rule is None or each.rule.startswith(rule)]
     try:
         result = replayed(findings, share=share)
-    except TooLittle as little:
+    except HistoryTooShort as little:
         refuse(f"{name}: {little}; read more with --most, or wait", little)
     if png is not None:
         _draw(result, name, png)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.local import LocalReview
-from memory.model import Attempt, Failure, Finding, Proof, Telling
-from memory.posting import Decided
+from memory.model import Attempt, DistinguishingCall, Failure, Finding, Proof
+from memory.posting import PostingDecision
 from workers.repair.result import Repaired
 
 Json = Mapping[str, object]
@@ -101,11 +101,11 @@ def _proof(proof: Proof) -> Json:
     }
 
 
-def _telling(telling: Telling) -> Json:
+def _telling(telling: DistinguishingCall) -> Json:
     return {"call": telling.call, "this": telling.this, "other": telling.other, "patch": telling.patch}
 
 
-def _finding(finding: Finding, decided: Decided) -> Json:
+def _finding(finding: Finding, decided: PostingDecision) -> Json:
     suggestion = finding.suggestion
     return {
         "fingerprint": finding.fingerprint,

@@ -11,7 +11,7 @@ from bot.cli.console import AsJson, command_context, out, print_json, print_resu
 from bot.cli.table import print_tables
 
 if TYPE_CHECKING:
-    from memory.forget import Forgettable
+    from memory.forget import SignalsToForget
     from memory.store import Store
 
 
@@ -92,9 +92,9 @@ def forget(
         refuse("nothing was forgotten; run again with --yes")
 
 
-def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> Forgettable:
+def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> SignalsToForget:
     """What is to be undone; raises BadInput for what is unknown or ambiguous."""
-    from memory.forget import Forgettable, taught_about, taught_by, taught_in
+    from memory.forget import SignalsToForget, taught_about, taught_by, taught_in
     from workers.errors import BadInput
 
     if decision:
@@ -105,7 +105,7 @@ def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> 
         return taught_about(store, decision)
     if teacher:
         return taught_by(store, _account(store, teacher), repository)
-    return taught_in(store, repository) if repository else Forgettable()
+    return taught_in(store, repository) if repository else SignalsToForget()
 
 
 def _account(store: Store, teacher: str) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from bot.cli.table import TextTable
 from memory.evaluation.audit import AuditItem
-from memory.evaluation.findings import Addressed, Suppression
-from memory.evaluation.off_policy import Estimates, Figure, PolicyEstimate
+from memory.evaluation.findings import AddressedShare, HiddenShare
+from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
 from memory.explain import ExplainedOption, Explanation, TableRow, feedback_line
-from memory.forget import Forgettable
+from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
 from memory.model import Skill, SkillState
@@ -17,7 +17,7 @@ from memory.preferences.model import PreferenceModel
 from memory.prompt_ablation import PartUse
 from memory.rollback import VersionComparison, VersionJudgement
 from memory.sharing.lessons import Learnings
-from memory.stats import ArmStats, Costs, MissedEarlier, PerAccepted, RuleAcceptance, Stats
+from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store import Spent
 
 BAR = 12
@@ -190,13 +190,13 @@ def _arm(arm: ArmStats) -> tuple[str, ...]:
     )
 
 
-def _addressed(found: Addressed) -> tuple[str, ...]:
+def _addressed(found: AddressedShare) -> tuple[str, ...]:
     share = "not known yet" if found.share is None else f"{found.share:.0%} ({found.low:.0%} to {found.high:.0%})"
     counts = (found.findings, found.grave, found.addressed, found.stood, found.otherwise)
     return (found.action.replace("_", " with "), *map(str, counts), share)
 
 
-def _suppressed(found: Suppression) -> tuple[str, ...]:
+def _suppressed(found: HiddenShare) -> tuple[str, ...]:
     rate = "not known yet" if found.rate is None else f"{found.rate:.0%} ({found.low:.0%} to {found.high:.0%})"
     return (found.action, str(found.findings), str(found.shown), str(found.judged), rate)
 
@@ -225,7 +225,7 @@ def _spent(spent: Spent) -> tuple[str, ...]:
     return (spent.repository, spent.purpose, spent.tier, *map(str, counts), _dollars(spent.micros))
 
 
-def _per_accepted(each: PerAccepted) -> str:
+def _per_accepted(each: CostPerAccepted) -> str:
     if each.tokens_each is None or each.micros_each is None:
         return f"an accepted {each.what}: not known yet, none of {each.tasks} tasks led to one"
     price = f"{each.tokens_each:.0f} tokens, {_dollars(each.micros_each)} US dollars"
@@ -256,7 +256,7 @@ def _estimates(name: str, found: Estimates) -> tuple[str, ...]:
     return (name, str(found.n), f"{found.effective:.0f}", *map(_figure, figures))
 
 
-def _figure(figure: Figure | None) -> str:
+def _figure(figure: EstimatedValue | None) -> str:
     return "" if figure is None else f"{figure.value:.2f} ({figure.low:.2f}–{figure.high:.2f})"
 
 
@@ -352,7 +352,7 @@ def _curve(found: Backtest) -> str:
     return f"{bars}  {lifts[0]:.1f} after {found.curve[0][0]} changes, {lifts[-1]:.1f} after {found.curve[-1][0]}"
 
 
-def lessons(found: Forgettable, experience: str, *, past: int) -> list[TextTable]:
+def lessons(found: SignalsToForget, experience: str, *, past: int) -> list[TextTable]:
     """`apprentice forget`: what is to be undone."""
     rows = tuple(
         (repository, by, what.replace("_", " "), f"{weight:.1f}", str(count))

@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
 
-from bot.web.delivery_writer import Intake
+from bot.web.delivery_writer import DeliveryWriter
 from bot.web.events import Ignored, parse
 from bot.web.metrics import Metrics
 from bot.web.routes import jobs_for
@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
 _log = structlog.get_logger()
 
 
-class Refused(Exception):
+class RequestRejected(Exception):
     """A request that is not taken. `reason` is for metrics, `text` for whoever sent it."""
 
     def __init__(self, status: int, reason: str, text: str) -> None:
@@ -45,7 +45,7 @@ class Refused(Exception):
         self.text = text
 
 
-class Web:
+class WebEndpoints:
     """The endpoints, over one store."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Web:
         self._store = store
         self._clock = clock
         self._metrics = Metrics()
-        self.intake = Intake(store, send, clock, self._metrics)
+        self.deliveries = DeliveryWriter(store, send, clock, self._metrics)
 
     async def webhook(self, request: Request) -> Response:
         """Verify, parse, route, store, answer; the queue hears of it afterwards."""
@@ -77,16 +77,20 @@ class Web:
     def _verify(self, request: Request, body: bytes) -> None:
         signature = request.headers.get(HEADER)
         if signature is None:
-            raise Refused(401, "no_signature", f"there is no {HEADER} header; set the webhook's secret on GitHub")
+            raise RequestRejected(
+                401, "no_signature", f"there is no {HEADER} header; set the webhook's secret on GitHub"
+            )
         if not is_genuine(self._secret, body, signature):
-            raise Refused(401, "bad_signature", "the signature does not match; GitHub and we hold different secrets")
+            raise RequestRejected(
+                401, "bad_signature", "the signature does not match; GitHub and we hold different secrets"
+            )
 
     def _implied(self, event: str, body: bytes) -> tuple[tuple[Job, ...], str]:
         """The jobs, or why there are none."""
         try:
             parsed = parse(event, body)
         except BadInput as error:
-            raise Refused(400, "not_json", str(error)) from error
+            raise RequestRejected(400, "not_json", str(error)) from error
         if isinstance(parsed, Ignored):
             return (), parsed.reason
         settings = self._settings
@@ -95,10 +99,10 @@ class Web:
     async def _record(self, event: str, delivery_id: str, jobs: Sequence[Job]) -> bool:
         delivery = Delivery(id=delivery_id, event=event, received_at=self._clock(), jobs=rows(delivery_id, jobs))
         try:
-            return await self.intake.record(delivery)
+            return await self.deliveries.record(delivery)
         except StoreError as error:
             _log.error("delivery not stored", delivery=delivery_id, error=str(error))
-            raise Refused(503, "not_stored", "the delivery could not be stored; redeliver it later") from error
+            raise RequestRejected(503, "not_stored", "the delivery could not be stored; redeliver it later") from error
 
     def health(self) -> Response:
         """Whether the database answers, and how long work has been waiting."""
@@ -121,7 +125,7 @@ class Web:
         since = self._store.inbox.oldest_ready(now)
         return max(0.0, (now - since).total_seconds()) if since else 0.0
 
-    def refuse(self, refused: Refused) -> Response:
+    def refuse(self, refused: RequestRejected) -> Response:
         """The one clear line."""
         self._metrics.rejected(refused.reason)
         return JSONResponse({"error": refused.text}, status_code=refused.status)
@@ -145,19 +149,19 @@ def create_app(
 
     Raises BadInput when there is no webhook secret.
     """
-    web = Web(settings, store, send, clock)
+    web = WebEndpoints(settings, store, send, clock)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await web.intake.drain()
+        await web.deliveries.drain()
 
     async def refuse(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
+        assert isinstance(error, RequestRejected)
         return web.refuse(error)
 
     app = FastAPI(title="Apprentice", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_exception_handler(Refused, refuse)
+    app.add_exception_handler(RequestRejected, refuse)
     app.add_api_route("/webhook", web.webhook, methods=["POST"], response_model=None)
     app.add_api_route("/healthz", web.health, methods=["GET"], response_model=None)
     app.add_api_route("/metrics", web.metrics, methods=["GET"], response_model=None)
@@ -185,7 +189,9 @@ async def _front_page() -> Response:
 def _named(request: Request, header: str) -> str:
     value = request.headers.get(header, "")
     if not _TOKEN.fullmatch(value):
-        raise Refused(400, "missing_header", f"the {header} header is missing or malformed; only GitHub speaks here")
+        raise RequestRejected(
+            400, "missing_header", f"the {header} header is missing or malformed; only GitHub speaks here"
+        )
     return value
 
 
@@ -200,7 +206,9 @@ async def _body(request: Request, most: int) -> bytes:
             elif size > 4 * most:
                 break
     except ClientDisconnect as error:
-        raise Refused(400, "disconnected", "the connection was closed before the body was complete") from error
+        raise RequestRejected(400, "disconnected", "the connection was closed before the body was complete") from error
     if size > most:
-        raise Refused(413, "too_large", f"the body is over {most // 1024 // 1024} MB; GitHub sends no more than 25 MB")
+        raise RequestRejected(
+            413, "too_large", f"the body is over {most // 1024 // 1024} MB; GitHub sends no more than 25 MB"
+        )
     return bytes(kept)

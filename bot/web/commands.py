@@ -76,7 +76,7 @@ def _addressed(text: str, bot_name: str) -> Iterator[str]:
         rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
     )
     visible = _without_hidden(text)
-    line_starts = _spoken(visible)
+    line_starts = _without_code_and_quotes(visible)
     for match in address.finditer(line_starts):
         yield visible[match.start("rest") : match.end("rest")].replace("\x00", "").strip()
 
@@ -118,7 +118,7 @@ def _without_hidden(text: str) -> str:
     return _blanked(text, (match.span() for match in _HTML_COMMENT.finditer(text)))
 
 
-def _spoken(text: str) -> str:
+def _without_code_and_quotes(text: str) -> str:
     """`text` with everything blanked that is code or quoted. Where readings differ, it is blanked."""
     return _blanked(text, (*_fenced_or_quoted(text), *_code_spans(text)))
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.web.commands import Command, CommandError, Verb, parse
-from bot.web.events import Pull
+from bot.web.events import EventPull
 from memory.model import SignalKind
 from workers.jobs import (
     Account,
-    Answer,
+    AnswerCommand,
+    AnswerQuestion,
     Feedback,
     Fix,
     Job,
-    Question,
     RepositoryRef,
-    Review,
-    Share,
+    ReviewPull,
+    ShareLearnings,
     Subject,
     SubjectKind,
 )
@@ -40,7 +40,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spoken:
+class PostedText:
     """A text in which commands may stand, and what it stands under.
 
     `subject` is what a verdict in it judges, None where there is nothing to judge; `pull` is None in an issue.
@@ -53,113 +53,113 @@ class Spoken:
     title: str = ""
     context: str = ""
     on_pull: bool = False
-    pull: Pull | None = None
+    pull: EventPull | None = None
     subject: Subject | None = None
     source: str = ""
     review_comment: bool = False
 
 
-def jobs_asked(spoken: Spoken, origin: Origin) -> tuple[Job, ...]:
-    return tuple(_obey(command, spoken, origin) for command in parse(spoken.text, origin.bot_name))
+def jobs_from_commands(posted: PostedText, origin: Origin) -> tuple[Job, ...]:
+    return tuple(_job_for(command, posted, origin) for command in parse(posted.text, origin.bot_name))
 
 
-def _obey(command: Command | CommandError, spoken: Spoken, origin: Origin) -> Job:
+def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin) -> Job:
     if isinstance(command, CommandError):
-        return _answer(spoken, origin, command="", problem=command.problem, suggestion=command.did_you_mean)
+        return _answer(posted, origin, command="", problem=command.problem, suggestion=command.did_you_mean)
     match command.verb:
         case Verb.FIX:
-            return _fix(spoken, origin, command.argument)
-        case Verb.REVIEW if spoken.pull is not None:
-            return review_of(spoken.pull, origin, commanded=True, comment_id=spoken.comment_id)
-        case Verb.REVIEW if spoken.on_pull:
-            return Review(
+            return _fix(posted, origin, command.argument)
+        case Verb.REVIEW if posted.pull is not None:
+            return review_of(posted.pull, origin, commanded=True, comment_id=posted.comment_id)
+        case Verb.REVIEW if posted.on_pull:
+            return ReviewPull(
                 repository=origin.repository,
                 actor=origin.actor,
-                number=spoken.number,
+                number=posted.number,
                 commanded=True,
-                comment_id=spoken.comment_id,
+                comment_id=posted.comment_id,
             )
-        case Verb.ACCEPT | Verb.REJECT if spoken.subject is not None:
-            return _judge(command, spoken, spoken.subject, origin)
+        case Verb.ACCEPT | Verb.REJECT if posted.subject is not None:
+            return _feedback(command, posted, posted.subject, origin)
         case Verb.ASK | Verb.EXPLAIN:
-            return _question(command, spoken, origin)
+            return _question(command, posted, origin)
         case Verb.SHARE:
-            return Share(
+            return ShareLearnings(
                 repository=origin.repository,
                 actor=origin.actor,
-                number=spoken.number,
-                comment_id=spoken.comment_id,
+                number=posted.number,
+                comment_id=posted.comment_id,
             )
         case Verb.WHY | Verb.HELP:
-            return _answer(spoken, origin, command=command.verb, argument=command.argument)
+            return _answer(posted, origin, command=command.verb, argument=command.argument)
         case verb:
-            return _answer(spoken, origin, command=verb, problem=_OUT_OF_PLACE[verb])
+            return _answer(posted, origin, command=verb, problem=_OUT_OF_PLACE[verb])
 
 
-def _fix(spoken: Spoken, origin: Origin, guidance: str) -> Fix:
-    said = (spoken.context, spoken.text) if spoken.comment_id else (spoken.text,)
+def _fix(posted: PostedText, origin: Origin, guidance: str) -> Fix:
+    said = (posted.context, posted.text) if posted.comment_id else (posted.text,)
     return Fix(
         repository=origin.repository,
         actor=origin.actor,
-        issue=spoken.number,
-        pull=spoken.on_pull,
+        issue=posted.number,
+        pull=posted.on_pull,
         commanded=True,
-        comment_id=spoken.comment_id,
-        title=spoken.title,
+        comment_id=posted.comment_id,
+        title=posted.title,
         body="\n\n".join(part for part in said if part),
-        sha=spoken.pull.head.sha if spoken.pull else "",
+        sha=posted.pull.head.sha if posted.pull else "",
         guidance=guidance,
     )
 
 
-def _question(command: Command, spoken: Spoken, origin: Origin) -> Question:
-    subject = spoken.subject
-    return Question(
+def _question(command: Command, posted: PostedText, origin: Origin) -> AnswerQuestion:
+    subject = posted.subject
+    return AnswerQuestion(
         repository=origin.repository,
         actor=origin.actor,
-        number=spoken.number,
-        comment_id=spoken.comment_id,
+        number=posted.number,
+        comment_id=posted.comment_id,
         explain=command.verb is Verb.EXPLAIN,
         text=command.argument,
-        on_pull=spoken.on_pull,
-        review_comment=spoken.review_comment,
+        on_pull=posted.on_pull,
+        review_comment=posted.review_comment,
         thread=subject.id if subject and subject.kind is SubjectKind.REVIEW_COMMENT else 0,
-        title=spoken.title,
-        body=spoken.context,
+        title=posted.title,
+        body=posted.context,
     )
 
 
-def _judge(command: Command, spoken: Spoken, subject: Subject, origin: Origin) -> Feedback:
+def _feedback(command: Command, posted: PostedText, subject: Subject, origin: Origin) -> Feedback:
     return Feedback(
         repository=origin.repository,
         actor=origin.actor,
         kind=_VERDICTS[command.verb],
         subject=subject,
-        source=spoken.source,
+        source=posted.source,
         note=command.argument,
-        reply_to=spoken.comment_id,
-        number=spoken.number,
+        reply_to=posted.comment_id,
+        number=posted.number,
     )
 
 
 def _answer(
-    spoken: Spoken, origin: Origin, *, command: str, argument: str = "", problem: str = "", suggestion: str = ""
-) -> Answer:
-    return Answer(
+    posted: PostedText, origin: Origin, *, command: str, argument: str = "", problem: str = "", suggestion: str = ""
+) -> AnswerCommand:
+    return AnswerCommand(
         repository=origin.repository,
         actor=origin.actor,
-        number=spoken.number,
-        comment_id=spoken.comment_id,
+        number=posted.number,
+        comment_id=posted.comment_id,
         command=command,
         argument=argument,
         problem=problem,
         suggestion=suggestion,
-        review_comment=spoken.review_comment,
+        review_comment=posted.review_comment,
     )
 
 
-def review_of(pull: Pull, origin: Origin, *, commanded: bool = False, comment_id: int = 0) -> Review:
-    return Review(
+def review_of(pull: EventPull, origin: Origin, *, commanded: bool = False, comment_id: int = 0) -> ReviewPull:
+    return ReviewPull(
         repository=origin.repository,
         actor=origin.actor,
         number=pull.number,

@@ -13,12 +13,12 @@ from anyio import to_thread
 
 from bot.web.metrics import Metrics
 from memory.store import Delivery, Store, StoreError
-from workers.queue.enqueue import Send, hand_over
+from workers.queue.enqueue import Send, enqueue
 
 MOST_TOGETHER = 200
 
 
-class Intake:
+class DeliveryWriter:
     """Stores deliveries and sends their jobs. Belongs to one event loop."""
 
     def __init__(
@@ -86,10 +86,10 @@ class Intake:
         try:
             while self._unsent:
                 ids, self._unsent = self._unsent, []
-                await to_thread.run_sync(self._hand_over, ids)
+                await to_thread.run_sync(self._enqueue, ids)
         finally:
             self._sending = None
 
-    def _hand_over(self, ids: list[str]) -> None:
-        if not hand_over(self._store, self._send, ids, self._clock()):
+    def _enqueue(self, ids: list[str]) -> None:
+        if not enqueue(self._store, self._send, ids, self._clock()):
             self._metrics.unsent(len(ids))

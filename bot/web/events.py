@@ -16,26 +16,26 @@ class _Partial(msgspec.Struct, frozen=True, kw_only=True):
     """Part of a JSON object; fields that it does not name are skipped."""
 
 
-class User(_Partial, frozen=True, kw_only=True):
+class EventUser(_Partial, frozen=True, kw_only=True):
     id: int
     login: str
-    type: str = "User"
+    type: str = "EventUser"
 
     @property
     def is_bot(self) -> bool:
         return self.type == "Bot"
 
 
-class Installation(_Partial, frozen=True, kw_only=True):
+class EventInstallation(_Partial, frozen=True, kw_only=True):
     id: int
 
 
-class Repository(_Partial, frozen=True, kw_only=True):
+class EventRepository(_Partial, frozen=True, kw_only=True):
     id: int
     full_name: str
 
 
-class Label(_Partial, frozen=True, kw_only=True):
+class EventLabel(_Partial, frozen=True, kw_only=True):
     name: str = ""
 
 
@@ -45,17 +45,17 @@ class PullLink(_Partial, frozen=True, kw_only=True):
     url: str | None = None
 
 
-class Issue(_Partial, frozen=True, kw_only=True):
+class EventIssue(_Partial, frozen=True, kw_only=True):
     number: int
     title: str = ""
     body: str | None = None
-    labels: tuple[Label, ...] = ()
+    labels: tuple[EventLabel, ...] = ()
     pull_request: PullLink | None = None
     created_at: str = ""
     updated_at: str = ""
 
 
-class Comment(_Partial, frozen=True, kw_only=True):
+class EventComment(_Partial, frozen=True, kw_only=True):
     id: int
     body: str | None = None
     in_reply_to_id: int | None = None
@@ -73,7 +73,7 @@ class Ref(_Partial, frozen=True, kw_only=True):
     repo: RepositoryId | None = None
 
 
-class Pull(_Partial, frozen=True, kw_only=True):
+class EventPull(_Partial, frozen=True, kw_only=True):
     number: int
     head: Ref
     base: Ref
@@ -81,7 +81,7 @@ class Pull(_Partial, frozen=True, kw_only=True):
     body: str | None = None
     draft: bool = False
     merged: bool = False
-    user: User | None = None
+    user: EventUser | None = None
 
     @property
     def from_fork(self) -> bool:
@@ -94,15 +94,15 @@ class ReviewBody(_Partial, frozen=True, kw_only=True):
     body: str | None = None
 
 
-class Thread(_Partial, frozen=True, kw_only=True):
+class EventThread(_Partial, frozen=True, kw_only=True):
     node_id: str
-    comments: tuple[Comment, ...] = ()
+    comments: tuple[EventComment, ...] = ()
 
 
-class CheckRun(_Partial, frozen=True, kw_only=True):
+class EventCheckRun(_Partial, frozen=True, kw_only=True):
     id: int
     head_sha: str
-    pull_requests: tuple[Pull, ...] = ()
+    pull_requests: tuple[EventPull, ...] = ()
 
 
 class PingEvent(_Partial, frozen=True, kw_only=True):
@@ -113,26 +113,26 @@ class InstallationEvent(_Partial, frozen=True, kw_only=True):
     """The App was installed, on these repositories, or removed."""
 
     action: str
-    installation: Installation
-    sender: User
-    repositories: tuple[Repository, ...] = ()
+    installation: EventInstallation
+    sender: EventUser
+    repositories: tuple[EventRepository, ...] = ()
 
 
 class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
     """The App was given other repositories."""
 
     action: str
-    installation: Installation
-    sender: User
-    repositories_added: tuple[Repository, ...] = ()
+    installation: EventInstallation
+    sender: EventUser
+    repositories_added: tuple[EventRepository, ...] = ()
 
 
 class _RepositoryEvent(_Partial, frozen=True, kw_only=True):
     """Something happened in a repository. `installation` is absent when a plain repository webhook sent it."""
 
-    repository: Repository
-    sender: User
-    installation: Installation | None = None
+    repository: EventRepository
+    sender: EventUser
+    installation: EventInstallation | None = None
 
 
 class PushEvent(_RepositoryEvent, frozen=True, kw_only=True):
@@ -142,42 +142,42 @@ class PushEvent(_RepositoryEvent, frozen=True, kw_only=True):
 
 class IssueEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    issue: Issue
-    label: Label | None = None
+    issue: EventIssue
+    label: EventLabel | None = None
 
 
 class IssueCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    issue: Issue
-    comment: Comment
+    issue: EventIssue
+    comment: EventComment
 
 
 class PullEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    pull_request: Pull
+    pull_request: EventPull
 
 
 class ReviewEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
     review: ReviewBody
-    pull_request: Pull
+    pull_request: EventPull
 
 
 class ReviewCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    comment: Comment
-    pull_request: Pull
+    comment: EventComment
+    pull_request: EventPull
 
 
 class ReviewThreadEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    thread: Thread
-    pull_request: Pull
+    thread: EventThread
+    pull_request: EventPull
 
 
 class CheckRunEvent(_RepositoryEvent, frozen=True, kw_only=True):
     action: str
-    check_run: CheckRun
+    check_run: EventCheckRun
 
 
 RepositoryEvent = (

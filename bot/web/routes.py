@@ -8,28 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.web.comment_jobs import Origin, Spoken, jobs_asked, review_of
+from bot.web.comment_jobs import Origin, PostedText, jobs_from_commands, review_of
 from bot.web.events import (
     CheckRunEvent,
     Event,
-    Installation,
+    EventInstallation,
+    EventLabel,
+    EventPull,
+    EventRepository,
     InstallationChangeEvent,
     InstallationEvent,
     IssueCommentEvent,
     IssueEvent,
-    Label,
     PingEvent,
-    Pull,
     PullEvent,
     PushEvent,
-    Repository,
     RepositoryEvent,
     ReviewCommentEvent,
     ReviewEvent,
     ReviewThreadEvent,
 )
 from memory.model import SignalKind
-from workers.jobs import Account, Feedback, Fix, Job, Learn, RepositoryRef, Review, Subject, SubjectKind, Track
+from workers.jobs import (
+    Account,
+    Feedback,
+    Fix,
+    Job,
+    LearnHistory,
+    RepositoryRef,
+    ReviewPull,
+    Subject,
+    SubjectKind,
+    TrackPull,
+)
 
 BRANCH_PREFIX = "apprentice/"
 _REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
@@ -58,10 +69,10 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
 
-def _learn(given: Iterable[Repository], through: Installation) -> tuple[Job, ...]:
+def _learn(given: Iterable[EventRepository], through: EventInstallation) -> tuple[Job, ...]:
     """The past of each repository that we were given is learned from before our first word there."""
     refs = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=through.id) for each in given)
-    return tuple(dict.fromkeys(Learn(repository=ref) for ref in refs))
+    return tuple(dict.fromkeys(LearnHistory(repository=ref) for ref in refs))
 
 
 def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:
@@ -75,11 +86,11 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
         case IssueEvent():
             return _on_issue(event, origin, trigger_label)
         case IssueCommentEvent():
-            return jobs_asked(_issue_comment(event), origin)
+            return jobs_from_commands(_issue_comment(event), origin)
         case ReviewEvent():
-            return jobs_asked(_review_body(event), origin)
+            return jobs_from_commands(_review_body(event), origin)
         case ReviewCommentEvent():
-            return jobs_asked(_review_comment(event), origin)
+            return jobs_from_commands(_review_comment(event), origin)
         case ReviewThreadEvent():
             return _on_thread(event, origin)
         case PushEvent():
@@ -101,14 +112,14 @@ def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Jo
     )
     if event.action == "labeled":
         return (fix,) if labelled and not _labelled_at_birth(event) else ()
-    spoken = Spoken(
+    posted = PostedText(
         text=issue.body or "", number=issue.number, comment_id=0, title=issue.title, context=issue.body or ""
     )
-    asked = jobs_asked(spoken, origin)
+    asked = jobs_from_commands(posted, origin)
     return asked if any(isinstance(job, Fix) for job in asked) else (fix, *asked)
 
 
-def _labels(event: IssueEvent) -> tuple[Label, ...]:
+def _labels(event: IssueEvent) -> tuple[EventLabel, ...]:
     return ((event.label,) if event.label else ()) if event.action == "labeled" else event.issue.labels
 
 
@@ -117,8 +128,8 @@ def _labelled_at_birth(event: IssueEvent) -> bool:
     return bool(event.issue.created_at) and event.issue.created_at == event.issue.updated_at
 
 
-def _issue_comment(event: IssueCommentEvent) -> Spoken:
-    return Spoken(
+def _issue_comment(event: IssueCommentEvent) -> PostedText:
+    return PostedText(
         text=event.comment.body or "",
         number=event.issue.number,
         comment_id=event.comment.id,
@@ -130,8 +141,8 @@ def _issue_comment(event: IssueCommentEvent) -> Spoken:
     )
 
 
-def _review_body(event: ReviewEvent) -> Spoken:
-    return Spoken(
+def _review_body(event: ReviewEvent) -> PostedText:
+    return PostedText(
         text=event.review.body or "",
         number=event.pull_request.number,
         comment_id=event.review.id,
@@ -143,9 +154,9 @@ def _review_body(event: ReviewEvent) -> Spoken:
     )
 
 
-def _review_comment(event: ReviewCommentEvent) -> Spoken:
+def _review_comment(event: ReviewCommentEvent) -> PostedText:
     parent = event.comment.in_reply_to_id
-    return Spoken(
+    return PostedText(
         text=event.comment.body or "",
         number=event.pull_request.number,
         comment_id=event.comment.id,
@@ -164,7 +175,7 @@ def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     asked = _asked_in_description(event, origin)
     tracked = (_track(event, origin),) if event.action == "synchronize" else ()
     undone = _verdict_on_our_pull(event, origin) if event.action == "reopened" else ()
-    if any(isinstance(job, Review) for job in asked) or not _is_due(event, origin):
+    if any(isinstance(job, ReviewPull) for job in asked) or not _is_due(event, origin):
         return (*tracked, *undone, *asked)
     return (*tracked, *undone, review_of(event.pull_request, origin), *asked)
 
@@ -180,7 +191,7 @@ def _asked_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     pull = event.pull_request
     if event.action != "opened" or origin.actor.is_bot:
         return ()
-    spoken = Spoken(
+    posted = PostedText(
         text=pull.body or "",
         number=pull.number,
         comment_id=0,
@@ -188,19 +199,19 @@ def _asked_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
         on_pull=True,
         pull=pull,
     )
-    return jobs_asked(spoken, origin)
+    return jobs_from_commands(posted, origin)
 
 
-def _is_ours(pull: Pull, origin: Origin) -> bool:
+def _is_ours(pull: EventPull, origin: Origin) -> bool:
     author = pull.user
     if author is None or not author.is_bot or pull.from_fork or not pull.head.ref.startswith(BRANCH_PREFIX):
         return False
     return origin.bot_login is None or author.login.casefold() == origin.bot_login.casefold()
 
 
-def _track(event: PullEvent, origin: Origin) -> Track:
+def _track(event: PullEvent, origin: Origin) -> TrackPull:
     pull = event.pull_request
-    return Track(
+    return TrackPull(
         repository=origin.repository,
         actor=origin.actor,
         number=pull.number,

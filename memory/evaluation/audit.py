@@ -19,7 +19,7 @@ import numpy as np
 from memory.evaluation.findings import LOUD
 from memory.evaluation.off_policy import proven, verdict
 from memory.intervals import more_often, wilson
-from memory.model import Attempt, Logged
+from memory.model import Attempt, LoggedDecision
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -68,7 +68,10 @@ class AuditItem:
 
 
 def audit(
-    repairs: Sequence[Logged], reviews: Sequence[Logged], attempts: Mapping[str, Sequence[Attempt]], now: datetime
+    repairs: Sequence[LoggedDecision],
+    reviews: Sequence[LoggedDecision],
+    attempts: Mapping[str, Sequence[Attempt]],
+    now: datetime,
 ) -> tuple[AuditItem, ...]:
     """Everything there is to look at, what matters most first."""
     everything = [*repairs, *reviews]
@@ -96,7 +99,7 @@ def _grouped(found: Iterable[tuple[Key, Value]]) -> Mapping[Key, list[Value]]:
 # ── Strategies that pass the tests and that maintainers reject ─────────────────────────────────────────────────────
 
 
-def disagreements(log: Sequence[Logged]) -> Iterator[AuditItem]:
+def disagreements(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Proven and rejected fixes: a warning for each strategy with a majority of them, one notice for all others."""
     few: list[str] = []
     judged_in_all = 0
@@ -122,7 +125,7 @@ def _rejected(about: str, rejected: Sequence[str], judged: int, alarm: Alarm) ->
     )
 
 
-def _judged(log: Iterable[Logged]) -> Iterator[tuple[str, tuple[str, float]]]:
+def _judged(log: Iterable[LoggedDecision]) -> Iterator[tuple[str, tuple[str, float]]]:
     for entry in log:
         value = verdict(entry.signals)
         if entry.outcome is not None and proven(entry.outcome) and value is not None:
@@ -150,7 +153,7 @@ def _shrinks(attempt: Attempt) -> bool:
     )
 
 
-def diverging(log: Sequence[Logged]) -> Iterator[AuditItem]:
+def diverging(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Strategies proven more often than all others together and accepted less often, both beyond chance.
 
     Fisher's exact test for each, one-sided, at `FALSE_ALARMS` over the number of strategies; both have to hold.
@@ -184,7 +187,7 @@ def _against(counts: Mapping[str, Sequence[bool]], name: str) -> tuple[int, int,
     return sum(ours), len(ours), sum(theirs), len(theirs)
 
 
-def tool_errors(log: Sequence[Logged], now: datetime) -> Iterator[AuditItem]:
+def tool_errors(log: Sequence[LoggedDecision], now: datetime) -> Iterator[AuditItem]:
     """Repair decisions without a result: the worker died, or the environment kept them from running."""
     lost = [e.decision.id for e in log if e.outcome is None and now - e.decision.created_at > STILL_RUNNING]
     if lost:
@@ -213,7 +216,7 @@ class TeacherVerdict:
     liked: bool
 
 
-def verdicts(log: Sequence[Logged]) -> list[TeacherVerdict]:
+def verdicts(log: Sequence[LoggedDecision]) -> list[TeacherVerdict]:
     """One entry for each decision and teacher whose feedback counts."""
     found = []
     for entry in log:
@@ -233,7 +236,7 @@ def verdicts(log: Sequence[Logged]) -> list[TeacherVerdict]:
     return found
 
 
-def together(log: Sequence[Logged]) -> Iterator[AuditItem]:
+def together(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Pairs with equal verdicts on the same decisions, far more often than by chance.
 
     Within each task the decisions that either judged are as good as drawn from all that could be; the number in common
@@ -263,7 +266,7 @@ def together(log: Sequence[Logged]) -> Iterator[AuditItem]:
             )
 
 
-def _open(entry: Logged) -> bool:
+def _open(entry: LoggedDecision) -> bool:
     """Whether users could judge it: an inline comment, a proven fix, or anything that has feedback."""
     shown = entry.decision.chosen in LOUD or (entry.outcome is not None and proven(entry.outcome))
     return shown or bool(entry.signals)
@@ -288,7 +291,7 @@ def _overlap_chances(drawn: int, marked: int, total: int) -> tuple[float, ...]:
     return tuple(hypergeom.pmf(range(min(drawn, marked) + 1), total, marked, drawn).tolist())
 
 
-def one_sided(log: Sequence[Logged]) -> Iterator[AuditItem]:
+def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Teachers all of whose verdicts in a repository are alike, where the others' are not: Fisher's exact test, at
     `FALSE_ALARMS` over twice the number of teachers.
     """
@@ -313,7 +316,7 @@ def one_sided(log: Sequence[Logged]) -> Iterator[AuditItem]:
             )
 
 
-def floods(log: Sequence[Logged]) -> Iterator[AuditItem]:
+def floods(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Teachers with more than `FLOOD` signals within an hour."""
     by_time = sorted(((s.actor.id, s.created_at, s) for entry in log for s in entry.signals), key=lambda each: each[:2])
     for given in _grouped((actor, signal) for actor, _, signal in by_time).values():

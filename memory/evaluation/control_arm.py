@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memory.evaluation.off_policy import proven, verdict
 from memory.intervals import LEAST, Numbers, band
-from memory.model import Arm, Logged
+from memory.model import Arm, LoggedDecision
 from memory.policy import ACCEPTANCE_PRIOR
 
 Flags = NDArray[np.bool_]
@@ -42,7 +42,7 @@ class Uplift:
     verdict: str
 
 
-def results(log: Sequence[Logged]) -> list[TaskResult]:
+def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
     """One entry for each repair with an outcome, in the order they began."""
     found: dict[str, TaskResult] = {}
     for entry in log:

@@ -12,7 +12,7 @@ import numpy as np
 
 from memory.evaluation.off_policy import effective, verdict
 from memory.intervals import wilson
-from memory.model import Action, Arm, Decision, Logged, SignalKind
+from memory.model import Action, Arm, Decision, LoggedDecision, SignalKind
 from memory.posting import PROTECTED
 
 ADDRESSED = frozenset(
@@ -24,7 +24,7 @@ LOUD = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addressed:
+class AddressedShare:
     """The findings that got one action, of which `grave` are of security or correctness.
 
     `addressed` were fixed, `stood` were silenced or merged unchanged, `otherwise` were removed for other reasons. `share` is
@@ -42,17 +42,17 @@ class Addressed:
     high: float
 
 
-def addressed(log: Sequence[Logged]) -> tuple[Addressed, ...]:
+def addressed(log: Sequence[LoggedDecision]) -> tuple[AddressedShare, ...]:
     """One line for each action of a review, from the decisions of both arms."""
     return tuple(_addressed(action, [each for each in log if each.decision.chosen == action]) for action in Action)
 
 
-def _addressed(action: Action, log: Sequence[Logged]) -> Addressed:
+def _addressed(action: Action, log: Sequence[LoggedDecision]) -> AddressedShare:
     kinds = [{signal.kind for signal in each.signals} for each in log]
     fixed = sum(bool(kind & ADDRESSED) for kind in kinds)
     ignored = sum(bool(kind & IGNORED) and not kind & ADDRESSED for kind in kinds)
     low, high = wilson(fixed, fixed + ignored)
-    return Addressed(
+    return AddressedShare(
         action=action,
         findings=len(log),
         grave=sum(each.decision.state.family in PROTECTED for each in log),
@@ -66,7 +66,7 @@ def _addressed(action: Action, log: Sequence[Logged]) -> Addressed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suppression:
+class HiddenShare:
     """What is known of one quiet action.
 
     The floor of exploration posts some findings inline that would have been held or summarised: of `findings` most likely
@@ -84,12 +84,12 @@ class Suppression:
     high: float
 
 
-def suppression(log: Sequence[Logged]) -> tuple[Suppression, ...]:
+def suppression(log: Sequence[LoggedDecision]) -> tuple[HiddenShare, ...]:
     """The over-suppression rate of held and of summarised findings, from the decisions of reviews."""
     return tuple(_suppression(action, log) for action in (Action.HOLD, Action.SUMMARY))
 
 
-def _suppression(action: Action, log: Sequence[Logged]) -> Suppression:
+def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
     quiet = [
         e
         for e in log
@@ -103,7 +103,7 @@ def _suppression(action: Action, log: Sequence[Logged]) -> Suppression:
     # Self-normalised (Hájek 1971), with Wilson's interval at the effective size (as Korn and Graubard 1998 do with theirs).
     rate = float(weights @ accepted / weights.sum()) if judged else None
     low, high = wilson((rate or 0.0) * size, size)
-    return Suppression(
+    return HiddenShare(
         action=action,
         findings=len(quiet),
         shown=len(shown),

@@ -27,7 +27,19 @@ from numpy.typing import NDArray
 
 from memory import policy
 from memory.baselines import AGENTS, BaselineAgent
-from memory.model import EMBEDDED, Arm, Cell, Contribution, Decision, Factor, Level, Logged, Outcome, Signal, State
+from memory.model import (
+    EMBEDDED,
+    Arm,
+    Cell,
+    Contribution,
+    Decision,
+    Factor,
+    Level,
+    LoggedDecision,
+    Outcome,
+    Signal,
+    State,
+)
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, acceptance, contributions_of_outcome, contributions_of_signal
 from memory.versions import CONTROL, VERSIONS, PolicyVersion
@@ -123,7 +135,7 @@ def _greedy(this: Situation) -> Sequence[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class OfAgent:
+class AgentPolicy:
     """A baseline agent that learns from this log alone, by error type; its probabilities are shares of `DRAWS` choices."""
 
     agent: BaselineAgent
@@ -150,7 +162,7 @@ def targets(active: str, versions: Mapping[str, PolicyVersion] = VERSIONS) -> di
 
 
 def _of_agent(make: Callable[[], BaselineAgent]) -> EvaluatedPolicy:
-    return OfAgent(make())
+    return AgentPolicy(make())
 
 
 # ── LogReplay ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -212,7 +224,7 @@ def verdict(signals: Iterable[Signal]) -> float | None:
 
 
 def replay(
-    log: Sequence[Logged], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
+    log: Sequence[LoggedDecision], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
 ) -> LogReplay:
     """Lead `policies` through the log. Decisions before `since` teach, and are not among the steps.
 
@@ -236,7 +248,7 @@ def replay(
     return LogReplay(steps=tuple(steps), chances={name: tuple(each) for name, each in chances.items()})
 
 
-def _events(log: Sequence[Logged]) -> Iterator[tuple[datetime, int, str, Logged, Signal | None]]:
+def _events(log: Sequence[LoggedDecision]) -> Iterator[tuple[datetime, int, str, LoggedDecision, Signal | None]]:
     """Decisions (0), their outcomes (1) and signals (2); at the same time a decision comes first, which did not know them.
 
     The retry decision shares its proof with the attempts of its task and is left out. So are the choices of the embedded
@@ -258,7 +270,7 @@ def _chooses_engine(decision: Decision) -> bool:
     return any(name == EMBEDDED or name.startswith("model:") for name in decision.available)
 
 
-def _step(entry: Logged, outcome: Outcome, table: RunningTable) -> LoggedStep:
+def _step(entry: LoggedDecision, outcome: Outcome, table: RunningTable) -> LoggedStep:
     decision = entry.decision
     beliefs = [
         policy.believe(decision.state, name, Factor.PROOF, table.cells, prior=policy.PROOF_PRIOR)
@@ -291,7 +303,7 @@ def _situation(decision: Decision, table: RunningTable) -> Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class EstimatedValue:
     """An estimate with its 95 % interval."""
 
     value: float
@@ -313,11 +325,11 @@ class Estimates:
     clipped: float
     judged: int
     judged_effective: float
-    ips: Figure | None = None
-    snips: Figure | None = None
-    dr: Figure | None = None
-    acceptance: Figure | None = None
-    value: Figure | None = None
+    ips: EstimatedValue | None = None
+    snips: EstimatedValue | None = None
+    dr: EstimatedValue | None = None
+    acceptance: EstimatedValue | None = None
+    value: EstimatedValue | None = None
     refused: str = ""
 
 
@@ -334,7 +346,7 @@ class PolicyEstimate:
 
 
 def evaluate(
-    log: Sequence[Logged], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
+    log: Sequence[LoggedDecision], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
 ) -> tuple[PolicyEstimate, ...]:
     """Estimate each policy on repair decisions from `since` on. The same log gives the same figures."""
     walked = replay(log, policies, since=since)
@@ -382,7 +394,9 @@ def _with_figures(found: Estimates, sums: Numbers) -> Estimates:
     """All figures from sums by task, so that one bootstrap over tasks serves them all."""
     ends = np.percentile(_statistics(_resampled(sums)), [2.5, 97.5], axis=0)
     point = _statistics(sums.sum(axis=0, keepdims=True))[0]
-    figures = [Figure(value=float(v), low=float(a), high=float(b)) for v, a, b in zip(point, *ends, strict=True)]
+    figures = [
+        EstimatedValue(value=float(v), low=float(a), high=float(b)) for v, a, b in zip(point, *ends, strict=True)
+    ]
     found = replace(found, ips=figures[0], snips=figures[1], dr=figures[2])
     return replace(found, acceptance=figures[3], value=figures[4]) if found.judged_effective >= LEAST_JUDGED else found
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from memory.history.chance import History
-from memory.history.measures import Floats, Interval, Ints, Posted, Ranking, interval, interval_of, once
+from memory.history.measures import Floats, Interval, Ints, PostedCounts, Ranking, interval, interval_of, once
 from memory.intervals import wilson
 from memory.model import PastFinding, Severity
 
@@ -36,7 +36,7 @@ _RUFF_DEFAULTS = ("E4", "E7", "E9", "F")
 """What ruff reports by default."""
 
 
-class TooLittle(ValueError):
+class HistoryTooShort(ValueError):
     """The history is too short for a backtest; the text gives its size."""
 
 
@@ -128,7 +128,7 @@ RANKINGS: Mapping[str, Callable[[], Scorer]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayedScores:
     """The findings of the later changes with a known fate, in order.
 
     `addressed` (n,) is 0 or 1, `change` (n,) numbers the changes from 0, `scores` (n,) are those of each ranking.
@@ -146,7 +146,7 @@ class Replayed:
 
 def replay(
     findings: Sequence[PastFinding], *, share: float = 0.5, rankings: Mapping[str, Callable[[], Scorer]] = RANKINGS
-) -> Replayed:
+) -> ReplayedScores:
     """Score the findings of the last `share` of the changes with findings; older ones teach.
 
     `UNTAUGHT` is ours begun with the first scored change.
@@ -168,7 +168,7 @@ def replay(
                 scorer.decided(number, finding)
     later = [n for n in sorted(range(len(known)), key=lambda n: (known[n].position, n)) if known[n].position >= cut]
     places = {position: at for at, position in enumerate(position for position in positions if position >= cut)}
-    return Replayed(
+    return ReplayedScores(
         findings=tuple(known[n] for n in later),
         addressed=np.array([float(bool(known[n].fate.addressed)) for n in later]),
         change=np.array([places[known[n].position] for n in later], dtype=np.int64),
@@ -190,14 +190,14 @@ def _known(findings: Sequence[PastFinding]) -> list[PastFinding]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class InstallationStart:
     """Comments posted in the changes after one installation, and how many were addressed: with history and without."""
 
     taught: tuple[float, float]
     untaught: tuple[float, float]
 
 
-def starts(replayed: Replayed, findings: Sequence[PastFinding], budget: int) -> tuple[Start, ...]:
+def starts(replayed: ReplayedScores, findings: Sequence[PastFinding], budget: int) -> tuple[InstallationStart, ...]:
     """An installation at every `CHANGES` scored changes, each followed for as many, with `budget` comments a change.
 
     `findings` are all those that were replayed. One installation shows little, so there are many.
@@ -206,13 +206,13 @@ def starts(replayed: Replayed, findings: Sequence[PastFinding], budget: int) -> 
     return tuple(_start(replayed, known, first, budget) for first in range(0, last - CHANGES + 1, CHANGES))
 
 
-def _start(replayed: Replayed, known: Sequence[PastFinding], first: int, budget: int) -> Start:
+def _start(replayed: ReplayedScores, known: Sequence[PastFinding], first: int, budget: int) -> InstallationStart:
     here = (replayed.change >= first) & (replayed.change < first + CHANGES)
     scored = [finding for finding, within in zip(replayed.findings, here.tolist(), strict=True) if within]
     begun, ended = scored[0].position, scored[-1].position
     addressed, change = replayed.addressed[here], replayed.change[here] - first
     untaught = _untaught([each for each in known if begun <= each.position <= ended], ended)
-    return Start(
+    return InstallationStart(
         taught=_posted(Ranking(replayed.scores[OURS][here], addressed, change), budget),
         untaught=_posted(Ranking(untaught, addressed, change), budget),
     )
@@ -235,7 +235,7 @@ def _posted(ranking: Ranking, budget: int) -> tuple[float, float]:
     return posted.comments, posted.addressed
 
 
-def advantage(all_starts: Sequence[Start]) -> Interval | None:
+def advantage(all_starts: Sequence[InstallationStart]) -> Interval | None:
     """By how much the share addressed is higher with history, over all installations; the interval is over these.
 
     None where no posted finding was addressed.
@@ -266,7 +266,7 @@ class RankingFigures:
     keeping: Interval
     budget: Interval
     budget_share: float
-    posted: Posted
+    posted: PostedCounts
     posted_lift: Interval
     ours_at_volume: Interval
     ahead: Interval
@@ -284,7 +284,7 @@ class Backtest:
     comments_a_change: float
     suppressed: float
     arms: tuple[RankingFigures, ...]
-    starts: tuple[Start, ...]
+    starts: tuple[InstallationStart, ...]
     cold: Interval | None
     curve: tuple[tuple[int, float], ...]
 
@@ -297,12 +297,12 @@ class Backtest:
 
 
 def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest:
-    """Replay the last `share` of the changes with findings; raises TooLittle where they are too few."""
+    """Replay the last `share` of the changes with findings; raises HistoryTooShort where they are too few."""
     replayed = replay(findings, share=share)
     addressed = int(replayed.addressed.sum())
     changes = len(set(replayed.change.tolist()))
     if addressed < LEAST_ADDRESSED or changes < LEAST_CHANGES:
-        raise TooLittle(
+        raise HistoryTooShort(
             f"{addressed} findings of {changes} changes were addressed; at least {LEAST_ADDRESSED} of {LEAST_CHANGES} are needed"
         )
     rankings = {name: replayed.ranking(name) for name in (*RANKINGS, UNTAUGHT)}

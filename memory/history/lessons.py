@@ -10,7 +10,7 @@ import numpy as np
 
 from memory.history.backtest import events
 from memory.history.chance import History, JudgedFinding, features
-from memory.history.levels import Levels, Sum
+from memory.history.levels import FadingSum, Levels
 from memory.model import PastFinding
 
 MOST_LIFT = 1.5
@@ -24,7 +24,7 @@ ENOUGH = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class HistoryHint:
     """What a past says of one finding: the log-odds that it adds, and how many findings of the rule were addressed there."""
 
     lift: float
@@ -33,20 +33,20 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lessons:
+class HistoryLessons:
     """The sums by level, the weights, and the mean log-odds of the findings that a review would have said (`usual`)."""
 
     position: int
     findings: int
     usual: float
     weights: tuple[float, ...]
-    sums: dict[str, Sum]
+    sums: dict[str, FadingSum]
 
-    def word(self, seen: JudgedFinding) -> Word:
+    def word(self, seen: JudgedFinding) -> HistoryHint:
         """What is said of a finding: by how much its log-odds differ from the usual ones, within ±`MOST_LIFT`."""
-        known = self.sums.get(seen.rule, Sum()).faded(self.position)
+        known = self.sums.get(seen.rule, FadingSum()).faded(self.position)
         lift = max(-MOST_LIFT, min(MOST_LIFT, self.odds(seen) - self.usual))
-        return Word(lift=lift, addressed=known.addressed, of=known.weight)
+        return HistoryHint(lift=lift, addressed=known.addressed, of=known.weight)
 
     def odds(self, seen: JudgedFinding) -> float:
         """The log-odds that people see to a finding."""
@@ -54,7 +54,7 @@ class Lessons:
         return float(np.dot(features(seen, share), self.weights))
 
 
-def lessons(findings: Sequence[PastFinding], asked: Callable[[PastFinding], bool]) -> Lessons | None:
+def lessons(findings: Sequence[PastFinding], asked: Callable[[PastFinding], bool]) -> HistoryLessons | None:
     """What findings with their fates teach; `asked` tells which a review would have said. None where they are too few."""
     told = [each for each in findings if each.fate.addressed is not None]
     if len(told) < ENOUGH:
@@ -66,7 +66,7 @@ def lessons(findings: Sequence[PastFinding], asked: Callable[[PastFinding], bool
         else:
             history.decided(number, finding)
     history.refit()
-    found = Lessons(
+    found = HistoryLessons(
         position=max(each.until for each in told),
         findings=len(told),
         usual=0.0,

@@ -56,7 +56,7 @@ class Levels:
     Findings of one rule in one change mostly share their fate, so that n of them weigh as √n.
     """
 
-    sums: dict[str, Sum] = field(default_factory=dict)
+    sums: dict[str, FadingSum] = field(default_factory=dict)
 
     def add(self, finding: PastFinding) -> None:
         """Count a finding at the change where its fate was known, unless that says nothing."""
@@ -75,23 +75,23 @@ class Levels:
             mean = (pull * mean + known.addressed) / (pull + known.weight)
         return mean
 
-    def _at(self, key: str, position: int) -> Sum:
-        return self.sums.get(key, Sum()).faded(position)
+    def _at(self, key: str, position: int) -> FadingSum:
+        return self.sums.get(key, FadingSum()).faded(position)
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class FadingSum:
     """Evidence as it weighed at a change of the branch."""
 
     weight: float = 0.0
     addressed: float = 0.0
     position: int = 0
 
-    def faded(self, position: int) -> Sum:
+    def faded(self, position: int) -> FadingSum:
         """The same at a later change; at an earlier one, as it is."""
         left = 0.5 ** (max(position - self.position, 0) / HALF_LIFE)
-        return Sum(self.weight * left, self.addressed * left, max(position, self.position))
+        return FadingSum(self.weight * left, self.addressed * left, max(position, self.position))
 
-    def plus(self, weight: float, addressed: float) -> Sum:
+    def plus(self, weight: float, addressed: float) -> FadingSum:
         """With more evidence."""
-        return Sum(self.weight + weight, self.addressed + addressed, self.position)
+        return FadingSum(self.weight + weight, self.addressed + addressed, self.position)

@@ -24,7 +24,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Posted:
+class PostedCounts:
     """What a ranking posts, as sums over changes: comments, those of them addressed, and all findings."""
 
     comments: float
@@ -54,7 +54,7 @@ class Posted:
         return (self.all_addressed - self.addressed) / quiet if quiet else 0.0
 
 
-Rule = Callable[[Floats], Posted]
+Rule = Callable[[Floats], PostedCounts]
 """What is posted, given how often each change counts."""
 
 
@@ -68,23 +68,23 @@ class Ranking:
         self._shown = scores[order] >= 0.0
         self.changes = int(change.max()) + 1 if len(change) else 0
 
-    def _sums(self, counts: Floats, shown: NDArray[np.bool_]) -> Posted:
+    def _sums(self, counts: Floats, shown: NDArray[np.bool_]) -> PostedCounts:
         weights = counts[self._change]
-        return Posted(
+        return PostedCounts(
             comments=float(weights[shown].sum()),
             addressed=float((weights * self._addressed)[shown].sum()),
             all_findings=float(weights.sum()),
             all_addressed=float((weights * self._addressed).sum()),
         )
 
-    def posted(self, counts: Floats) -> Posted:
+    def posted(self, counts: Floats) -> PostedCounts:
         """Everything that the ranking does not hide."""
         return self._sums(counts, self._shown)
 
     def keeping(self, recall: float) -> Rule:
         """As few as hold a share of all addressed findings."""
 
-        def rule(counts: Floats) -> Posted:
+        def rule(counts: Floats) -> PostedCounts:
             reached = np.cumsum(counts[self._change] * self._addressed)
             last = int(np.searchsorted(reached, recall * reached[-1] - 1e-9))
             return self._sums(counts, np.arange(len(reached)) <= last)
@@ -94,7 +94,7 @@ class Ranking:
     def volume(self, comments: Callable[[Floats], float]) -> Rule:
         """As many as another ranking posts of the same changes."""
 
-        def rule(counts: Floats) -> Posted:
+        def rule(counts: Floats) -> PostedCounts:
             total = np.cumsum(counts[self._change])
             last = int(np.searchsorted(total, comments(counts) - 1e-9))
             return self._sums(counts, np.arange(len(total)) <= last)
@@ -116,7 +116,7 @@ def once(changes: int) -> Floats:
     return np.ones(changes)
 
 
-def interval(rule: Rule, changes: int, value: Callable[[Posted], float], *, seed: int = 0) -> Interval:
+def interval(rule: Rule, changes: int, value: Callable[[PostedCounts], float], *, seed: int = 0) -> Interval:
     """A figure with its percentile interval over changes drawn with replacement (Efron 1979)."""
     return interval_of(lambda counts: value(rule(counts)), changes, seed=seed)
 

@@ -7,7 +7,7 @@ paths are POSIX and relative to the repository's root, lines count from 1.
 from __future__ import annotations
 
 from memory.model.evaluation import (
-    Logged,
+    LoggedDecision,
     PolicyEvent,
     PolicyEventKind,
 )
@@ -24,15 +24,15 @@ from memory.model.learning import (
     Contribution,
     Decision,
     Factor,
-    Judgement,
+    FeedbackTotal,
     Level,
     Outcome,
+    OutcomeTotal,
     Permission,
     Signal,
     SignalKind,
     State,
     TaskKind,
-    Verdict,
 )
 from memory.model.past import Fate, PastFinding
 from memory.model.reflections import (
@@ -45,20 +45,20 @@ from memory.model.repairs import (
     Attempt,
     AttemptOutcome,
     Confidence,
+    DistinguishingCall,
     Doubt,
     EditShape,
     Proof,
     Suggestion,
     SuiteCount,
-    Telling,
 )
 from memory.model.reviews import (
     Action,
     Finding,
-    Place,
+    FindingLocation,
     Severity,
     Sighting,
-    place_of,
+    location_of,
 )
 from memory.model.skills import (
     Rewrite,
@@ -87,6 +87,7 @@ __all__ = [
     "Confidence",
     "Contribution",
     "Decision",
+    "DistinguishingCall",
     "Doubt",
     "EditShape",
     "Experience",
@@ -94,16 +95,17 @@ __all__ = [
     "Failure",
     "Family",
     "Fate",
+    "FeedbackTotal",
     "Finding",
+    "FindingLocation",
     "Frame",
-    "Judgement",
     "Level",
-    "Logged",
+    "LoggedDecision",
     "NearMiss",
     "Outcome",
+    "OutcomeTotal",
     "PastFinding",
     "Permission",
-    "Place",
     "PolicyEvent",
     "PolicyEventKind",
     "Post",
@@ -124,7 +126,5 @@ __all__ = [
     "SuiteCount",
     "Task",
     "TaskKind",
-    "Telling",
-    "Verdict",
-    "place_of",
+    "location_of",
 ]

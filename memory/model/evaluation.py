@@ -10,7 +10,7 @@ from memory.model.learning import Decision, Outcome, Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
+class LoggedDecision:
     """A decision with what the tests said of it, if they did, and what people did about it and did not take back."""
 
     decision: Decision

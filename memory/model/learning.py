@@ -197,7 +197,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class OutcomeTotal:
     """What the tests said of `count` decisions that chose the same in the same state; `target` is their sum in millionths."""
 
     state: State
@@ -207,7 +207,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class FeedbackTotal:
     """What one account said about decisions that chose the same in the same state.
 
     `said` holds how often each kind of signal came with each weight, in millionths; a retraction counts -1.

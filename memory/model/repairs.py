@@ -58,7 +58,7 @@ class Doubt(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class DistinguishingCall:
     """A call that tells two changes apart, and what it gives with each; `patch` is the other one, a unified diff."""
 
     call: str
@@ -90,7 +90,7 @@ class Proof:
     alike: int = 1
     clusters: int = 1
     share: float = 1.0
-    telling: Telling | None = None
+    telling: DistinguishingCall | None = None
 
     @property
     def asked(self) -> bool:

@@ -45,7 +45,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FindingLocation:
     """Where a finding stood at one commit, what was said of it, and the fingerprint that it has by that place alone."""
 
     sha: str
@@ -73,20 +73,20 @@ class Sighting:
     finding: Finding
     action: Action
     created_at: datetime
-    last: Place | None = None
+    last: FindingLocation | None = None
     returns: int = 0
     missed_in: str = ""
     missed_because: str = ""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FindingLocation:
         """Where it was last seen."""
-        return self.last or place_of(self.finding, self.sha)
+        return self.last or location_of(self.finding, self.sha)
 
 
-def place_of(finding: Finding, sha: str) -> Place:
+def location_of(finding: Finding, sha: str) -> FindingLocation:
     """Where a finding stands at the commit that it was found at."""
-    return Place(
+    return FindingLocation(
         sha=sha,
         path=finding.path,
         line=finding.line,

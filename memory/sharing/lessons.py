@@ -53,14 +53,14 @@ class Learnings:
 
 
 @dataclass(frozen=True, slots=True)
-class Shifted:
+class ShiftedChances:
     """A prior with what others learned, and whose learnings moved it."""
 
     mean: float
     sources: tuple[str, ...] = ()
 
 
-def shifted(prior: float, learnings: Iterable[Learnings], pattern: tuple[TaskKind, str, str]) -> Shifted:
+def shifted(prior: float, learnings: Iterable[Learnings], pattern: tuple[TaskKind, str, str]) -> ShiftedChances:
     """The prior mean of acceptance after what is imported about a pattern.
 
     Each lesson counts as pseudo-observations; together they are scaled down to `MOST`, beside `OWN` of the prior itself.
@@ -68,10 +68,12 @@ def shifted(prior: float, learnings: Iterable[Learnings], pattern: tuple[TaskKin
     found = [(each.source, lesson) for each in learnings for lesson in each.lessons if lesson.pattern == pattern]
     weight = sum(min(lesson.weight, MOST) for _, lesson in found)
     if weight <= 0.0:
-        return Shifted(prior)
+        return ShiftedChances(prior)
     mean = sum(min(lesson.weight, MOST) * lesson.mean for _, lesson in found) / weight
     counted = min(weight, MOST)
-    return Shifted((OWN * prior + counted * mean) / (OWN + counted), tuple(sorted({source for source, _ in found})))
+    return ShiftedChances(
+        (OWN * prior + counted * mean) / (OWN + counted), tuple(sorted({source for source, _ in found}))
+    )
 
 
 def not_of(known: Collection[str], learnings: Learnings) -> Learnings:

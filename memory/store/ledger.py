@@ -14,14 +14,14 @@ from memory.model import (
     Contribution,
     Decision,
     Factor,
-    Judgement,
+    FeedbackTotal,
     Level,
     Outcome,
+    OutcomeTotal,
     PolicyEvent,
     Signal,
     SignalKind,
     TaskKind,
-    Verdict,
 )
 from memory.store import totals
 from memory.store.database import Database, Row, dialect_insert, dump, in_batches, insert_new, load
@@ -175,8 +175,8 @@ class Ledger:
 
     def rebuild(
         self,
-        of_judgement: Callable[[Judgement], Iterable[Contribution]],
-        of_verdict: Callable[[Verdict], Iterable[Contribution]],
+        of_judgement: Callable[[OutcomeTotal], Iterable[Contribution]],
+        of_verdict: Callable[[FeedbackTotal], Iterable[Contribution]],
     ) -> int:
         """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
-from memory.model import Arm, Attempt, Decision, Logged, Outcome, Signal, SignalKind, TaskKind
+from memory.model import Arm, Attempt, Decision, LoggedDecision, Outcome, Signal, SignalKind, TaskKind
 from memory.store.database import Database, load
 from memory.store.tables import attempts, decisions, outcomes, signals, tasks, withdrawals
 
@@ -35,7 +35,7 @@ class Record:
 
     database: Database
 
-    def logged(self, kind: TaskKind) -> list[Logged]:
+    def logged(self, kind: TaskKind) -> list[LoggedDecision]:
         """Every decision of repairs, or of reviews, oldest first, in one state of the database; no outcome that was taken back."""
         judged = (
             select(decisions.c.body, outcomes.c.body, withdrawals.c.decision_id)
@@ -53,7 +53,7 @@ class Record:
         for decided, outcome, withdrawn in rows:
             decision = load(Decision, decided)
             found.append(
-                Logged(
+                LoggedDecision(
                     decision=decision,
                     outcome=None if outcome is None or withdrawn else load(Outcome, outcome),
                     signals=tuple(live.get(decision.id, ())),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Table, case, delete, exists, func, select, text, tuple_
 
-from memory.model import Cell, Contribution, Factor, Judgement, Level, SignalKind, State, TaskKind, Verdict
+from memory.model import Cell, Contribution, Factor, FeedbackTotal, Level, OutcomeTotal, SignalKind, State, TaskKind
 from memory.store.database import dialect_insert, in_batches, insert_bare
 from memory.store.tables import cells, decisions, outcomes, pools, signals, withdrawals
 
@@ -307,14 +307,14 @@ _AT_ONCE = 1000
 _KINDS = {str(kind): kind for kind in SignalKind}
 
 
-def judgements(connection: Connection) -> Iterator[Judgement]:
+def judgements(connection: Connection) -> Iterator[OutcomeTotal]:
     """Outcomes that were not withdrawn, alike ones counted together."""
     total = (func.count().label("entries"), func.sum(outcomes.c.target_millionths).label("target"))
     counts = ~select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
     query = select(*_CHOICE, *total).join(outcomes).where(counts).group_by(*_CHOICE)
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
         for row in rows:
-            yield Judgement(
+            yield OutcomeTotal(
                 state=_state(row.kind, row.repository, row.label, row.family, row.place),
                 chosen=row.chosen,
                 count=row.entries,
@@ -322,7 +322,7 @@ def judgements(connection: Connection) -> Iterator[Judgement]:
             )
 
 
-def verdicts(connection: Connection) -> Iterator[Verdict]:
+def verdicts(connection: Connection) -> Iterator[FeedbackTotal]:
     """Signals with weight, by account, less those that were taken back."""
     alike = (*_CHOICE, signals.c.actor, signals.c.kind, signals.c.weight_millionths)
     count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
@@ -332,7 +332,7 @@ def verdicts(connection: Connection) -> Iterator[Verdict]:
         for *about, kind, weight, times in rows:
             found.setdefault(tuple(about), {})[_KINDS[kind], weight] = int(times)
     for (*state, chosen, teacher), given in found.items():
-        yield Verdict(state=_state(*state), chosen=chosen, teacher=teacher, said=given)
+        yield FeedbackTotal(state=_state(*state), chosen=chosen, teacher=teacher, said=given)
 
 
 def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:

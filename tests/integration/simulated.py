@@ -17,7 +17,7 @@ from memory.model import (
     Actor,
     Arm,
     Decision,
-    Logged,
+    LoggedDecision,
     Outcome,
     Permission,
     Signal,
@@ -66,7 +66,7 @@ class Simulated:
     """A log, and the world it came from."""
 
     world: World
-    log: tuple[Logged, ...]
+    log: tuple[LoggedDecision, ...]
 
 
 class _Author:
@@ -77,7 +77,7 @@ class _Author:
         self._rng = random.Random(seed)
         self._table = RunningTable()
         self._clock = (START + timedelta(minutes=n) for n in count())
-        self.log: list[Logged] = []
+        self.log: list[LoggedDecision] = []
 
     def episode(self, number: int) -> None:
         rng, state = self._rng, self._rng.choice(states())
@@ -89,7 +89,7 @@ class _Author:
                 return
             state = replace(state, tried=(*state.tried, entry.decision.chosen))
 
-    def _decided(self, number: int, state: State, arm: Arm) -> Logged:
+    def _decided(self, number: int, state: State, arm: Arm) -> LoggedDecision:
         names, rng = policy.remaining(state, STRATEGIES), self._rng
         chances = (
             policy.uniform(names)
@@ -119,7 +119,7 @@ class _Author:
         signals = (self._said(decision),) if proven and rng.random() < JUDGED else ()
         for signal in signals:
             self._table.add(contributions_of_signal(decision, signal))
-        return Logged(decision=decision, outcome=outcome, signals=signals)
+        return LoggedDecision(decision=decision, outcome=outcome, signals=signals)
 
     def _said(self, decision: Decision) -> Signal:
         accepted = self._rng.random() < self._world.acceptance(decision.chosen)

@@ -10,15 +10,16 @@ from pydantic import SecretStr
 
 from memory.store import Spent, Store
 from workers.llm.budgets import Price
-from workers.llm.client import Client, Tiered
-from workers.llm.endpoint import Endpoint
-from workers.llm.messages import Ask, Message, Role, Tier, ToolSpec
+from workers.llm.client import BudgetedModel, PricedModel
+from workers.llm.endpoint import ModelEndpoint
+from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, Tier, ToolSpec
 
 NOW = datetime(2026, 11, 22, 23, 0, tzinfo=UTC)
 KEY = "local-Key-0123456789"
 READ_FILE = ToolSpec(name="read_file", description="Read a file.", parameters={"type": "object", "properties": {}})
-ASK = Ask(
-    messages=(Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text="Say hello.")), purpose="repair"
+ASK = ModelRequest(
+    messages=(ChatMessage(role=ChatRole.SYSTEM, text="Be brief."), ChatMessage(role=ChatRole.USER, text="Say hello.")),
+    purpose="repair",
 )
 
 
@@ -26,8 +27,8 @@ ASK = Ask(
 class Speaking:
     """A client at a server, and how long it waited between tries."""
 
-    client: Client
-    endpoint: Endpoint
+    client: BudgetedModel
+    endpoint: ModelEndpoint
     store: Store
     waited: list[float]
 
@@ -37,10 +38,10 @@ class Speaking:
 
 
 def speak(store: Store, url: str, *, stream: bool = True, timeout: float = 20.0) -> Speaking:
-    endpoint = Endpoint(base_url=url, api_key=SecretStr(KEY), model="toy", timeout_seconds=timeout, stream=stream)
+    endpoint = ModelEndpoint(base_url=url, api_key=SecretStr(KEY), model="toy", timeout_seconds=timeout, stream=stream)
     waited: list[float] = []
-    tier = Tiered(endpoint=endpoint, name="toy", price=Price(prompt=2.0, cached=0.5, completion=10.0))
-    client = Client(
+    tier = PricedModel(endpoint=endpoint, name="toy", price=Price(prompt=2.0, cached=0.5, completion=10.0))
+    client = BudgetedModel(
         tiers={Tier.STRONG: tier, Tier.WEAK: tier},
         calls=store.calls,
         limits=(),

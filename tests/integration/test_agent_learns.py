@@ -142,7 +142,7 @@ class House:
         for account in accounts:
             actor = Actor(id=account, login=f"m{account}")
             decision = repaired.proven.decision_id
-            self.learner.hear(decision, SignalKind.FIX_MERGED, actor, Permission.MAINTAIN, f"pull:{account}")
+            self.learner.record_signal(decision, SignalKind.FIX_MERGED, actor, Permission.MAINTAIN, f"pull:{account}")
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from memory.store import Store
 from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, READ_FILE, speak
 from workers.llm.client import models_of
-from workers.llm.errors import BadReply, BudgetSpent, ModelError, Refused
-from workers.llm.messages import Ended, Message, Role, Tier, ToolCall
+from workers.llm.errors import BadReply, BudgetSpent, ModelDeclined, ModelError
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Tier, ToolCall
 from workers.llm.structured import ask_for
 from workers.ports import Image
 from workers.settings import WorkerSettings, load
@@ -55,7 +55,7 @@ def test_a_reply_is_the_same_whole_and_in_pieces(store: Store, stream: bool) -> 
     """Its words and its end, however they come; the key is sent, and nothing stands before the messages."""
     with playing(Turn(say=HELLO), key=KEY) as server:
         reply = speak(store, server.url, stream=stream).client.reply(ASK)
-    assert (reply.text, reply.calls, reply.ended, reply.usage.estimated) == (HELLO, (), Ended.STOP, False)
+    assert (reply.text, reply.calls, reply.finish, reply.usage.estimated) == (HELLO, (), FinishReason.STOP, False)
     assert bodies(server)[0]["messages"] == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Say hello."},
@@ -93,13 +93,13 @@ def test_tools_are_called(store: Store, stream: bool) -> None:
         client = speak(store, server.url, stream=stream).client
         ask = replace(ASK, tools=(READ_FILE,))
         reply = client.reply(ask)
-        assert reply.ended is Ended.CALLS
+        assert reply.finish is FinishReason.CALLS
         assert [(c.id, c.name, c.arguments) for c in reply.calls] == [
             ("call_1_0", "read_file", '{"path": 1}'),
             ("call_1_1", "read_file", "not json"),
         ]
-        answers = [Message(role=Role.TOOL, text="text", call_id=call.id) for call in reply.calls]
-        said = Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls)
+        answers = [ChatMessage(role=ChatRole.TOOL, text="text", call_id=call.id) for call in reply.calls]
+        said = ChatMessage(role=ChatRole.ASSISTANT, text=reply.text, calls=reply.calls)
         assert client.reply(replace(ask, messages=(*ask.messages, said, *answers))).text == "Done."
     first, second = bodies(server)
     assert second["messages"][:2] == first["messages"]
@@ -117,10 +117,10 @@ def test_without_tools_the_model_is_told_of_them_in_words(store: Store) -> None:
         spoken = speak(store, server.url)
         ask = replace(ASK, tools=(READ_FILE,))
         reply = spoken.client.reply(ask)
-        said = Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls)
-        result = Message(role=Role.TOOL, text="x = 1", call_id=reply.calls[0].id)
+        said = ChatMessage(role=ChatRole.ASSISTANT, text=reply.text, calls=reply.calls)
+        result = ChatMessage(role=ChatRole.TOOL, text="x = 1", call_id=reply.calls[0].id)
         last = spoken.client.reply(replace(ask, messages=(*ask.messages, said, result)))
-    assert (reply.text, reply.ended) == ("Let me look.", Ended.CALLS)
+    assert (reply.text, reply.finish) == ("Let me look.", FinishReason.CALLS)
     assert reply.calls == (ToolCall(id="call_1", name="read_file", arguments='{"path": "a.py"}'),)
     assert last.text == "It says x."
     assert not spoken.endpoint.features.tools
@@ -143,7 +143,9 @@ def test_what_a_server_lacks_is_learned_one_by_one(store: Store) -> None:
         "images": "image input is not supported by this model",
     }
     refusals = [Turn(error=ScriptedError(status=400, message=said), times=1) for said in complaints.values()]
-    picture = Message(role=Role.USER, text="What is this?", images=(Image(media_type="image/png", content=b"png"),))
+    picture = ChatMessage(
+        role=ChatRole.USER, text="What is this?", images=(Image(media_type="image/png", content=b"png"),)
+    )
     ask = replace(ASK, messages=(ASK.messages[0], picture))
     with playing(*refusals, Turn(say="ok")) as server:
         spoken = speak(store, server.url)
@@ -200,8 +202,8 @@ def test_a_refusal_is_an_answer(store: Store, stream: bool) -> None:
     with playing(Turn(refusal="I cannot help with that.")) as server:
         client = speak(store, server.url, stream=stream).client
         reply = client.reply(ASK)
-        assert (reply.ended, reply.text) == (Ended.REFUSED, "I cannot help with that.")
-        with pytest.raises(Refused, match=r"I cannot help"):
+        assert (reply.finish, reply.text) == (FinishReason.REFUSED, "I cannot help with that.")
+        with pytest.raises(ModelDeclined, match=r"I cannot help"):
             ask_for(client, ASK, Verdict)
 
 
@@ -230,7 +232,7 @@ def test_settings_make_a_model_with_budgets(store: Store) -> None:
             models("t3", "o/r").reply(replace(ASK, max_tokens=4290))
     assert [body["model"] for body in bodies(server)] == ["tiny", "toy"]
     assert str(refused.value) == (
-        "the model's budget of 4300 tokens a day is used up: 14 tokens are taken, and the next call may take 4329 tokens; "
+        "the model's budget of 4300 tokens a day is used up: 14 tokens are used, and the next call may use 4329 tokens; "
         "it renews at 2026-11-23 00:00 UTC; APPRENTICE_MODEL_TOKENS_PER_DAY raises it"
     )
     assert isinstance(refused.value, ModelError)

@@ -19,7 +19,7 @@ from bot.model_server.server import ModelServer
 from memory.store import Store
 from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, Speaking, speak
-from workers.llm.endpoint import Endpoint
+from workers.llm.endpoint import ModelEndpoint
 from workers.llm.errors import ContextOverflow, ModelUnavailable
 
 HELLO = b"""data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
@@ -109,7 +109,7 @@ def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
     """Longer than a minute is not waited for; the error says when to come back."""
     with playing(failing(429, "out of credits", retry_after=7200)) as server:
         spoken = speak(store, server.url)
-        with pytest.raises(ModelUnavailable, match=r"not to come back before 2026-11-23 01:00 UTC"):
+        with pytest.raises(ModelUnavailable, match=r"allows the next call at 2026-11-23 01:00 UTC"):
             spoken.client.reply(ASK)
     assert (spoken.waited, len(server.requests)) == ([], 1)
 
@@ -118,11 +118,11 @@ def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
     ("turn", "said", "charged"),
     [
         (failing(500, "internal error"), "answered 500: internal error", False),
-        (Turn(raw='data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'), "broke off", True),
+        (Turn(raw='data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'), "is incomplete", True),
         (Turn(say="Hello.", cut=2), "", True),
         (Turn(raw='data: {"choices"\n\n'), "no JSON", True),
-        (Turn(raw='data: {"choices": 7}\n\n'), "no chat completion", True),
-        (Turn(raw='data: {"error": {"message": "died"}}\n\n'), "broke off: died", True),
+        (Turn(raw='data: {"choices": 7}\n\n'), "is not a chat completion", True),
+        (Turn(raw='data: {"error": {"message": "died"}}\n\n'), "stopped in the middle of its answer: died", True),
     ],
 )
 def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str, charged: bool) -> None:
@@ -135,7 +135,7 @@ def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str,
 @pytest.mark.parametrize(
     ("turn", "said"),
     [
-        (sending(b"<html>busy</html>", "text/html"), "broke off"),
+        (sending(b"<html>busy</html>", "text/html"), "is incomplete"),
         (sending(b"data: {}", "text/event-stream", Content_Length="9999"), ""),
     ],
 )
@@ -160,7 +160,7 @@ def check_three_tries(spoken: Speaking, said: str, *, charged: bool) -> None:
 @pytest.mark.parametrize("body", ["not json", "[1, 2]", '{"choices": []}'])
 def test_a_body_that_is_no_completion_is_a_failure(store: Store, body: str) -> None:
     """Nothing but a chat completion is taken for one."""
-    with playing(Turn(raw=body)) as server, pytest.raises(ModelUnavailable, match="no chat completion"):
+    with playing(Turn(raw=body)) as server, pytest.raises(ModelUnavailable, match="is not a chat completion"):
         speak(store, server.url, stream=False).client.reply(ASK)
     assert len(server.requests) == 3
 
@@ -169,7 +169,7 @@ def test_a_body_that_is_not_even_json_by_its_type_is_a_failure(store: Store) -> 
     """Plain text is no chat completion either."""
     with (
         answering_raw(sending(b"hm", "text/plain")) as (url, asked),
-        pytest.raises(ModelUnavailable, match="no chat completion"),
+        pytest.raises(ModelUnavailable, match="is not a chat completion"),
     ):
         speak(store, url, stream=False).client.reply(ASK)
     assert len(asked) == 3
@@ -271,7 +271,7 @@ def test_no_key_is_taken_from_elsewhere(store: Store, monkeypatch: pytest.Monkey
     """A key that another program left in the environment is not sent to our server."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-somebody-elses")
     with playing(Turn(say="Hello."), key="sk-somebody-elses") as server:
-        endpoint = Endpoint(base_url=server.url, api_key=SecretStr(""), model="toy")
+        endpoint = ModelEndpoint(base_url=server.url, api_key=SecretStr(""), model="toy")
         with pytest.raises(ModelUnavailable, match="APPRENTICE_MODEL_API_KEY"):
             endpoint.answer(ASK)
     assert not server.requests

@@ -21,9 +21,9 @@ import redis
 from memory.store import JobState, Store
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
-from workers.jobs import Account, Fix, Job, RepositoryRef, Review
+from workers.jobs import Account, Fix, Job, RepositoryRef, ReviewPull
 from workers.queue.celery_app import depth, make_celery, send
-from workers.queue.enqueue import hand_over, rows
+from workers.queue.enqueue import enqueue, rows
 from workers.queue.sweeper import sweep
 from workers.settings import Settings
 
@@ -62,7 +62,7 @@ class House:
         new = rows("test", jobs)
         self.store.inbox.enqueue(new)
         ids = [row.id for row in new]
-        assert hand_over(self.store, partial(send, self.celery), ids, datetime.now(UTC))
+        assert enqueue(self.store, partial(send, self.celery), ids, datetime.now(UTC))
         return ids
 
     def lines(self, name: str) -> list[str]:
@@ -159,7 +159,7 @@ def test_idle_child_killed(house: House) -> None:
         wait_for(house.ended)
         for child in children(worker.pid):
             os.kill(child, signal.SIGKILL)
-            house.add(*(Review(repository=REPOSITORY, actor=MARA, number=child * 10 + more) for more in range(4)))
+            house.add(*(ReviewPull(repository=REPOSITORY, actor=MARA, number=child * 10 + more) for more in range(4)))
             wait_for(house.ended)
     assert house.store.inbox.counts()[JobState.DONE] == 10
 
@@ -201,7 +201,7 @@ def test_sent_twice(house: House) -> None:
 def test_no_broker(tmp_path: Path) -> None:
     """A broker that is not there is an error of the kind that may pass."""
     celery = make_celery(Settings(home=tmp_path, broker_url="redis://127.0.0.1:1/0"))
-    with pytest.raises(Retryable, match="the broker does not take messages"):
+    with pytest.raises(Retryable, match="the broker refuses messages"):
         send(celery, ["a"])
 
 

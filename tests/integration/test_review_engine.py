@@ -13,7 +13,7 @@ import pytest
 from memory.model import Action, Finding, Severity
 from workers.errors import BadInput, CannotRun
 from workers.patches import changed_lines, commentable_lines
-from workers.ports import Completed, Sandbox, Workload
+from workers.ports import CompletedRun, Sandbox, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
 from workers.review.suggestions import applied
@@ -483,7 +483,7 @@ class Poor:
         self._tool = tool
         self._sandbox = Bubblewrap()
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         words = tuple("no_such_tool" if word == self._tool else word for word in workload.command)
         return self._sandbox.run(Workload(**{**_fields(workload), "command": words}))
 

@@ -24,7 +24,7 @@ from workers.sandbox.detect import open_sandbox, problems
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.testing import run_tests
-from workers.sandbox.unsandboxed import PlainProcess
+from workers.sandbox.unsandboxed import UnsandboxedRunner
 from workers.settings import WorkerSettings
 
 pytestmark = pytest.mark.sandbox
@@ -372,7 +372,7 @@ for line in sys.stdin.buffer:
 """
 
 
-@pytest.mark.parametrize("sandbox", [Bubblewrap(), PlainProcess()], ids=["bubblewrap", "plain"])
+@pytest.mark.parametrize("sandbox", [Bubblewrap(), UnsandboxedRunner()], ids=["bubblewrap", "plain"])
 def test_a_session_answers_line_by_line(sandbox: Sandbox, tmp_path: Path) -> None:
     """Lines go in and out; silence is a TimeoutError; the end of the process says why."""
     workload = Workload(command=("python", "-c", ECHO), tree=tmp_path, python=Path(sys.executable), limits=LIMITS)
@@ -466,7 +466,7 @@ def test_plain_processes_run_the_same_tests(shop: Path) -> None:
     """Where the operator allowed it, the report without a sandbox is the same, and the checkout is untouched."""
     before = sorted(shop.rglob("*"))
     report = run_tests(
-        PlainProcess(), discover(shop, python=None, test_command=f"{QUICK} python -m pytest"), limits=LIMITS
+        UnsandboxedRunner(), discover(shop, python=None, test_command=f"{QUICK} python -m pytest"), limits=LIMITS
     ).report
     assert outcomes(report) == OUTCOMES
     assert sorted(shop.rglob("*")) == before
@@ -483,7 +483,7 @@ def test_without_bubblewrap_nothing_runs_unless_allowed(monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotRun, match="no sandbox: bubblewrap is not installed: install it"):
         open_sandbox(WorkerSettings())
-    assert isinstance(open_sandbox(WorkerSettings(unsafe_without_sandbox=True)), PlainProcess)
+    assert isinstance(open_sandbox(WorkerSettings(unsafe_without_sandbox=True)), UnsandboxedRunner)
 
 
 def test_a_bubblewrap_that_ends_without_a_word_is_started_again(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ class House:
     def merged(self, repaired: Repaired, *accounts: int) -> None:
         assert repaired.proven is not None
         for account in accounts:
-            self.learner.hear(
+            self.learner.record_signal(
                 repaired.proven.decision_id,
                 SignalKind.FIX_MERGED,
                 Actor(id=account, login=f"m{account}"),
@@ -187,7 +187,7 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
     before = current(house.store)
     assert taught.proven is not None
     for account in (1, 2):
-        house.learner.take_back(taught.proven.decision_id, SignalKind.FIX_MERGED, f"pull:{account}")
+        house.learner.retract(taught.proven.decision_id, SignalKind.FIX_MERGED, f"pull:{account}")
     assert usable(current(house.store), "o/queue") == ()
     assert [skill.state for skill in current(house.store)] == [SkillState.CANDIDATE]
     assert [

@@ -45,7 +45,7 @@ class Desk:
 
     def send(self, ids: Sequence[str]) -> None:
         if self.broken:
-            raise Retryable("the broker does not take messages: it is on fire")
+            raise Retryable("the broker refuses messages: it is on fire")
         self.sent.extend(ids)
 
     def run(self, session: Session) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memory.store import Store, open_store
 from workers.errors import ApprenticeError
-from workers.jobs import Answer, Fix, Job, Review
+from workers.jobs import AnswerCommand, Fix, Job, ReviewPull
 from workers.queue.celery_app import run_worker
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
@@ -52,7 +52,7 @@ def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
     while job.title == "wait" and not (home / "go").exists():
         time.sleep(0.02)
     effects.once(context.job_id, make=lambda: make_effect(job, context), find=lambda: find_effect(context))
-    return [Answer(repository=job.repository, actor=job.actor, number=job.issue, comment_id=0, command="help")]
+    return [AnswerCommand(repository=job.repository, actor=job.actor, number=job.issue, comment_id=0, command="help")]
 
 
 def make_effect(job: Fix, context: ToyContext) -> int:
@@ -77,7 +77,7 @@ def note(job: Job, context: ToyContext) -> Sequence[Job]:
 
 def main(home: Path, broker_url: str) -> int:
     settings = WorkerSettings(home=home, broker_url=broker_url, workers=2, lease_seconds=1.5)
-    flows: dict[type, Flow] = {Fix: toy, Answer: note, Review: note}
+    flows: dict[type, Flow] = {Fix: toy, AnswerCommand: note, ReviewPull: note}
     return run_worker(settings, lambda: ToyContext(settings, open_store(settings.database()), flows))
 
 

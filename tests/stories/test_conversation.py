@@ -130,7 +130,7 @@ def test_the_model_is_gone(tmp_path: Path) -> None:
         assert town.say(number, "@apprentice ask what is a cup?") == snapshot(
             [
                 """\
-I could not answer: the model could not be used: the model's API answered 401: Incorrect API key provided.; it wants another key; check APPRENTICE\\_MODEL\\_API\\_KEY
+I could not answer: the model could not be used: the model's API answered 401: Incorrect API key provided.; the key is not valid; check APPRENTICE\\_MODEL\\_API\\_KEY
 <!-- marker -->\
 """
             ]

@@ -334,7 +334,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- Met a budget: the model's budget of 16000 tokens for one run is used up: 9293 tokens are taken, and the next call may take 8171 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
+- Met a budget: the model's budget of 16000 tokens for one run is used up: 9293 tokens are used, and the next call may use 8171 tokens; the next run has its own; APPRENTICE\\_MODEL\\_TOKENS\\_PER\\_RUN raises it. Nothing was edited.
 
 <!-- marker -->\
 """
@@ -361,7 +361,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 
 **What I learned from it**
 
-- The model could not be used: the model's API answered 401: Incorrect API key provided.; it wants another key; check APPRENTICE\\_MODEL\\_API\\_KEY. Nothing was edited.
+- The model could not be used: the model's API answered 401: Incorrect API key provided.; the key is not valid; check APPRENTICE\\_MODEL\\_API\\_KEY. Nothing was edited.
 
 <!-- marker -->\
 """

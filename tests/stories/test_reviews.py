@@ -403,7 +403,7 @@ def test_given_up(town: Town) -> None:
         town.later(LONGEST_DELAY.total_seconds())
     (check,) = town.checks(number)
     assert (check.conclusion, check.title) == ("neutral", "Not reviewed")
-    assert "gave up after 8 tries" in check.summary
+    assert "gave up after 8 attempts" in check.summary
 
 
 def test_unreadable(town: Town) -> None:

@@ -21,7 +21,7 @@ def reject(town: Town, decision: str, teachers: list[tuple[Actor, Permission]]) 
     """One rejection each, a day apart, so that no limit of a day mutes the teachers instead."""
     for number, (actor, permission) in enumerate(teachers):
         town.clock.pass_by(86_400)
-        town.context.learner.hear(decision, SignalKind.REJECTED, actor, permission, f"comment:{number}")
+        town.context.learner.record_signal(decision, SignalKind.REJECTED, actor, permission, f"comment:{number}")
 
 
 @pytest.mark.parametrize(

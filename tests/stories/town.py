@@ -35,7 +35,7 @@ from workers.errors import Retryable
 from workers.flows import FLOWS
 from workers.flows.failure_notice import publish_failure
 from workers.job_context import JobContext, open_job_context
-from workers.jobs import Poll, RepositoryRef
+from workers.jobs import PollReactions, RepositoryRef
 from workers.queue.enqueue import Send, rows
 from workers.queue.runner import run_leased
 from workers.settings import WebSettings, WorkerSettings
@@ -97,7 +97,7 @@ class Town:
         """Have the reactions read, as the sweeper does every few minutes."""
         (known,) = self.context.store.repositories.all(KnownRepository)
         about = RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
-        self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [Poll(repository=about)]))
+        self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [PollReactions(repository=about)]))
         self.settle()
 
     def redeliver(self, event: str) -> None:

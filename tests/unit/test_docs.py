@@ -25,10 +25,13 @@ from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, know
 ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
     "docs/architecture.md",
     "docs/commands.md",
     "docs/evaluating-a-model.md",
     "docs/fine-tuning.md",
+    "docs/install.md",
     "docs/learning.md",
     "docs/ledger.md",
     "docs/measurements.md",
@@ -198,8 +201,8 @@ def test_metrics_are_documented() -> None:
 
 
 def test_metric_labels_are_documented() -> None:
-    """Every reason for a refusal, and every state of a job, stands in the table."""
-    reasons = set(re.findall(r'Refused\(\s*\d+, "(\w+)"', read("bot/web/app.py")))
+    """Every reason for a refusal, and every state of a job, is in the table."""
+    reasons = set(re.findall(r'RequestRejected\(\s*\d+, "(\w+)"', read("bot/web/app.py")))
     table = rows(section("docs/operations.md", "Metrics"))
     assert set(re.findall(r"`(\w+)`", table["apprentice_rejected_requests_total{reason}"][1])) == reasons
     assert set(re.findall(r"`(\w+)`", table["apprentice_jobs{state}"][1])) == set(JobState)
@@ -215,11 +218,21 @@ def test_events_are_documented() -> None:
 
 
 def test_permissions_are_documented() -> None:
-    """README.md and docs/operations.md give a reason for each permission, and ask for no other."""
+    """docs/install.md and docs/operations.md give a reason for each permission, and ask for no other."""
     table = rows(section("docs/operations.md", "Permissions"))
     assert {name: access for name, (access, _) in table.items()} == PERMISSIONS
-    readme = dict(re.findall(r"^\| ([a-z ]+): (read|write) \| \S", read("README.md"), re.MULTILINE))
-    assert {name.replace(" ", "_"): access for name, access in readme.items()} == PERMISSIONS
+    installing = dict(re.findall(r"^\| ([a-z ]+): (read|write) \| \S", read("docs/install.md"), re.MULTILINE))
+    assert {name.replace(" ", "_"): access for name, access in installing.items()} == PERMISSIONS
+
+
+# ── Paths ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_paths_that_contributors_need_exist() -> None:
+    """Every path that CONTRIBUTING.md shows as code is there."""
+    shown = {each for each in in_code("CONTRIBUTING.md") if re.fullmatch(r"[\w.-]+(?:/[\w.-]+)+", each)}
+    assert shown
+    assert [each for each in sorted(shown) if not (ROOT / each).exists()] == []
 
 
 # ── Links and the picture ──────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from workers.agent.conversation import ModelConversation
 from workers.agent.loop import AgentLoop, RunEnd, RunOver
 from workers.agent.tools.reading import History, reading
 from workers.agent.tools.tool import Toolset, tool
-from workers.llm.messages import Message, Model, Role
+from workers.llm.messages import ChatMessage, ChatRole, Model
 from workers.llm.prompting import prompt
 from workers.llm.untrusted import data
 
@@ -63,7 +63,7 @@ def answer(
 
     parts = [data(source, text, code=True) for source, text in question.about]
     asked = "\n\n".join([*parts, f"# The question\n{data('question', question.text)}"])
-    opening = (Message(role=Role.SYSTEM, text=prompt("answer")), Message(role=Role.USER, text=asked))
+    opening = (ChatMessage(role=ChatRole.SYSTEM, text=prompt("answer")), ChatMessage(role=ChatRole.USER, text=asked))
     run = AgentLoop(
         model=model,
         tools=Toolset([*reading(checkout, history), tool("reply", AnswerCall, finish)]),

@@ -18,9 +18,9 @@ from workers.agent.tools.testing import described, testing
 from workers.agent.tools.tool import Toolset
 from workers.agent.tree_search import WIDTH, Preference, TreeSearch
 from workers.llm.errors import ModelError
-from workers.llm.messages import Ask, Ended, Message, Model, Role, Tier
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
 from workers.llm.prompting import prompt
-from workers.llm.untrusted import data, seen
+from workers.llm.untrusted import data, visible_text
 from workers.patches import unified
 from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.repair.result import AttemptResult
@@ -199,20 +199,23 @@ def reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) -
         data("verdict", facts),
         data("your last words", truncated(run.words, 1_000)),
     ]
-    messages = (Message(role=Role.SYSTEM, text=prompt("reflect")), Message(role=Role.USER, text="\n\n".join(material)))
+    messages = (
+        ChatMessage(role=ChatRole.SYSTEM, text=prompt("reflect")),
+        ChatMessage(role=ChatRole.USER, text="\n\n".join(material)),
+    )
     try:
-        reply = model.reply(Ask(messages=messages, purpose="reflect", tier=Tier.WEAK, max_tokens=400))
+        reply = model.reply(ModelRequest(messages=messages, purpose="reflect", tier=Tier.WEAK, max_tokens=400))
     except ModelError:
         return facts
     words = _plain(reply.text)
-    return words if words and reply.ended is not Ended.REFUSED else facts
+    return words if words and reply.finish is not FinishReason.REFUSED else facts
 
 
 def _facts(run: Run, evaluation: PatchEvaluation) -> str:
     """How a run ended and the objection to what it edited, without any model's words."""
-    why = f": {' '.join(seen(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
+    why = f": {' '.join(visible_text(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
     return f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."
 
 
 def _plain(text: str) -> str:
-    return " ".join(seen(text).split())[:LONGEST_WORDS]
+    return " ".join(visible_text(text).split())[:LONGEST_WORDS]

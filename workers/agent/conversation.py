@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 
 from workers.llm.errors import ContextOverflow
-from workers.llm.messages import Ask, Message, Model, Reply, Role, Tier, ToolCall, ToolSpec
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelReply, ModelRequest, Tier, ToolCall, ToolSpec
 from workers.llm.untrusted import data
 
 ROOM = 120_000
@@ -43,7 +43,7 @@ def _line(line: str) -> str:
 class _Turn:
     """A reply of the model with the observations and messages that follow it."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
 
     @property
     def size(self) -> int:
@@ -57,7 +57,7 @@ class ModelConversation:
     of those steps are not kept.
     """
 
-    def __init__(self, opening: tuple[Message, ...], *, purpose: str, room: int = ROOM) -> None:
+    def __init__(self, opening: tuple[ChatMessage, ...], *, purpose: str, room: int = ROOM) -> None:
         self._opening = opening
         self._purpose = purpose
         self._room = room
@@ -66,37 +66,37 @@ class ModelConversation:
         self._given_way = 0
 
     @property
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[ChatMessage, ...]:
         """What is sent: the opening, what gave way in a line each, the latest turns whole."""
-        summary = (Message(role=Role.USER, text=self._summary()),) if self._given_way else ()
+        summary = (ChatMessage(role=ChatRole.USER, text=self._summary()),) if self._given_way else ()
         return (*self._opening, *summary, *(message for turn in self._turns for message in turn.messages))
 
-    def query(self, model: Model, tools: tuple[ToolSpec, ...]) -> Reply:
+    def query(self, model: Model, tools: tuple[ToolSpec, ...]) -> ModelReply:
         """The model's next reply, which is kept. On overflow the oldest turns give way, and it is asked again.
 
         Raises ContextOverflow when the opening and the last turn alone are too long, and the model's other errors.
         """
         self._fit()
         while True:
-            ask = Ask(messages=self.messages, purpose=self._purpose, tier=Tier.STRONG, tools=tools)
+            ask = ModelRequest(messages=self.messages, purpose=self._purpose, tier=Tier.STRONG, tools=tools)
             try:
                 reply = model.reply(ask)
             except ContextOverflow:
                 self._shrink()
             else:
-                self._turns.append(_Turn((Message(role=Role.ASSISTANT, text=reply.text, calls=reply.calls),)))
+                self._turns.append(_Turn((ChatMessage(role=ChatRole.ASSISTANT, text=reply.text, calls=reply.calls),)))
                 return reply
 
     def observe(self, call: ToolCall, observation: str, *, left: int) -> None:
         """Add the result of a call; `left` steps may follow."""
         text = observation if left > 3 else f"{observation}\n({left} steps left)"
-        self._extend(Message(role=Role.TOOL, text=text, call_id=call.id))
+        self._extend(ChatMessage(role=ChatRole.TOOL, text=text, call_id=call.id))
 
     def say(self, text: str) -> None:
         """Add a message that is no call's result."""
-        self._extend(Message(role=Role.USER, text=text))
+        self._extend(ChatMessage(role=ChatRole.USER, text=text))
 
-    def _extend(self, message: Message) -> None:
+    def _extend(self, message: ChatMessage) -> None:
         last = self._turns.pop()
         self._turns.append(_Turn((*last.messages, message)))
 
@@ -119,7 +119,7 @@ class ModelConversation:
     def _give_way(self) -> None:
         turn = self._turns.popleft()
         self._given_way += 1
-        results = {message.call_id: message.text for message in turn.messages if message.role is Role.TOOL}
+        results = {message.call_id: message.text for message in turn.messages if message.role is ChatRole.TOOL}
         for message in turn.messages:
             for call in message.calls:
                 self._digest.append(
@@ -139,4 +139,6 @@ def _first(text: str) -> str:
 
 def _shortened(turn: _Turn, room: int) -> _Turn:
     each = max(room // max(len(turn.messages), 1), 400)
-    return _Turn(tuple(replace(m, text=truncated(m.text, each)) if m.role is Role.TOOL else m for m in turn.messages))
+    return _Turn(
+        tuple(replace(m, text=truncated(m.text, each)) if m.role is ChatRole.TOOL else m for m in turn.messages)
+    )

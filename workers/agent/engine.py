@@ -18,8 +18,8 @@ from workers.agent.memory_context import MemoryContext
 from workers.agent.prompt_context import SECTIONS, Assignment, code_around
 from workers.agent.tools.reading import History
 from workers.agent.tools.testing import described
-from workers.llm.messages import Message, Model
-from workers.llm.untrusted import seen
+from workers.llm.messages import ChatMessage, Model
+from workers.llm.untrusted import visible_text
 from workers.ports import Image
 from workers.repair.engines.engine import Case, Options, RepairDeps
 from workers.repair.judging.prove import Prover
@@ -168,12 +168,12 @@ def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignme
     )
 
 
-def _example(failure: Failure, messages: tuple[Message, ...], patch: str) -> str:
+def _example(failure: Failure, messages: tuple[ChatMessage, ...], patch: str) -> str:
     """A run as an example for another one: the failure, the calls, and the patch."""
     calls = [f"{call.name} {call.arguments[:200]}" for message in messages for call in message.calls]
-    return "\n".join([f"{failure.error_type}: {seen(failure.message)[:300]}", *calls, patch])
+    return "\n".join([f"{failure.error_type}: {visible_text(failure.message)[:300]}", *calls, patch])
 
 
-def _as_json(messages: tuple[Message, ...]) -> str:
+def _as_json(messages: tuple[ChatMessage, ...]) -> str:
     """A run's messages for training, without pictures."""
     return json.dumps([{**asdict(message), "images": len(message.images)} for message in messages], ensure_ascii=False)

@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 from workers.agent.conversation import ModelConversation
 from workers.agent.tools.tool import Tool, Toolset, tool
 from workers.errors import ApprenticeError
-from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, Refused
-from workers.llm.messages import Ended, Message, Model, Reply, ToolCall
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelDeclined, ModelError
+from workers.llm.messages import ChatMessage, FinishReason, Model, ModelReply, ToolCall
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."
 MOST_REPEATS, LATELY, MOST_SILENT = 3, 30, 2
@@ -45,7 +45,7 @@ class RunEnd(StrEnum):
 _ENDS = {
     BudgetSpent: RunEnd.BUDGET,
     ContextOverflow: RunEnd.OVERFLOW,
-    Refused: RunEnd.REFUSED,
+    ModelDeclined: RunEnd.REFUSED,
     BadReply: RunEnd.UNREADABLE,
 }
 
@@ -84,7 +84,7 @@ class Run:
     end: RunEnd
     words: str
     steps: int
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
 
 
 @dataclass(kw_only=True)
@@ -121,14 +121,14 @@ class AgentLoop:
         for call in self.query().calls:
             self.execute(call)
 
-    def query(self) -> Reply:
+    def query(self) -> ModelReply:
         """The next reply of the model; one without a call is asked for one, twice."""
         if self.queried >= self.steps:
             raise RunOver(RunEnd.STEPS)
         self.check_time()
         reply = self.conversation.query(self.model, self.tools.specs)
         self.queried += 1
-        if reply.ended is Ended.REFUSED:
+        if reply.finish is FinishReason.REFUSED:
             raise RunOver(RunEnd.REFUSED, reply.text)
         self.silent = 0 if reply.calls else self.silent + 1
         if self.silent > MOST_SILENT:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from memory.model import Experience, Failure, NearMiss, Recollection, Skill
 from workers.agent.conversation import truncated
 from workers.agent.tools.reading import numbered
-from workers.llm.messages import Message, Role
+from workers.llm.messages import ChatMessage, ChatRole
 from workers.llm.untrusted import data
 from workers.ports import Image
 from workers.repair.candidates import Suspect
@@ -59,11 +59,11 @@ class Assignment:
 
 def opening(
     system: str, assignment: Assignment, remembered: MemoryParts, withheld: Collection[str]
-) -> tuple[Message, ...]:
+) -> tuple[ChatMessage, ...]:
     """The first messages of a run, without the parts that are `withheld`."""
     parts = [*_task(assignment), *memory(assignment, remembered, withheld)]
-    task = Message(role=Role.USER, text="\n\n".join(parts), images=assignment.images)
-    return (Message(role=Role.SYSTEM, text=system), task)
+    task = ChatMessage(role=ChatRole.USER, text="\n\n".join(parts), images=assignment.images)
+    return (ChatMessage(role=ChatRole.SYSTEM, text=system), task)
 
 
 def code_around(suspects: Sequence[Suspect], sources: Mapping[str, str]) -> str:

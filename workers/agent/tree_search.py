@@ -19,7 +19,7 @@ from workers.agent.checkout import Checkout, ToolFailed
 from workers.agent.conversation import truncated
 from workers.agent.tools.editing import replaced
 from workers.agent.tools.testing import OneEdit, described
-from workers.llm.messages import Ask, Message, Model, Role
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
 from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
@@ -61,7 +61,7 @@ class TreeSearch:
     """The repairs proposed for one failure. `best` is the nearest so far; `proven` ends it."""
 
     model: Model
-    opening: tuple[Message, ...]
+    opening: tuple[ChatMessage, ...]
     checkout: Checkout
     prover: Prover
     deadline: float
@@ -90,7 +90,7 @@ class TreeSearch:
     def _expanded(self, parent: RepairNode | None) -> list[RepairNode]:
         """What the model proposes next, tested: those that pass the failing tests proven, the most preferred first."""
         self.asked += 1
-        ask = Ask(messages=(*self.opening, *_feedback(parent)), purpose="propose")
+        ask = ModelRequest(messages=(*self.opening, *_feedback(parent)), purpose="propose")
         proposals = ask_for(self.model, ask, Proposals).repairs
         timely = takewhile(self._in_time, proposals)
         screened = [node for proposal in timely if (node := self._screened(proposal)) is not None]
@@ -143,7 +143,7 @@ class TreeSearch:
         return self.checkout.original(path)
 
 
-def _feedback(parent: RepairNode | None) -> tuple[Message, ...]:
+def _feedback(parent: RepairNode | None) -> tuple[ChatMessage, ...]:
     if parent is None:
         return ()
     text = prompt(
@@ -152,4 +152,4 @@ def _feedback(parent: RepairNode | None) -> tuple[Message, ...]:
         patch=data("repair", truncated(parent.diff, 4_000), code=True),
         count=WIDTH,
     )
-    return (Message(role=Role.USER, text=text),)
+    return (ChatMessage(role=ChatRole.USER, text=text),)

@@ -15,20 +15,32 @@ from workers.flows import (
     review,
     share_learnings,
 )
-from workers.jobs import Answer, Feedback, Fix, Judge, Learn, Poll, Question, Reconcile, Review, Share, Track
+from workers.jobs import (
+    AnswerCommand,
+    AnswerQuestion,
+    CheckPolicy,
+    Feedback,
+    Fix,
+    LearnHistory,
+    PollReactions,
+    RedeliverWebhooks,
+    ReviewPull,
+    ShareLearnings,
+    TrackPull,
+)
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
     Fix: fix.run,
-    Review: review.run,
+    ReviewPull: review.run,
     Feedback: feedback.run,
-    Track: poll_feedback.run,
-    Poll: poll_feedback.poll,
-    Answer: ask.answer_command,
-    Question: ask.answer_question,
-    Share: share_learnings.run,
-    Learn: history.run,
-    Reconcile: redeliver_webhooks.run,
-    Judge: policy_check.run,
+    TrackPull: poll_feedback.run,
+    PollReactions: poll_feedback.poll,
+    AnswerCommand: ask.answer_command,
+    AnswerQuestion: ask.answer_question,
+    ShareLearnings: share_learnings.run,
+    LearnHistory: history.run,
+    RedeliverWebhooks: redeliver_webhooks.run,
+    CheckPolicy: policy_check.run,
 }
 """The flow of every type of job."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from memory.explain import explain
 from memory.model import PostKind
 from workers.comments import conversation
-from workers.flows.permissions import actor_of, answer_there, may_command, refuse
+from workers.flows.permissions import actor_of, may_command, reply_in_place, reply_to_outsider
 from workers.git import Mirror
 from workers.job_context import JobContext
-from workers.jobs import Answer, Job, Question
+from workers.jobs import AnswerCommand, AnswerQuestion, Job
 from workers.ports import GitHub
 
 if TYPE_CHECKING:  # loaded only where a model is set
@@ -23,18 +23,18 @@ if TYPE_CHECKING:  # loaded only where a model is set
     from workers.llm.messages import Model
 
 
-def answer_command(job: Answer, context: JobContext) -> Sequence[Job]:
+def answer_command(job: AnswerCommand, context: JobContext) -> Sequence[Job]:
     """Reply once, where the command was given."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
-        refuse(job, context, github)
+        reply_to_outsider(job, context, github)
         return ()
     key = f"{context.job_id}:answer"
-    answer_there(job, _answer_text(job, context, key), key, context, github)
+    reply_in_place(job, _answer_text(job, context, key), key, context, github)
     return ()
 
 
-def _answer_text(job: Answer, context: JobContext, key: str) -> str:
+def _answer_text(job: AnswerCommand, context: JobContext, key: str) -> str:
     bot_name = context.settings.bot_name
     if job.problem:
         return conversation.misunderstood(job.problem, job.suggestion, bot_name, key=key)
@@ -43,7 +43,7 @@ def _answer_text(job: Answer, context: JobContext, key: str) -> str:
     return conversation.help_text(bot_name, key=key)
 
 
-def _why(job: Answer, context: JobContext, key: str) -> str:
+def _why(job: AnswerCommand, context: JobContext, key: str) -> str:
     reference = job.argument or _latest(job, context)
     explanation = explain(context.store, context.learner, reference) if reference else None
     # A decision of another repository is none of this one's business.
@@ -52,7 +52,7 @@ def _why(job: Answer, context: JobContext, key: str) -> str:
     return conversation.why(explanation.text(), key=key)
 
 
-def _latest(job: Answer, context: JobContext) -> str:
+def _latest(job: AnswerCommand, context: JobContext) -> str:
     """The decision that a bare `why` asks about: the last one of this conversation."""
     posts = context.store.posts.on(job.repository.full_name, job.number)
     return posts[-1].decision_ids[-1] if posts else ""
@@ -64,19 +64,19 @@ LONGEST_DIFF = 20_000
 EXPLAIN = "Explain this to somebody who does not know this part of the code: what is wrong, when it shows, what to do."
 
 
-def answer_question(job: Question, context: JobContext) -> Sequence[Job]:
+def answer_question(job: AnswerQuestion, context: JobContext) -> Sequence[Job]:
     """Check who asked, look it up at the pinned commit, answer once where it was asked."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
-        refuse(job, context, github)
+        reply_to_outsider(job, context, github)
         return ()
     key = f"{context.job_id}:answer"
     model = context.model(context.job_id, job.repository.full_name)
-    answer_there(job, _question_text(job, model, github, context, key), key, context, github)
+    reply_in_place(job, _question_text(job, model, github, context, key), key, context, github)
     return ()
 
 
-def _question_text(job: Question, model: Model | None, github: GitHub, context: JobContext, key: str) -> str:
+def _question_text(job: AnswerQuestion, model: Model | None, github: GitHub, context: JobContext, key: str) -> str:
     if model is None:
         return conversation.no_model(key=key)
     if not job.text and not job.explain:
@@ -89,7 +89,7 @@ def _question_text(job: Question, model: Model | None, github: GitHub, context: 
     return conversation.answered(answered.text, answered.cites, key=key)
 
 
-def _answered(job: Question, model: Model, github: GitHub, context: JobContext) -> Answered:
+def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobContext) -> Answered:
     from workers.agent.answering import AskedQuestion as Asked
     from workers.agent.answering import answer
     from workers.agent.checkout import Checkout
@@ -110,22 +110,22 @@ def _answered(job: Question, model: Model, github: GitHub, context: JobContext) 
         )
 
 
-def _about(job: Question, change: str, context: JobContext) -> tuple[tuple[str, str], ...]:
+def _about(job: AnswerQuestion, change: str, context: JobContext) -> tuple[tuple[str, str], ...]:
     """The context of the question: our finding, the change, the text of the issue."""
     from workers.agent.conversation import truncated
-    from workers.llm.untrusted import seen
+    from workers.llm.untrusted import visible_text
 
     found = [("finding", text) for text in _findings(job, context)]
     found += [("change", truncated(change, LONGEST_DIFF))] if change else []
-    found += [("issue", seen(f"{job.title}\n\n{truncated(job.body)}"))] if job.title and not job.on_pull else []
+    found += [("issue", visible_text(f"{job.title}\n\n{truncated(job.body)}"))] if job.title and not job.on_pull else []
     return tuple(found)
 
 
-def _findings(job: Question, context: JobContext) -> list[str]:
+def _findings(job: AnswerQuestion, context: JobContext) -> list[str]:
     """The finding under which somebody asks; in the conversation of a pull request, none in particular."""
     if not job.thread:
         return []
     post = context.store.posts.find(job.repository.full_name, PostKind.REVIEW_COMMENT, job.thread)
-    seen = context.store.posts.sightings(job.repository.full_name, job.number) if post else []
-    about = [s.finding for s in seen if post is not None and s.decision_id in post.decision_ids]
+    visible_text = context.store.posts.sightings(job.repository.full_name, job.number) if post else []
+    about = [s.finding for s in visible_text if post is not None and s.decision_id in post.decision_ids]
     return [f"{each.path}:{each.line} {each.rule}: {each.message}" for each in about]

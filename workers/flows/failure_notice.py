@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from workers.comments import conversation, reviews
 from workers.errors import ApprenticeError
-from workers.flows.permissions import say
+from workers.flows.permissions import post_comment
 from workers.job_context import JobContext
-from workers.jobs import Answer, Fix, Job, Question, Review, Share
+from workers.jobs import AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
 from workers.ports import GitHub
 
 
@@ -15,11 +15,11 @@ def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> No
     match job:
         case Fix() if job.commanded:
             _comment(job.issue, "repair this", error, context, context.connect(job.repository))
-        case Answer() | Question():
+        case AnswerCommand() | AnswerQuestion():
             _comment(job.number, "answer", error, context, context.connect(job.repository))
-        case Share():
+        case ShareLearnings():
             _comment(job.number, "share what was learned", error, context, context.connect(job.repository))
-        case Review():
+        case ReviewPull():
             github = context.connect(job.repository)
             if job.commanded:
                 _comment(job.number, "review this", error, context, github)
@@ -30,10 +30,10 @@ def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> No
 
 def _comment(number: int, doing: str, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
     key = f"{context.job_id}:failed"
-    say(number, conversation.could_not(doing, str(error), key=key), key, context, github)
+    post_comment(number, conversation.could_not(doing, str(error), key=key), key, context, github)
 
 
-def _check(job: Review, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
+def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
     sha = job.head_sha or github.pull(job.number).head_sha
     key = f"{context.job_id}:failed-check"
     context.effects.once(

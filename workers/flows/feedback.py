@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memory.model import Decision, Post, PostKind, Signal, SignalKind
 from workers.comments import conversation
 from workers.comments.marker import marker
-from workers.flows.permissions import actor_of, say
+from workers.flows.permissions import actor_of, post_comment
 from workers.flows.reflecting import reflect
 from workers.job_context import JobContext
 from workers.jobs import Feedback, Job, SubjectKind
@@ -44,7 +44,7 @@ def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobCont
     heard = []
     for decision in _decisions(posts):
         if not (standing := _standing(decision, job, context)):
-            context.learner.hear(decision, job.kind, actor, permission, _fresh_source(decision, job, context))
+            context.learner.record_signal(decision, job.kind, actor, permission, _fresh_source(decision, job, context))
             standing = _standing(decision, job, context)
         heard += standing
     return heard
@@ -53,7 +53,7 @@ def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobCont
 def _take_back(job: Feedback, posts: Sequence[Post], context: JobContext) -> None:
     for decision in _decisions(posts):
         for signal in _standing(decision, job, context):
-            context.learner.take_back(decision, signal.kind, signal.source, actor=actor_of(job.actor))
+            context.learner.retract(decision, signal.kind, signal.source, actor=actor_of(job.actor))
 
 
 def _standing(decision: str, job: Feedback, context: JobContext) -> list[Signal]:
@@ -116,7 +116,7 @@ def _acknowledge(
             find=lambda: github.find_reply(job.number, marker(key)),
         )
     else:
-        say(job.number, text, key, context, github)
+        post_comment(job.number, text, key, context, github)
 
 
 def _scope(posts: Sequence[Post], context: JobContext) -> str:

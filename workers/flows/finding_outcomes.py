@@ -50,7 +50,7 @@ def hear_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
     for sighting in this.earlier:
         if sighting.finding.fingerprint in reviewed.present and sighting.decision_id in ended:
             signal = ended[sighting.decision_id]
-            context.learner.take_back(sighting.decision_id, signal.kind, signal.source)
+            context.learner.retract(sighting.decision_id, signal.kind, signal.source)
     paths = this.again.paths
     gone = [
         sighting
@@ -68,7 +68,9 @@ def hear_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
             _hear(sighting, fate, f"ended:{this.task.id}", author, context)
 
 
-def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: JobContext) -> None:
+def record_left_unchanged(
+    sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: JobContext
+) -> None:
     """Hear that a change was merged with these findings, as far as no end of theirs is known."""
     sightings = list(sightings)
     ended = _ended(sightings, context)
@@ -79,7 +81,9 @@ def hear_left(sightings: Iterable[Sighting], merger: Actor, permission: Permissi
 
 
 def _hear(sighting: Sighting, fate: Fate, source: str, by: _By, context: JobContext) -> None:
-    context.learner.hear(sighting.decision_id, KINDS[fate], by.actor, by.permission, source, is_author=by.is_author)
+    context.learner.record_signal(
+        sighting.decision_id, KINDS[fate], by.actor, by.permission, source, is_author=by.is_author
+    )
 
 
 def _ended(sightings: Iterable[Sighting], context: JobContext) -> dict[str, Signal]:

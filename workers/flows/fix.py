@@ -14,7 +14,7 @@ from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.database import dump, load
 from workers.comments import repairs
 from workers.errors import BadInput, CannotRun
-from workers.flows.permissions import actor_of, may_command, refuse, say
+from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import Fix, Job
@@ -79,7 +79,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
         if job.commanded:
-            refuse(job, context, github)
+            reply_to_outsider(job, context, github)
         return ()
     case = _open(job, context, github)
     repaired = _known(case, context) or _repair(case, context)
@@ -223,7 +223,7 @@ def _patched(case: RepairRequest, attempt: Attempt) -> dict[str, bytes]:
 
 
 def _answer(case: RepairRequest, text: str, repaired: Repaired, context: JobContext) -> None:
-    comment = say(case.job.issue, text, case.key("answer"), context, case.github)
+    comment = post_comment(case.job.issue, text, case.key("answer"), context, case.github)
     if repaired.attempts:
         decisions = _decisions(case, repaired.attempts[-1], context)
         context.store.posts.add(_post(case, PostKind.ISSUE_COMMENT, case.job.issue, comment, decisions, context))

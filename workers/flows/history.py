@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from workers.history.learn import learn
 from workers.job_context import JobContext
-from workers.jobs import Job, Learn
+from workers.jobs import Job, LearnHistory
 
 STEP = 200
 """Changes between two lines of progress."""
 
 
-def run(job: Learn, context: JobContext) -> Sequence[Job]:
+def run(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     """Read the default branch's last changes; begun again after a break it goes on where it was."""
     most = context.settings.learn_changes
     if most == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from memory.model import Sighting, place_of
+from memory.model import Sighting, location_of
 from workers.flows.review_context import KnownAgain, Round
 from workers.job_context import JobContext
 from workers.patches import Change, parse_diff
@@ -21,7 +21,7 @@ def recognised(this: Round, reviewed: Reviewed, context: JobContext) -> tuple[Ro
     gone = _told_gone(this, known, context)
     changes = _changes(this, known)
     names = identities([_last_seen(sha, changes[sha], known, gone) for sha in changes], reviewed.seen)
-    here = {names[each.fingerprint]: place_of(each, this.task.sha) for each in reviewed.seen}
+    here = {names[each.fingerprint]: location_of(each, this.task.sha) for each in reviewed.seen}
     again = KnownAgain(
         here={fingerprint: place for fingerprint, place in here.items() if fingerprint in known},
         paths={mark: path_now(each.place.path, changes[each.place.sha]) for mark, each in known.items()},

@@ -10,7 +10,7 @@ from workers.context import Context
 from workers.flows.permissions import may_command
 from workers.flows.review_context import Round
 from workers.job_context import JobContext
-from workers.jobs import Review
+from workers.jobs import ReviewPull
 from workers.ports import GitHub, PullRequest
 from workers.review.detectors.detector import MODEL, ChangeDetector
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workers.llm.messages import Model
 
 
-def may_ask(job: Review, pull: PullRequest, github: GitHub) -> bool:
+def may_ask(job: ReviewPull, pull: PullRequest, github: GitHub) -> bool:
     """Whether an answer of the model may be paid for. A bot counts only for what it pushed to this repository itself."""
     if job.commanded:
         return True

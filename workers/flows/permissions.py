@@ -6,7 +6,7 @@ from memory.model import Actor, Permission
 from workers.comments import conversation
 from workers.comments.marker import marker
 from workers.job_context import JobContext
-from workers.jobs import Account, Answer, Fix, Question, Review, Share
+from workers.jobs import Account, AnswerCommand, AnswerQuestion, Fix, ReviewPull, ShareLearnings
 from workers.ports import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
@@ -17,7 +17,7 @@ def actor_of(account: Account) -> Actor:
     return Actor(id=account.id, login=account.login, is_bot=account.is_bot)
 
 
-def say(number: int, text: str, key: str, context: JobContext, github: GitHub) -> int:
+def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub) -> int:
     """Comment once under `key`, which the text carries; the comment's id."""
     return context.effects.once(
         key,
@@ -26,7 +26,9 @@ def say(number: int, text: str, key: str, context: JobContext, github: GitHub) -
     )
 
 
-def answer_there(job: Answer | Question, text: str, key: str, context: JobContext, github: GitHub) -> None:
+def reply_in_place(
+    job: AnswerCommand | AnswerQuestion, text: str, key: str, context: JobContext, github: GitHub
+) -> None:
     """Reply once, where the command was given: in a review comment's thread, or in the conversation."""
 
     def make() -> int:
@@ -41,11 +43,13 @@ def answer_there(job: Answer | Question, text: str, key: str, context: JobContex
     context.effects.once(key, make=make, find=find)
 
 
-def refuse(job: Fix | Review | Answer | Share | Question, context: JobContext, github: GitHub) -> None:
+def reply_to_outsider(
+    job: Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion, context: JobContext, github: GitHub
+) -> None:
     """Tell an outsider, once for a comment however many commands it holds: strangers cannot make us talk."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
-    say(number, conversation.outsider(job.actor.login, key=key), key, context, github)
+    post_comment(number, conversation.outsider(job.actor.login, key=key), key, context, github)
 
 
 def may_command(github: GitHub, actor: Actor) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from memory.rollback import check
 from workers.job_context import JobContext
-from workers.jobs import Job, Judge
+from workers.jobs import CheckPolicy, Job
 
 
-def run(_job: Judge, context: JobContext) -> Sequence[Job]:
+def run(_job: CheckPolicy, context: JobContext) -> Sequence[Job]:
     """One look at the ledger. The event is named for the job, so that one done twice goes back once."""
     event = check(context.store, context.clock(), context.job_id)
     if event is not None:

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from memory.model import Post, PostKind, Sighting, SignalKind
 from workers.errors import Gone
-from workers.flows.finding_outcomes import hear_left
+from workers.flows.finding_outcomes import record_left_unchanged
 from workers.flows.permissions import actor_of
 from workers.flows.review_context import key_of_push
 from workers.git import Mirror
 from workers.job_context import JobContext
-from workers.jobs import Job, Poll, Track
-from workers.ports import GitHub, Reaction
+from workers.jobs import Job, PollReactions, TrackPull
+from workers.ports import GitHub, UserReaction
 from workers.review.outcomes import was_applied
 
 LIKED = frozenset({"+1", "heart", "hooray", "rocket"})
 DISLIKED = frozenset({"-1", "confused"})
 
 
-def run(job: Track, context: JobContext) -> Sequence[Job]:
+def run(job: TrackPull, context: JobContext) -> Sequence[Job]:
     """See which suggestions the new commits carry; at the close, read the reactions a last time and stop watching."""
     repository = job.repository.full_name
     if job.merged:
@@ -36,7 +36,7 @@ def run(job: Track, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def poll(job: Poll, context: JobContext) -> Sequence[Job]:
+def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
     """Read the reactions to everything that is watched in a repository."""
     github = context.connect(job.repository)
     for post in context.store.posts.watched(job.repository.full_name):
@@ -44,16 +44,16 @@ def poll(job: Poll, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def _hear_left(job: Track, context: JobContext) -> None:
+def _hear_left(job: TrackPull, context: JobContext) -> None:
     """What stood at the merge, where the very last commit was reviewed."""
     review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
     left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
     if review is not None and review.done_at is not None and left:
         actor = actor_of(job.actor)
-        hear_left(left, actor, context.connect(job.repository).permission(actor), context)
+        record_left_unchanged(left, actor, context.connect(job.repository).permission(actor), context)
 
 
-def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
+def _hear_applied(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
     """GitHub does not tell of an applied suggestion, so the new head is compared with what was suggested."""
     sightings = _sightings(job, context)
     suggested = [post for post in watched if _suggestion(post, sightings)]
@@ -67,7 +67,7 @@ def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: 
     for post in suggested:
         if _applied(sightings[post.fingerprint], mirror, job.head_sha):
             for decision in post.decision_ids:
-                context.learner.hear(
+                context.learner.record_signal(
                     decision,
                     SignalKind.SUGGESTION_APPLIED,
                     actor,
@@ -77,7 +77,7 @@ def _hear_applied(job: Track, watched: Sequence[Post], github: GitHub, context: 
                 )
 
 
-def _sightings(job: Track, context: JobContext) -> Mapping[str, Sighting]:
+def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:
     found = context.store.posts.sightings(job.repository.full_name, job.number)
     return {sighting.finding.fingerprint: sighting for sighting in found}
 
@@ -110,12 +110,12 @@ def _hear_reactions(post: Post, github: GitHub, context: JobContext) -> None:
     for decision in post.decision_ids:
         known = {s.source: s for s in context.store.ledger.live_signals((decision,)) if s.source.startswith(given)}
         for source in known.keys() - reactions.keys():
-            context.learner.take_back(decision, known[source].kind, source)
+            context.learner.retract(decision, known[source].kind, source)
         for source in reactions.keys() - known.keys():
             _hear(decision, source, reactions[source], github, context)
 
 
-def _reactions(post: Post, github: GitHub) -> Sequence[Reaction]:
+def _reactions(post: Post, github: GitHub) -> Sequence[UserReaction]:
     match post.kind:
         case PostKind.REVIEW_COMMENT:
             return github.review_comment_reactions(post.github_id)
@@ -125,6 +125,6 @@ def _reactions(post: Post, github: GitHub) -> Sequence[Reaction]:
             return github.issue_reactions(post.github_id)
 
 
-def _hear(decision: str, source: str, reaction: Reaction, github: GitHub, context: JobContext) -> None:
+def _hear(decision: str, source: str, reaction: UserReaction, github: GitHub, context: JobContext) -> None:
     kind = SignalKind.REACTION_UP if reaction.content in LIKED else SignalKind.REACTION_DOWN
-    context.learner.hear(decision, kind, reaction.actor, github.permission(reaction.actor), source)
+    context.learner.record_signal(decision, kind, reaction.actor, github.permission(reaction.actor), source)

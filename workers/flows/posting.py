@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
-from memory.posting import Decided
+from memory.posting import PostingDecision
 from workers.comments import reviews
 from workers.comments.marker import marked, marker
 from workers.flows.matching import seen_again, times_back
@@ -18,7 +18,7 @@ from workers.review.plan import ReviewPlan
 
 
 def post(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: JobContext
+    this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], plan: ReviewPlan, context: JobContext
 ) -> None:
     """What was seen is remembered once it was said: a worker that dies before has said nothing."""
     asked = this.job.commanded and this.job.comment_id
@@ -34,7 +34,7 @@ def post(
 
 
 def _post_review(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: JobContext
+    this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], plan: ReviewPlan, context: JobContext
 ) -> int:
     key = this.key("review")
     inline = [
@@ -76,7 +76,7 @@ def _post_review(
 
 
 def _remember(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], plan: ReviewPlan, context: JobContext
+    this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], plan: ReviewPlan, context: JobContext
 ) -> None:
     """Keep what was seen and decided, and where, so that a later round knows it again and does not say it twice."""
     context.store.posts.update_sightings(seen_again(this))
@@ -98,7 +98,7 @@ def _remember(
     )
 
 
-def _watch(this: Round, review: int, decided: Mapping[str, Decided], context: JobContext) -> None:
+def _watch(this: Round, review: int, decided: Mapping[str, PostingDecision], context: JobContext) -> None:
     """Remember which comment stands for which decision, so that what people do with it is learned from."""
     for comment in this.github.review_comments(this.pull.number, review):
         fingerprint = marked(comment.body)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from workers.job_context import JobContext
-from workers.jobs import Job, Reconcile
+from workers.jobs import Job, RedeliverWebhooks
 
 KEPT = timedelta(days=3)
 """How long GitHub can send a delivery again."""
@@ -17,7 +17,7 @@ ON_ITS_WAY = timedelta(minutes=2)
 MOST_AT_ONCE = 50
 
 
-def run(_job: Reconcile, context: JobContext) -> Sequence[Job]:
+def run(_job: RedeliverWebhooks, context: JobContext) -> Sequence[Job]:
     """Ask once in a round for each delivery that is not stored; what fails again is asked for in the next."""
     hook = context.hook()
     if hook is None:

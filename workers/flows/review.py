@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from memory.history.lessons import Lessons
+from memory.history.lessons import HistoryLessons
 from memory.learner import Learner
 from memory.model import Decision, Finding, Task, TaskKind
-from memory.posting import Decided
+from memory.posting import PostingDecision
 from memory.sharing.document import PATH
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
@@ -27,13 +27,13 @@ from workers.flows.finding_outcomes import hear_endings
 from workers.flows.matching import recognised
 from workers.flows.missed_findings import missed
 from workers.flows.modelled import may_ask, readers
-from workers.flows.permissions import actor_of, may_command, refuse, say
+from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
 from workers.flows.posting import post
 from workers.flows.review_context import REVIEWED, Round, before, ended, exported
 from workers.flows.share_learnings import learnings_at
 from workers.git import Mirror
 from workers.job_context import JobContext
-from workers.jobs import Job, Review
+from workers.jobs import Job, ReviewPull
 from workers.ports import GitHub, PullRequest
 from workers.review.decide import decide, words
 from workers.review.detectors.detector import ChangeDetector
@@ -43,11 +43,11 @@ from workers.review.read_report import CoverageStatus, FileCoverage
 from workers.sandbox.project import Project, discover
 
 
-def run(job: Review, context: JobContext) -> Sequence[Job]:
+def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     """Check who asked, read the pinned change, decide, and post one review and one check run."""
     github = context.connect(job.repository)
     if job.commanded and not may_command(github, actor_of(job.actor)):
-        refuse(job, context, github)
+        reply_to_outsider(job, context, github)
         return ()
     pull = github.pull(job.number)
     if _overtaken(job, pull):
@@ -79,18 +79,18 @@ def run(job: Review, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def _overtaken(job: Review, pull: PullRequest) -> bool:
+def _overtaken(job: ReviewPull, pull: PullRequest) -> bool:
     """Closed, or pushed to since: the newer push has a job of its own."""
     return pull.state != "open" or (bool(job.head_sha) and pull.head_sha != job.head_sha)
 
 
-def _say_overtaken(job: Review, pull: PullRequest, github: GitHub, context: JobContext) -> None:
+def _say_overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> None:
     if job.commanded and job.comment_id:
         key = f"{context.job_id}:overtaken"
-        say(job.number, reviews.overtaken(closed=pull.state != "open", key=key), key, context, github)
+        post_comment(job.number, reviews.overtaken(closed=pull.state != "open", key=key), key, context, github)
 
 
-def _open(job: Review, pull: PullRequest, github: GitHub, context: JobContext) -> Round:
+def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:
     mirror = context.mirror(job.repository, github)
     opened_on, pull = pull.base_sha, _fetched(mirror, pull)
     task = Task(
@@ -219,7 +219,7 @@ def choose(
     learnings: Sequence[Learnings],
     known: AbstractSet[str] = frozenset(),
     made: Mapping[str, Decision] = MappingProxyType({}),
-) -> Mapping[str, Decided]:
+) -> Mapping[str, PostingDecision]:
     """A decision for every finding but the `known`, which an earlier round decided: a push is no second draw.
 
     `made` are the decisions, by fingerprint, of an earlier worker on the same task.
@@ -233,7 +233,7 @@ def choose(
         made=made,
         taste=context.taste(TaskKind.REVIEW, task.repository),
         learnings=learnings,
-        past=words(reviewed, context.store.past.lessons(task.repository, Lessons)),
+        past=words(reviewed, context.store.past.lessons(task.repository, HistoryLessons)),
     )
     here, elsewhere = (
         [finding for finding in findings if finding.fingerprint not in known]
@@ -242,7 +242,7 @@ def choose(
     return {**decided(elsewhere, slots=0), **decided(here, slots=context.settings.max_comments)}
 
 
-def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, Decided], context: JobContext) -> ReviewPlan:
+def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], context: JobContext) -> ReviewPlan:
     """Place every finding; what an earlier round reported as gone is no news, unless it is back."""
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}

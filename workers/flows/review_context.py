@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memory.model import Decision, Place, Sighting, Task
+from memory.model import Decision, FindingLocation, Sighting, Task
 from memory.store import StoredTask
 from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror
-from workers.jobs import RepositoryRef, Review
+from workers.jobs import RepositoryRef, ReviewPull
 from workers.patches import Change, parse_diff
 from workers.ports import GitHub, PullRequest
 from workers.review.engine import Reviewed
@@ -37,7 +37,7 @@ class KnownAgain:
     threads were closed for those that people were told to be gone, and `returns` how often each was back before.
     """
 
-    here: Mapping[str, Place] = field(default_factory=dict)
+    here: Mapping[str, FindingLocation] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
     gone: Mapping[str, int] = field(default_factory=dict)
     returns: Mapping[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Round:
     `other_base` is the base branch if the commit that the pull request was opened against is gone.
     """
 
-    job: Review
+    job: ReviewPull
     task: Task
     github: GitHub
     pull: PullRequest

@@ -10,27 +10,27 @@ from memory.sharing.lessons import Learnings, merged
 from memory.sharing.strict import BadLearnings
 from workers.comments import learnings as words
 from workers.errors import BadInput
-from workers.flows.permissions import actor_of, may_command, refuse, say
+from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.job_context import JobContext
-from workers.jobs import Job, Share
+from workers.jobs import Job, ShareLearnings
 from workers.ports import BranchHead, GitHub
 
 BRANCH = "apprentice/learnings"
 
 
-def run(job: Share, context: JobContext) -> Sequence[Job]:
+def run(job: ShareLearnings, context: JobContext) -> Sequence[Job]:
     """Check who asked, gather what may leave, open or update one pull request, and say so."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
-        refuse(job, context, github)
+        reply_to_outsider(job, context, github)
         return ()
     key = f"{context.job_id}:answer"
-    say(job.number, _shared(job, key, context, github), key, context, github)
+    post_comment(job.number, _shared(job, key, context, github), key, context, github)
     return ()
 
 
-def _shared(job: Share, key: str, context: JobContext, github: GitHub) -> str:
+def _shared(job: ShareLearnings, key: str, context: JobContext, github: GitHub) -> str:
     if not context.settings.share_learnings:
         return words.switched_off(key=key)
     learned = harvest(

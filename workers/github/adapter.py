@@ -22,8 +22,8 @@ from workers.ports import (
     InlineComment,
     PostedComment,
     PullRequest,
-    Reaction,
     ReviewThread,
+    UserReaction,
 )
 
 CHECK_NAME = "Apprentice"
@@ -161,13 +161,13 @@ class GitHubRepository:
             runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME)
             return next((run.id for run in runs if run.external_id == external_id), None)
 
-    def review_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]:
+    def review_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]:
         return self._reactions(f"/repos/{self._ref.full_name}/pulls/comments/{comment_id}/reactions")
 
-    def issue_comment_reactions(self, comment_id: int) -> tuple[Reaction, ...]:
+    def issue_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]:
         return self._reactions(f"/repos/{self._ref.full_name}/issues/comments/{comment_id}/reactions")
 
-    def issue_reactions(self, number: int) -> tuple[Reaction, ...]:
+    def issue_reactions(self, number: int) -> tuple[UserReaction, ...]:
         return self._reactions(f"/repos/{self._ref.full_name}/issues/{number}/reactions")
 
     def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
@@ -179,8 +179,8 @@ class GitHubRepository:
     def reopen_thread(self, thread_id: str) -> None:
         self._threads.reopen(thread_id)
 
-    def _reactions(self, path: str) -> tuple[Reaction, ...]:
-        found: list[Reaction] = []
+    def _reactions(self, path: str) -> tuple[UserReaction, ...]:
+        found: list[UserReaction] = []
         page = 1
         while page:
             with translated("reading reactions"):
@@ -190,7 +190,9 @@ class GitHubRepository:
                     )
                 except UnknownObjectException:  # the comment was deleted, and its reactions with it
                     return ()
-            found += [Reaction(id=r["id"], actor=_actor(r["user"]), content=r["content"]) for r in answer if r["user"]]
+            found += [
+                UserReaction(id=r["id"], actor=_actor(r["user"]), content=r["content"]) for r in answer if r["user"]
+            ]
             page = page + 1 if len(answer) == 100 else 0
         return tuple(found)
 

@@ -104,7 +104,7 @@ class _Minted:
     expires_at: datetime
 
 
-class Tokens:
+class InstallationTokens:
     """Mints installation tokens and keeps each until ten minutes before it ends."""
 
     def __init__(self, app: GithubIntegration, clock: Callable[[], datetime]) -> None:

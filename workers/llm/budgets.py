@@ -1,4 +1,4 @@
-"""The budgets that the settings name, and what is said when one is used up. Pure."""
+"""The budgets that the settings name, and the error for one that is used up. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from math import ceil
 
 from memory.store import BudgetUnit, Exceeded, Limit, Scope
 from workers.llm.errors import BudgetSpent
-from workers.llm.messages import Ask, Usage
+from workers.llm.messages import ModelRequest, TokenUsage
 from workers.settings import PREFIX, WorkerSettings
 
 _BYTES_PER_TOKEN = 3
 _TOKENS_PER_MESSAGE = 16
 _TOKENS_PER_IMAGE = 1600
-_TOKENS_OF_OUR_WORDS = 300
+_TOKENS_OF_INSTRUCTIONS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Price:
     cached: float
     completion: float
 
-    def micros(self, usage: Usage) -> int:
+    def micros(self, usage: TokenUsage) -> int:
         """What a call costs, in millionths of a US dollar, rounded up."""
         read = self.prompt * (usage.prompt - usage.cached) + self.cached * usage.cached
         return ceil(read + self.completion * usage.completion)
@@ -44,20 +44,20 @@ def price_of(setting: str) -> Price:
 
 
 def tokens_of(text: str) -> int:
-    """Tokens of a text, estimated upwards: by bytes, as scripts other than Latin take a token for a character or two."""
+    """Tokens of a text, rounded up. Counts bytes, because other scripts than Latin take a token for one or two characters."""
     return ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-def most_of(ask: Ask) -> Usage:
-    """What a request may take at most, as far as can be told before it is made."""
+def most_of(ask: ModelRequest) -> TokenUsage:
+    """The most that a request may use, estimated before it is sent."""
     texts = [message.text for message in ask.messages]
     texts += [call.name + call.arguments for message in ask.messages for call in message.calls]
     described = [*ask.tools, *([ask.schema] if ask.schema else [])]
     texts += [each.name + each.description + json.dumps(dict(each.parameters)) for each in described]
     pictures = sum(len(message.images) for message in ask.messages) * _TOKENS_PER_IMAGE
-    frame = len(ask.messages) * _TOKENS_PER_MESSAGE + (_TOKENS_OF_OUR_WORDS if described else 0)
+    frame = len(ask.messages) * _TOKENS_PER_MESSAGE + (_TOKENS_OF_INSTRUCTIONS if described else 0)
     prompt = tokens_of("".join(texts)) + pictures + frame
-    return Usage(prompt=prompt, completion=ask.max_tokens, estimated=True)
+    return TokenUsage(prompt=prompt, completion=ask.max_tokens, estimated=True)
 
 
 _MICROS = 1_000_000
@@ -83,7 +83,7 @@ def spent(exceeded: Exceeded, now: datetime) -> BudgetSpent:
     setting = f"{PREFIX}MODEL_{_WORDS[limit.unit]}_PER_{limit.scope}".upper()
     figures = [_amount(number, limit.unit) for number in (limit.most, exceeded.taken, exceeded.wanted)]
     return BudgetSpent(
-        "the model's budget of {} {} is used up: {} are taken, and the next call may take {}; ".format(
+        "the model's budget of {} {} is used up: {} are used, and the next call may use {}; ".format(
             figures[0], _NAMES[limit.scope], *figures[1:]
         )
         + f"{_renewal(limit.scope, now)}; {setting} raises it"

@@ -1,4 +1,4 @@
-"""What an endpoint can do, learned from what it refuses. Pure."""
+"""Which features an endpoint has, learned from the requests that it refuses. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from workers.llm.messages import Ask
+from workers.llm.messages import ModelRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """What an endpoint is taken to understand. `max_tokens` is the older name of the limit of a reply."""
+class EndpointFeatures:
+    """The features that we assume of an endpoint. `max_tokens` is the older name of a reply's length limit."""
 
     max_tokens: bool = True
     temperature: bool = True
@@ -34,7 +34,7 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         "images": r"\bimages?\b|image_url|multimodal",
     }
 )
-"""How endpoints name each feature in what they refuse; those that contain another's name come first."""
+"""How endpoints name each feature in a refusal; names that contain another name come first."""
 
 _REFUSED = (
     r"not support|n.t support|unsupported|not permitted|not allowed|extra_forbidden|unavailable|not available|"
@@ -44,8 +44,10 @@ _REFUSED = (
 _NEAR = 120
 
 
-def without(features: Features, complaint: str, sent: Mapping[str, object], ask: Ask) -> Features | None:
-    """The features less the one that a refusal is about; None when it is about none that the request used."""
+def without(
+    features: EndpointFeatures, complaint: str, sent: Mapping[str, object], ask: ModelRequest
+) -> EndpointFeatures | None:
+    """The features without the one that a refusal names; None when it names none that the request uses."""
     for name in _used(features, sent, ask):
         named = _NAMES[name]
         pattern = f"(?:{named}).{{0,{_NEAR}}}(?:{_REFUSED})|(?:{_REFUSED}).{{0,{_NEAR}}}(?:{named})"
@@ -54,8 +56,8 @@ def without(features: Features, complaint: str, sent: Mapping[str, object], ask:
     return None
 
 
-def _used(features: Features, sent: Mapping[str, object], ask: Ask) -> list[str]:
-    """The features that a request body makes use of, in the order of `_NAMES`."""
+def _used(features: EndpointFeatures, sent: Mapping[str, object], ask: ModelRequest) -> list[str]:
+    """The features that a request body uses, in the order of `_NAMES`."""
     fields = {name: name in sent for name in ("max_tokens", "temperature", "tools", "stream", "stream_options")}
     fields["json_schema"] = "response_format" in sent
     fields["images"] = features.images and any(message.images for message in ask.messages)

@@ -1,4 +1,4 @@
-"""A model for one task: each try is reserved, made, and settled, so that the budgets hold whatever happens in between."""
+"""A model for one task. Each call is reserved, sent and settled, so that the budgets hold even when a process dies."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from email.utils import parsedate_to_datetime
 
 from memory.store import Calls, Limit, Reservation, Store
 from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
-from workers.llm.endpoint import Answers, Endpoint
-from workers.llm.errors import CallFailed, Failure, ModelError, ModelUnavailable
-from workers.llm.messages import Ask, Model, Reply, Tier
+from workers.llm.endpoint import CompletionApi, ModelEndpoint
+from workers.llm.errors import CallFailed, CallFailure, ModelError, ModelUnavailable
+from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
 from workers.settings import WorkerSettings
 
 TRIES = 3
 LONGEST_WAIT = 60.0
-"""Seconds: a job that waits longer holds up others."""
+"""Seconds: a job that waits longer delays others."""
 _FIRST_WAIT = 1.0
 
 
-def wait_after(failure: Failure, *, attempt: int, rng: random.Random, now: datetime) -> float | None:
-    """Seconds to wait after the failure of the `attempt`-th try, counted from 1; None to give up.
+def wait_after(failure: CallFailure, *, attempt: int, rng: random.Random, now: datetime) -> float | None:
+    """Seconds to wait after the failure of attempt number `attempt`, counted from 1; None to give up.
 
-    As long as the endpoint asks, else exponentially longer, with jitter so that workers do not come back all at once.
+    Waits as long as the endpoint asks, else exponentially longer, with jitter so that workers do not retry all at once.
     """
     if attempt >= TRIES:
         return None
@@ -37,17 +37,17 @@ def wait_after(failure: Failure, *, attempt: int, rng: random.Random, now: datet
     return asked if asked <= LONGEST_WAIT else None
 
 
-def given_up(failure: Failure, *, attempt: int, now: datetime) -> ModelUnavailable:
-    """The error after the last try, with when to come back where the endpoint says it."""
+def given_up(failure: CallFailure, *, attempt: int, now: datetime) -> ModelUnavailable:
+    """The error after the last attempt, with the time of the next one where the endpoint names it."""
     asked = _asked(failure.retry_after, now)
     when = ""
     if asked is not None and asked > LONGEST_WAIT:
-        when = f"; it asks not to come back before {now.astimezone(UTC) + timedelta(seconds=asked):%Y-%m-%d %H:%M} UTC"
-    return ModelUnavailable(f"{failure.said} (tries: {attempt}){when}")
+        when = f"; the endpoint allows the next call at {now.astimezone(UTC) + timedelta(seconds=asked):%Y-%m-%d %H:%M} UTC"
+    return ModelUnavailable(f"{failure.line} (tries: {attempt}){when}")
 
 
 def _asked(header: str, now: datetime) -> float | None:
-    """The seconds that a `Retry-After` asks for, in either of its forms (RFC 9110, 10.2.3); None when it asks nothing."""
+    """The seconds in a `Retry-After` header, in either of its forms (RFC 9110, 10.2.3); None when it is empty."""
     if re.fullmatch(r"\s*[0-9]+(\.[0-9]+)?\s*", header):
         return min(float(header), timedelta(days=1).total_seconds())
     try:
@@ -59,23 +59,23 @@ def _asked(header: str, now: datetime) -> float | None:
 
 
 Models = Callable[[str, str], Model]
-"""Gives the model with the accounts of a task, by the task's id and its repository."""
+"""Returns the model with the budgets of a task, by the task's id and its repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tiered:
-    """One of the two models: where it answers, its name, and what it costs."""
+class PricedModel:
+    """One of the two models: its endpoint, name and price."""
 
-    endpoint: Answers
+    endpoint: CompletionApi
     name: str
     price: Price = FREE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Client:
+class BudgetedModel:
     """Implements `Model` for one task."""
 
-    tiers: Mapping[Tier, Tiered]
+    tiers: Mapping[Tier, PricedModel]
     calls: Calls
     limits: tuple[Limit, ...]
     task_id: str
@@ -84,25 +84,25 @@ class Client:
     rng: random.Random
     sleep: Callable[[float], None] = time.sleep
 
-    def reply(self, ask: Ask) -> Reply:
-        """Answer one request, trying again where that may help. Raises BudgetSpent before a call that could exceed one."""
+    def reply(self, ask: ModelRequest) -> ModelReply:
+        """Answer one request, with retries. Raises BudgetSpent before a call that could exceed a budget."""
         attempt = 1
         while True:
             try:
-                return self._try(ask)
+                return self._call(ask)
             except CallFailed as failed:
                 self.sleep(self._wait(failed.failure, attempt))
                 attempt += 1
 
-    def _wait(self, failure: Failure, attempt: int) -> float:
+    def _wait(self, failure: CallFailure, attempt: int) -> float:
         now = self.clock()
         wait = wait_after(failure, attempt=attempt, rng=self.rng, now=now)
         if wait is None:
             raise given_up(failure, attempt=attempt, now=now)
         return wait
 
-    def _try(self, ask: Ask) -> Reply:
-        """One call. What ends it unforeseen leaves its reservation standing: it may have been charged."""
+    def _call(self, ask: ModelRequest) -> ModelReply:
+        """One call. After an unexpected error its reservation stays: the endpoint may have charged the call."""
         tier = self.tiers[ask.tier]
         call_id = self._reserved(ask, tier)
         try:
@@ -115,7 +115,7 @@ class Client:
             raise
         return self._settled(call_id, reply, tier.price)
 
-    def _reserved(self, ask: Ask, tier: Tiered) -> str:
+    def _reserved(self, ask: ModelRequest, tier: PricedModel) -> str:
         most, now = most_of(ask), self.clock().astimezone(UTC)
         wanted = Reservation(
             id=uuid.uuid4().hex,
@@ -133,7 +133,7 @@ class Client:
             raise spent(exceeded, now)
         return wanted.id
 
-    def _settled(self, call_id: str, reply: Reply, price: Price) -> Reply:
+    def _settled(self, call_id: str, reply: ModelReply, price: Price) -> ModelReply:
         usage, micros = reply.usage, price.micros(reply.usage)
         self.calls.settle(
             call_id,
@@ -152,16 +152,16 @@ def models_of(
     clock: Callable[[], datetime],
     rng: random.Random,
     *,
-    tiers: Mapping[Tier, Tiered] | None = None,
+    tiers: Mapping[Tier, PricedModel] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Models | None:
-    """The models that the settings name; None where they name none. Each endpoint is made once and connects when asked."""
+    """The models that the settings name; None where they name none. Endpoints connect with their first request."""
     if tiers is None and not settings.model_base_url:
         return None
     found, limits = tiers or tiers_of(settings), limits_of(settings)
 
     def model(task_id: str, repository: str) -> Model:
-        return Client(
+        return BudgetedModel(
             tiers=found,
             calls=store.calls,
             limits=limits,
@@ -175,8 +175,8 @@ def models_of(
     return model
 
 
-def tiers_of(settings: WorkerSettings) -> Mapping[Tier, Tiered]:
-    """Both models; the same one twice where no cheaper one is named."""
+def tiers_of(settings: WorkerSettings) -> Mapping[Tier, PricedModel]:
+    """Both models; the same one twice where the settings name no cheaper one."""
     strong = _tiered(settings, settings.model, settings.model_price)
     if settings.model_weak in ("", settings.model):
         return {Tier.STRONG: strong, Tier.WEAK: strong}
@@ -184,12 +184,12 @@ def tiers_of(settings: WorkerSettings) -> Mapping[Tier, Tiered]:
     return {Tier.STRONG: strong, Tier.WEAK: weak}
 
 
-def _tiered(settings: WorkerSettings, model: str, price: str) -> Tiered:
-    endpoint = Endpoint(
+def _tiered(settings: WorkerSettings, model: str, price: str) -> PricedModel:
+    endpoint = ModelEndpoint(
         base_url=settings.model_base_url,
         api_key=settings.model_api_key,
         model=model,
         timeout_seconds=settings.model_timeout_seconds,
         stream=settings.model_stream,
     )
-    return Tiered(endpoint=endpoint, name=model, price=price_of(price))
+    return PricedModel(endpoint=endpoint, name=model, price=price_of(price))

@@ -1,7 +1,7 @@
 """One model at an OpenAI-compatible endpoint: a request in, a reply out, by one HTTP call.
 
-What an endpoint lacks is learned from what it refuses, once for a process, and done without: tools and JSON in words,
-pictures left out. A refused request is not charged, so that the calls by which this is learned cost nothing.
+The process learns once from refusals which features an endpoint lacks. It then describes tools and JSON schemas in text
+and leaves pictures out. Endpoints do not charge refused requests, so learning this costs nothing.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import SecretStr
 
-from workers.llm.capabilities import Features, without
-from workers.llm.errors import CallFailed, ContextOverflow, Failure, ModelError, ModelUnavailable
-from workers.llm.messages import Ask, Ended, Message, Reply, Role, ToolCall, ToolSpec
-from workers.llm.replies import Said, malformed, reply_of
-from workers.llm.structured import call_in, schema_in_words, tools_in_words
+from workers.llm.capabilities import EndpointFeatures, without
+from workers.llm.errors import CallFailed, CallFailure, ContextOverflow, ModelError, ModelUnavailable
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall, ToolSpec
+from workers.llm.replies import RawReply, malformed, reply_of
+from workers.llm.structured import call_in, schema_as_text, tools_as_text
 from workers.ports import Image
 from workers.redaction import REDACTED, redact
 from workers.settings import PREFIX
 
-_UNSEEN = "[a picture stood here; this model sees none]"
+_UNSEEN = "[picture omitted: this model reads no pictures]"
 
 
-def body_of(ask: Ask, model: str, features: Features, *, stream: bool) -> dict[str, object]:
-    """What is sent to an endpoint with these features."""
-    shown = ask if features.tools else tools_in_words(ask)
-    shown = shown if features.json_schema else schema_in_words(shown)
+def body_of(ask: ModelRequest, model: str, features: EndpointFeatures, *, stream: bool) -> dict[str, object]:
+    """The request body for an endpoint with these features."""
+    shown = ask if features.tools else tools_as_text(ask)
+    shown = shown if features.json_schema else schema_as_text(shown)
     limit = "max_tokens" if features.max_tokens else "max_completion_tokens"
     body: dict[str, object] = {
         "model": model,
@@ -63,21 +63,21 @@ def _format(schema: ToolSpec) -> dict[str, object]:
     return {"type": "json_schema", "json_schema": {**described, "strict": True}}
 
 
-def _message(message: Message, features: Features) -> dict[str, object]:
-    said: dict[str, object] = {"role": message.role.value, "content": _content(message, features)}
-    if message.role is Role.TOOL:
-        said["tool_call_id"] = message.call_id
+def _message(message: ChatMessage, features: EndpointFeatures) -> dict[str, object]:
+    body: dict[str, object] = {"role": message.role.value, "content": _content(message, features)}
+    if message.role is ChatRole.TOOL:
+        body["tool_call_id"] = message.call_id
     if message.calls:
-        said["tool_calls"] = [_call(call) for call in message.calls]
-    return said
+        body["tool_calls"] = [_call(call) for call in message.calls]
+    return body
 
 
-def _content(message: Message, features: Features) -> str | list[dict[str, object]]:
-    """Words alone, or words and pictures. Only a user's message may hold pictures; elsewhere a line stands for each."""
+def _content(message: ChatMessage, features: EndpointFeatures) -> str | list[dict[str, object]]:
+    """Text alone, or text and pictures. Only a user's message may hold pictures; other messages hold a line for each."""
     text = _clean(message.text)
     if not message.images:
         return text
-    if not features.images or message.role is not Role.USER:
+    if not features.images or message.role is not ChatRole.USER:
         return "\n".join([text, *(_UNSEEN for _ in message.images)])
     return [{"type": "text", "text": text}, *map(_picture, message.images)]
 
@@ -92,7 +92,7 @@ def _call(call: ToolCall) -> dict[str, object]:
 
 
 def _clean(text: str) -> str:
-    """Lone surrogates, which test output does hold and UTF-8 cannot, as question marks."""
+    """Replace lone surrogates, which test output holds and UTF-8 cannot encode, with question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -103,38 +103,38 @@ _TOO_LONG = re.compile(
     r"exceeded max context|prompt is too long|input is too long|too many tokens|max_new_tokens` must be",
     re.IGNORECASE,
 )
-"""As OpenAI, vLLM, llama.cpp, Ollama and text-generation-inference say it."""
+"""The wording of OpenAI, vLLM, llama.cpp, Ollama and text-generation-inference."""
 _TOO_LONG_WITH = frozenset({400, 413, 422, 500})
 _PASSING = frozenset({408, 409, 425, 429})
 _NO_MONEY = re.compile(r"insufficient_quota|billing_hard_limit", re.IGNORECASE)
-_WHERE = {
-    401: f"it wants another key; check {PREFIX}MODEL_API_KEY",
-    403: f"the key may not do that; check {PREFIX}MODEL_API_KEY and {PREFIX}MODEL",
-    404: f"there is no such model or address; check {PREFIX}MODEL, {PREFIX}MODEL_WEAK and {PREFIX}MODEL_BASE_URL",
+_ADVICE = {
+    401: f"the key is not valid; check {PREFIX}MODEL_API_KEY",
+    403: f"the key lacks permission; check {PREFIX}MODEL_API_KEY and {PREFIX}MODEL",
+    404: f"the model or address does not exist; check {PREFIX}MODEL, {PREFIX}MODEL_WEAK and {PREFIX}MODEL_BASE_URL",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """An answer with a status that is no success. `detail` is all that its body says, `said` the line for people."""
+class ErrorResponse:
+    """A response with an error status. `detail` is its whole message, `line` a short version that is safe to show."""
 
     status: int
-    said: str
+    line: str
     detail: str
     retry_after: str = ""
 
 
-def error_of(refusal: Refusal) -> ModelError:
-    """The error that a refusal is."""
-    line = f"the model's API answered {refusal.status}: {refusal.said or 'nothing'}"
-    if too_long(refusal.detail) and refusal.status in _TOO_LONG_WITH:
-        return ContextOverflow(f"the request is longer than the model can read: {refusal.said}")
-    if refusal.status in _WHERE:
-        return ModelUnavailable(f"{line}; {_WHERE[refusal.status]}")
-    if _NO_MONEY.search(refusal.detail):
-        return ModelUnavailable(f"{line}; see to the account behind {PREFIX}MODEL_API_KEY")
-    if refusal.status in _PASSING or refusal.status >= 500:
-        return CallFailed(Failure(said=line, charged=False, retry_after=refusal.retry_after))
+def error_of(response: ErrorResponse) -> ModelError:
+    """The exception for an error response."""
+    line = f"the model's API answered {response.status}: {response.line or 'nothing'}"
+    if too_long(response.detail) and response.status in _TOO_LONG_WITH:
+        return ContextOverflow(f"the request is longer than the model can read: {response.line}")
+    if response.status in _ADVICE:
+        return ModelUnavailable(f"{line}; {_ADVICE[response.status]}")
+    if _NO_MONEY.search(response.detail):
+        return ModelUnavailable(f"{line}; check the balance of the account behind {PREFIX}MODEL_API_KEY")
+    if response.status in _PASSING or response.status >= 500:
+        return CallFailed(CallFailure(line=line, charged=False, retry_after=response.retry_after))
     return ModelUnavailable(line)
 
 
@@ -144,7 +144,7 @@ def too_long(detail: str) -> bool:
 
 
 def clear_line(text: str, key: str) -> str:
-    """What an endpoint said as one line that may be shown: no credential in it, least of all our key."""
+    """An endpoint's message as one line that is safe to show: without credentials, our own key included."""
     hidden = text.replace(key, REDACTED) if key else text
     return " ".join(redact(hidden).split())[:_LONGEST]
 
@@ -155,53 +155,55 @@ if TYPE_CHECKING:
 _PATH = "/chat/completions"
 _NO_KEY = "none"
 _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol"})
-"""What the HTTP client raises before a request is on its way; by name, as it is not ours to import."""
+"""Exceptions that the HTTP client raises before it sends a request, by name: we do not import that client."""
 
 
 class Connection(Protocol):
-    """What the HTTP client shows of a connection."""
+    """The part of the HTTP client's connection that we use."""
 
     def get_extra_info(self, info: str, /) -> socket.socket | None: ...
 
 
-class Answers(Protocol):
-    """Answers one request, without accounts and without trying again."""
+class CompletionApi(Protocol):
+    """Answers one request, without budgets and without retries."""
 
-    def answer(self, ask: Ask) -> Reply:
-        """Raises CallFailed where another try may do, and any other ModelError where it will not."""
+    def answer(self, ask: ModelRequest) -> ModelReply:
+        """Raises CallFailed where a retry may help, and any other ModelError where it does not."""
         ...
 
 
 @dataclass(kw_only=True)
-class Endpoint:
-    """One model at one address. `timeout_seconds` is for a whole answer, however it comes."""
+class ModelEndpoint:
+    """One model at one address. `timeout_seconds` limits a whole answer, streamed or not."""
 
     base_url: str
     api_key: SecretStr
     model: str
     timeout_seconds: float = 120.0
     stream: bool = True
-    features: Features = field(default_factory=Features)
+    features: EndpointFeatures = field(default_factory=EndpointFeatures)
 
-    def answer(self, ask: Ask) -> Reply:
-        """One reply. Raises CallFailed where another try may do, and any other ModelError where it will not."""
+    def answer(self, ask: ModelRequest) -> ModelReply:
+        """One reply. Raises CallFailed where a retry may help, and any other ModelError where it does not."""
         import openai
 
-        features = self.features  # as they were, whatever other threads learn in the meantime
+        features = self.features  # a snapshot: other threads may change them in the meantime
         while True:
             body = body_of(ask, self.model, features, stream=self.stream)
             try:
-                return _with_calls(reply_of(self._said(body), ask, self.model), ask, features)
+                return _with_calls(reply_of(self._request(body), ask, self.model), ask, features)
             except openai.APIStatusError as error:
-                refusal = self._refusal(error)
-                less = None if too_long(refusal.detail) else without(features, refusal.detail, body, ask)
+                response = self._error_response(error)
+                less = None if too_long(response.detail) else without(features, response.detail, body, ask)
                 if less is None:
-                    raise error_of(refusal) from None  # what the endpoint said may hold the key, and would be shown
+                    raise error_of(
+                        response
+                    ) from None  # the endpoint's message may hold the key, and a traceback shows it
                 self.features = features = less
 
     @cached_property
     def _client(self) -> openai.OpenAI:
-        import openai  # takes a third of a second, and most processes never ask a model
+        import openai  # takes a third of a second, and most processes never call a model
 
         return openai.OpenAI(
             base_url=self.base_url, api_key=self._key or _NO_KEY, timeout=self.timeout_seconds, max_retries=0
@@ -211,7 +213,7 @@ class Endpoint:
     def _key(self) -> str:
         return self.api_key.get_secret_value()
 
-    def _said(self, body: Mapping[str, object]) -> Said:
+    def _request(self, body: Mapping[str, object]) -> RawReply:
         import openai
 
         try:
@@ -223,54 +225,54 @@ class Endpoint:
         except openai.APIConnectionError as error:
             why = f"the model cannot be reached: {error.__cause__ or error}"
             raise self._failed(why, charged=_was_sent(error)) from None
-        except openai.APIError as error:  # told within a stream
-            raise self._told_late(error) from None
+        except openai.APIError as error:  # reported within a stream
+            raise self._stream_error(error) from None
         except (json.JSONDecodeError, UnicodeDecodeError):
             raise malformed("no JSON") from None
 
-    def _whole(self, body: Mapping[str, object]) -> Said:
-        said = Said()
-        said.whole(self._client.post(_PATH, cast_to=object, body=body))
-        return said
+    def _whole(self, body: Mapping[str, object]) -> RawReply:
+        raw = RawReply()
+        raw.add_completion(self._client.post(_PATH, cast_to=object, body=body))
+        return raw
 
-    def _streamed(self, body: Mapping[str, object]) -> Said:
-        """The pieces put together."""
+    def _streamed(self, body: Mapping[str, object]) -> RawReply:
+        """The chunks of a stream, joined."""
         from openai import Stream
 
-        said, latest = Said(), time.monotonic() + self.timeout_seconds
+        raw, latest = RawReply(), time.monotonic() + self.timeout_seconds
         pieces = self._client.post(_PATH, cast_to=object, body=body, stream=True, stream_cls=Stream[object])
-        with pieces, _hanging_up(pieces.response.extensions.get("network_stream"), self.timeout_seconds):
+        with pieces, _connection_timeout(pieces.response.extensions.get("network_stream"), self.timeout_seconds):
             if pieces.response.headers.get("content-type", "").startswith("application/json"):
                 self.features = replace(self.features, stream=False)
-                raise self._failed("the model's API sends no stream, and is asked for none from now on", charged=True)
+                raise self._failed("the model's API does not stream; later requests ask for no stream", charged=True)
             for piece in pieces:
-                said.piece(piece)
+                raw.add_chunk(piece)
                 if time.monotonic() > latest:
                     raise self._failed("the model did not end its answer in time", charged=True)
-        return said
+        return raw
 
-    def _told_late(self, error: openai.APIError) -> ModelError:
+    def _stream_error(self, error: openai.APIError) -> ModelError:
         line = clear_line(error.message, self._key)
         if too_long(error.message):
             return ContextOverflow(f"the request is longer than the model can read: {line}")
-        return self._failed(f"the model broke off: {error.message}", charged=True)
+        return self._failed(f"the model stopped in the middle of its answer: {error.message}", charged=True)
 
-    def _failed(self, said: str, *, charged: bool) -> CallFailed:
-        return CallFailed(Failure(said=clear_line(said, self._key), charged=charged))
+    def _failed(self, message: str, *, charged: bool) -> CallFailed:
+        return CallFailed(CallFailure(line=clear_line(message, self._key), charged=charged))
 
-    def _refusal(self, error: openai.APIStatusError) -> Refusal:
+    def _error_response(self, error: openai.APIStatusError) -> ErrorResponse:
         message = error.body.get("message") if isinstance(error.body, dict) else None
-        return Refusal(
+        return ErrorResponse(
             status=error.status_code,
-            said=clear_line(message if isinstance(message, str) else error.message, self._key),
+            line=clear_line(message if isinstance(message, str) else error.message, self._key),
             detail=error.message,
             retry_after=error.response.headers.get("retry-after", ""),
         )
 
 
 @contextmanager
-def _hanging_up(connection: Connection | None, seconds: float) -> Iterator[None]:
-    """Ends a connection after a time: signs of life that are no pieces keep a stream open for as long as they come."""
+def _connection_timeout(connection: Connection | None, seconds: float) -> Iterator[None]:
+    """Close a connection after `seconds`: keep-alive lines without content would keep a stream open for ever."""
 
     held = None if connection is None else connection.get_extra_info("socket")
 
@@ -292,9 +294,9 @@ def _was_sent(error: Exception) -> bool:
     return type(error.__cause__).__name__ not in _UNSENT
 
 
-def _with_calls(reply: Reply, ask: Ask, features: Features) -> Reply:
-    """The reply with the call that its words hold, where tools were told in words."""
-    if features.tools or not ask.tools or reply.ended is Ended.REFUSED:
+def _with_calls(reply: ModelReply, ask: ModelRequest, features: EndpointFeatures) -> ModelReply:
+    """The reply with the tool call that its text holds, where the request describes tools in text."""
+    if features.tools or not ask.tools or reply.finish is FinishReason.REFUSED:
         return reply
     text, calls = call_in(reply.text, ask.messages)
-    return replace(reply, text=text, calls=calls, ended=Ended.CALLS) if calls else reply
+    return replace(reply, text=text, calls=calls, finish=FinishReason.CALLS) if calls else reply

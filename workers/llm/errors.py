@@ -1,4 +1,4 @@
-"""What can go wrong with a model, named for what the caller does next. None of these fails a job: other engines go on."""
+"""Errors of a model, named for what the caller does next. None of these fails a job: other engines continue."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from workers.errors import ApprenticeError
 
 
 class ModelError(ApprenticeError):
-    """The model gave nothing that can be used: go on without it, and say so."""
+    """The model gave no usable answer: continue without it, and report that."""
 
 
 class ModelUnavailable(ModelError):
-    """It could not be reached, or failed again and again."""
+    """The model cannot be reached, or fails repeatedly."""
 
 
 class BudgetSpent(ModelError):
-    """One of the budgets is used up: stop asking until it is renewed."""
+    """One of the budgets is used up: stop calling until it renews."""
 
 
 class ContextOverflow(ModelError):
-    """The request is longer than the model can read: shorten it and ask again."""
+    """The request is longer than the model can read: shorten it and send it again."""
 
 
 class BadReply(ModelError):
-    """The reply is not what was asked for, and neither was the repaired one."""
+    """The reply does not match its schema, and neither does the corrected one."""
 
 
-class Refused(ModelError):
+class ModelDeclined(ModelError):
     """The model declined to answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why one call failed: a clear line, whether it may have been charged, and the header `Retry-After` as it came."""
+class CallFailure:
+    """Why one call failed: a line for the user, whether it may be charged, and the header `Retry-After`."""
 
-    said: str
+    line: str
     charged: bool
     retry_after: str = ""
 
 
 class CallFailed(ModelError):
-    """One call failed in a way that may pass: ask `workers.llm.client` whether to make it again."""
+    """One call failed in a way that may pass: `workers.llm.client` decides about a retry."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.said)
+    def __init__(self, failure: CallFailure) -> None:
+        super().__init__(failure.line)
         self.failure = failure

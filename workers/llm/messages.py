@@ -1,4 +1,4 @@
-"""What is said between us and a model, as values: no endpoint's names, nothing of the `openai` package."""
+"""Requests to a model and its replies, as values that depend on no endpoint and not on the `openai` package."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 from workers.ports import Image
 
 
-class Role(StrEnum):
-    """Who said a message."""
+class ChatRole(StrEnum):
+    """Who wrote a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -20,14 +20,14 @@ class Role(StrEnum):
 
 
 class Tier(StrEnum):
-    """Which of the two models is meant: one that repairs and reviews, or a cheaper one that sums up and criticises."""
+    """Which of the two models: the one that repairs and reviews, or a cheaper one that summarises and criticises."""
 
     STRONG = "strong"
     WEAK = "weak"
 
 
-class Ended(StrEnum):
-    """Why a reply ended: it said all, it calls tools, it met the limit of its length, or the model declined."""
+class FinishReason(StrEnum):
+    """Why a reply ended: it is complete, it calls tools, it reached its length limit, or the model declined."""
 
     STOP = "stop"
     CALLS = "calls"
@@ -37,7 +37,7 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool that the model wants used; `arguments` is the JSON as it came, which need not be any."""
+    """A tool call of the model; `arguments` is its JSON text, which may be invalid."""
 
     id: str
     name: str
@@ -45,10 +45,10 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One message. `calls` are an assistant's, `call_id` tells which of them a tool's message answers."""
+class ChatMessage:
+    """One message. `calls` are an assistant's; `call_id` names the call that a tool's message answers."""
 
-    role: Role
+    role: ChatRole
     text: str
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
@@ -57,7 +57,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as the model is told of it; `parameters` is a JSON schema of an object."""
+    """A tool's description for the model; `parameters` is a JSON schema of an object."""
 
     name: str
     description: str
@@ -65,14 +65,14 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One request. `schema` names and describes the JSON object that the reply is to be, None for words or calls.
+class ModelRequest:
+    """One request. `schema` names and describes the JSON object that the reply must be, None for text or tool calls.
 
-    `purpose` is what the call is for, for the accounts: a short word such as `repair` or `reflect`. The messages come in an
-    order that a prompt cache can use: what stays the same first.
+    `purpose` is a short word for the budget records, such as `repair` or `reflect`. Messages that stay the same come
+    first, for the prompt cache.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     purpose: str
     tier: Tier = Tier.STRONG
     tools: tuple[ToolSpec, ...] = ()
@@ -82,8 +82,8 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Tokens of one call: `cached` are those of `prompt` that the endpoint had ready. `estimated` where it did not say."""
+class TokenUsage:
+    """Tokens of one call: `cached` are those of `prompt` from the endpoint's cache. `estimated` without its own figures."""
 
     prompt: int
     completion: int
@@ -96,20 +96,20 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What a model answered; `micros` is what that cost, in millionths of a US dollar, 0 where no price is set."""
+class ModelReply:
+    """A model's reply; `micros` is its cost in millionths of a US dollar, 0 where no price is set."""
 
     text: str
     calls: tuple[ToolCall, ...]
-    ended: Ended
-    usage: Usage
+    finish: FinishReason
+    usage: TokenUsage
     model: str
     micros: int = 0
 
 
 class Model(Protocol):
-    """A model, with the accounts of one task behind it."""
+    """A model with the budgets of one task."""
 
-    def reply(self, ask: Ask) -> Reply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         """Answer one request. Raises the errors of `workers.llm.errors`, each named for what the caller does next."""
         ...

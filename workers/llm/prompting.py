@@ -1,4 +1,4 @@
-"""The prompts, which are files: read here, filled in, and never built from anybody's words."""
+"""Prompts are files. This module reads them and fills them in; no user's text becomes part of a prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROMPTS = Path(__file__).with_name("prompts")
 
 
 def prompt(name: str, **values: str | int) -> str:
-    """The prompt of this name with its places filled in; raises KeyError for a place that was not."""
+    """The prompt of this name with its placeholders filled in; raises KeyError for a missing value."""
     return _template(name).substitute(values).strip()
 
 

@@ -1,4 +1,4 @@
-"""What an endpoint answers, whole or in pieces, as a Reply. Pure."""
+"""Turns an endpoint's answer, whole or streamed, into a ModelReply. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from workers.llm.budgets import most_of, tokens_of
-from workers.llm.errors import CallFailed, Failure
-from workers.llm.messages import Ask, Ended, Reply, ToolCall, Usage
+from workers.llm.errors import CallFailed, CallFailure
+from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
 
-_ENDS = {"length": Ended.LENGTH, "content_filter": Ended.REFUSED}
+_ENDS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.REFUSED}
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
@@ -59,7 +59,7 @@ class _Choice(msgspec.Struct):
 
 
 class _Body(msgspec.Struct):
-    """A completion, or a piece of one. `usage` is read apart: what is wrong with it spoils no answer."""
+    """A completion, or a chunk of one. `usage` is decoded separately, so that a bad one does not spoil the answer."""
 
     choices: list[_Choice]
     model: str | None = None
@@ -67,8 +67,8 @@ class _Body(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Said:
-    """What was said so far: the pieces of a stream, or all of a body."""
+class RawReply:
+    """The text and calls of a reply so far: from the chunks of a stream, or from a whole body."""
 
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
@@ -77,20 +77,20 @@ class Said:
     model: str = ""
     usage: object = None
 
-    def whole(self, body: object) -> None:
-        """Take a completion. Raises CallFailed when it is none."""
+    def add_completion(self, body: object) -> None:
+        """Add a completion. Raises CallFailed when `body` is none."""
         found = _convert(body)
         if not found.choices:
             raise malformed("it holds no choice")
-        self._hear(found, found.choices[0].message)
+        self._add_message(found, found.choices[0].message)
         self.finish = self.finish or "stop"
 
-    def piece(self, body: object) -> None:
-        """Take one piece of a stream. Raises CallFailed when it is none."""
+    def add_chunk(self, body: object) -> None:
+        """Add one chunk of a stream. Raises CallFailed when `body` is none."""
         found = _convert(body)
-        self._hear(found, found.choices[0].delta if found.choices else _Message())
+        self._add_message(found, found.choices[0].delta if found.choices else _Message())
 
-    def _hear(self, body: _Body, message: _Message) -> None:
+    def _add_message(self, body: _Body, message: _Message) -> None:
         self.model = body.model or self.model
         self.usage = body.usage or self.usage
         if body.choices:
@@ -98,10 +98,10 @@ class Said:
         self.text.append(message.text)
         self.refusal.append(message.refusal or "")
         for place, call in enumerate(message.tool_calls or ()):
-            self._add(call, place if call.index is None else call.index)
+            self._add_call(call, place if call.index is None else call.index)
 
-    def _add(self, call: _Call, index: int) -> None:
-        """A call comes with its name at first, and its arguments in pieces."""
+    def _add_call(self, call: _Call, index: int) -> None:
+        """The first chunk of a call holds its name; the next ones hold its arguments in parts."""
         known = self.calls.setdefault(index, ["", "", ""])
         known[0] = known[0] or call.id or ""
         known[1] = known[1] or call.function.name or ""
@@ -109,29 +109,31 @@ class Said:
         known[2] += arguments if isinstance(arguments, str) else _as_json(arguments)
 
 
-def reply_of(said: Said, ask: Ask, model: str) -> Reply:
-    """The reply that was said. Raises CallFailed when it broke off."""
-    if not said.finish:
-        raise CallFailed(Failure(said="the model's answer broke off", charged=True))
-    refusal, text = _mended("".join(said.refusal)), _THOUGHTS.sub("", _mended("".join(said.text)))
+def reply_of(raw: RawReply, ask: ModelRequest, model: str) -> ModelReply:
+    """The finished reply. Raises CallFailed when the answer is incomplete."""
+    if not raw.finish:
+        raise CallFailed(CallFailure(line="the model's answer is incomplete", charged=True))
+    refusal, text = _mended("".join(raw.refusal)), _THOUGHTS.sub("", _mended("".join(raw.text)))
     before = sum(len(message.calls) for message in ask.messages)
     calls = tuple(
         ToolCall(id=_mended(call_id) or f"call_{number}", name=_mended(name), arguments=_mended(arguments) or "{}")
-        for number, (_, (call_id, name, arguments)) in enumerate(sorted(said.calls.items()), before + 1)
+        for number, (_, (call_id, name, arguments)) in enumerate(sorted(raw.calls.items()), before + 1)
     )
-    ended = Ended.REFUSED if refusal else _ENDS.get(said.finish, Ended.CALLS if calls else Ended.STOP)
-    usage = _usage(said.usage) or _estimated(ask, said)
-    return Reply(text=refusal or text, calls=calls, ended=ended, usage=usage, model=said.model or model)
+    ended = (
+        FinishReason.REFUSED if refusal else _ENDS.get(raw.finish, FinishReason.CALLS if calls else FinishReason.STOP)
+    )
+    usage = _usage(raw.usage) or _estimated(ask, raw)
+    return ModelReply(text=refusal or text, calls=calls, finish=ended, usage=usage, model=raw.model or model)
 
 
 def _mended(text: str) -> str:
-    """A text with the letters that came in two pieces put together; halves that stayed alone are U+FFFD."""
+    """Join surrogate pairs that arrive in two chunks; lone halves become U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def malformed(why: str) -> CallFailed:
-    """The error for an answer that is no chat completion."""
-    return CallFailed(Failure(said=f"what the model's API answered is no chat completion: {why}", charged=True))
+    """The error for an answer that is not a chat completion."""
+    return CallFailed(CallFailure(line=f"the answer of the model's API is not a chat completion: {why}", charged=True))
 
 
 def _convert(body: object) -> _Body:
@@ -145,22 +147,22 @@ def _as_json(arguments: object) -> str:
     return "" if arguments is None else json.dumps(arguments)
 
 
-def _usage(told: object) -> Usage | None:
-    """The usage that the endpoint told; None when it told none that can be."""
+def _usage(reported: object) -> TokenUsage | None:
+    """The usage that the endpoint reports; None when it reports none or an impossible one."""
     try:
-        found = msgspec.convert(told, _Usage)
+        found = msgspec.convert(reported, _Usage)
     except msgspec.ValidationError:
         return None
     cached = (found.prompt_tokens_details.cached_tokens if found.prompt_tokens_details else 0) or 0
     if found.prompt_tokens < 0 or found.completion_tokens < 0:
         return None
-    return Usage(
+    return TokenUsage(
         prompt=found.prompt_tokens,
         completion=found.completion_tokens,
         cached=min(max(cached, 0), found.prompt_tokens),
     )
 
 
-def _estimated(ask: Ask, said: Said) -> Usage:
-    written = "".join([*said.text, *said.refusal, *(part for call in said.calls.values() for part in call)])
-    return Usage(prompt=most_of(ask).prompt, completion=tokens_of(written), estimated=True)
+def _estimated(ask: ModelRequest, raw: RawReply) -> TokenUsage:
+    written = "".join([*raw.text, *raw.refusal, *(part for call in raw.calls.values() for part in call)])
+    return TokenUsage(prompt=most_of(ask).prompt, completion=tokens_of(written), estimated=True)

@@ -1,4 +1,4 @@
-"""Answers as typed values: a schema that strict endpoints take, a strict reading, and one chance to repair."""
+"""Answers as typed values: a schema that strict endpoints accept, strict decoding, and one chance to correct."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from typing import TypeVar
 
 import msgspec
 
-from workers.llm.errors import BadReply, Refused
-from workers.llm.messages import Ask, Ended, Message, Model, Reply, Role, ToolCall, ToolSpec
+from workers.llm.errors import BadReply, ModelDeclined
+from workers.llm.messages import (
+    ChatMessage,
+    ChatRole,
+    FinishReason,
+    Model,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+    ToolSpec,
+)
 from workers.redaction import redact
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -21,22 +30,22 @@ _NOT_STRICT = frozenset({"default", "discriminator", "title", "minLength", "maxL
 _SHOWN = 200
 
 
-def ask_for(model: Model, ask: Ask, kind: type[T]) -> T:
-    """The model's answer as a value of `kind`, whose schema is sent along.
+def ask_for(model: Model, ask: ModelRequest, kind: type[T]) -> T:
+    """The model's answer as a value of `kind`, whose schema is part of the request.
 
-    Raises BadReply when neither the first answer nor the repaired one is such a value, Refused when the model declines.
+    Raises BadReply when neither the first nor the corrected answer matches, ModelDeclined when the model declines.
     """
     asked = replace(ask, schema=schema_of(kind))
-    reply = _given(model.reply(asked))
+    reply = _not_declined(model.reply(asked))
     try:
         return read(reply, kind)
     except BadReply as error:
-        reply = _given(model.reply(_repair(asked, reply, str(error))))
+        reply = _not_declined(model.reply(_repair(asked, reply, str(error))))
         return read(reply, kind)
 
 
 def schema_of(kind: type[msgspec.Struct]) -> ToolSpec:
-    """A struct's JSON schema in the form that strict endpoints take: every property required, and no others."""
+    """A struct's JSON schema in the form that strict endpoints accept: every property required, and no others."""
     (root,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     strict = {name: _strict(part) for name, part in parts.items()}
     found = strict[root["$ref"].rpartition("/")[2]]
@@ -45,30 +54,32 @@ def schema_of(kind: type[msgspec.Struct]) -> ToolSpec:
     return ToolSpec(name=kind.__name__, description=str(found.pop("description", "")), parameters=found)
 
 
-def read(reply: Reply, kind: type[T]) -> T:
-    """The value in a reply: one JSON object, with or without words or a fence around it. Raises BadReply."""
-    if reply.ended is Ended.LENGTH:
-        raise BadReply("the answer was cut off at its limit of length; it has to be shorter")
+def read(reply: ModelReply, kind: type[T]) -> T:
+    """The value in a reply: one JSON object, with or without text or a fence around it. Raises BadReply."""
+    if reply.finish is FinishReason.LENGTH:
+        raise BadReply("the answer reached its length limit; it must be shorter")
     try:
         return msgspec.json.decode(_one_object(reply.text), type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadReply(f"the answer is not what was asked for: {_line(str(error))}") from error
+        raise BadReply(f"the answer does not match the schema: {_line(str(error))}") from error
 
 
-def _given(reply: Reply) -> Reply:
-    if reply.ended is Ended.REFUSED:
-        raise Refused(f"the model declined: {_line(reply.text)}" if reply.text else "the model declined to answer")
+def _not_declined(reply: ModelReply) -> ModelReply:
+    if reply.finish is FinishReason.REFUSED:
+        raise ModelDeclined(
+            f"the model declined: {_line(reply.text)}" if reply.text else "the model declined to answer"
+        )
     return reply
 
 
-def _repair(ask: Ask, reply: Reply, error: str) -> Ask:
-    told = f"{error}.\nAnswer again with the whole JSON object and nothing else."
-    turn = (Message(role=Role.ASSISTANT, text=reply.text), Message(role=Role.USER, text=told))
+def _repair(ask: ModelRequest, reply: ModelReply, error: str) -> ModelRequest:
+    correction = f"{error}.\nAnswer again with the whole JSON object and nothing else."
+    turn = (ChatMessage(role=ChatRole.ASSISTANT, text=reply.text), ChatMessage(role=ChatRole.USER, text=correction))
     return replace(ask, messages=(*ask.messages, *turn))
 
 
 def _one_object(text: str) -> str:
-    """The only JSON object that stands in a text. Raises BadReply for none and for several."""
+    """The only JSON object in a text. Raises BadReply for none and for several."""
     found, place, decoder = [], text.find("{"), json.JSONDecoder()
     while place >= 0:
         try:
@@ -79,12 +90,12 @@ def _one_object(text: str) -> str:
             found.append((place, text[place:end]))
         place = text.find("{", end)
     if len(found) != 1 or text[: found[0][0]].rstrip().endswith("["):
-        raise BadReply(f"the answer is to hold one JSON object, and holds {len(found)}")
+        raise BadReply(f"the answer must hold one JSON object, and holds {len(found)}")
     return found[0][1]
 
 
 def _strict(node: object) -> dict[str, object]:
-    """A part of a schema without what strict endpoints refuse. Mappings of any keys stay as they are."""
+    """A part of a schema without the keywords that strict endpoints refuse. Mappings of any keys stay as they are."""
     assert isinstance(node, Mapping)
     kept = {key: _strict_value(key, value) for key, value in node.items() if key not in _NOT_STRICT}
     if "properties" in node:
@@ -95,7 +106,7 @@ def _strict(node: object) -> dict[str, object]:
 
 
 def _strict_value(key: str, value: object) -> object:
-    """What stands under a keyword. Under `properties` the keys are names, which may well be those of keywords."""
+    """A keyword's value. The keys under `properties` are names, which may equal keywords."""
     if key == "properties" and isinstance(value, Mapping):
         return {name: _strict(part) for name, part in value.items()}
     if isinstance(value, Mapping):
@@ -120,28 +131,32 @@ _HOW = """You have the tools below. To use one, answer with exactly one block of
 {"tool": "name", "arguments": {}}
 ```
 
-Use one tool at a time; what comes of it is told in the next message. Without such a block your answer is final.
+Use one tool at a time; the next message holds its result. Without such a block your answer is final.
 """
 _AS_JSON = "Answer with one JSON object and nothing else. It must match this JSON schema"
 
 
-def tools_in_words(ask: Ask) -> Ask:
-    """The same request without the field for tools: told, called and answered in messages."""
+def tools_as_text(ask: ModelRequest) -> ModelRequest:
+    """The same request without the field for tools: messages describe the tools, calls and results."""
     names = {call.id: call.name for message in ask.messages for call in message.calls}
-    told = _told(ask.messages, "\n".join([_HOW, *map(_described, ask.tools)])) if ask.tools else ask.messages
-    return replace(ask, tools=(), messages=tuple(_merged(_without_calls(each, names) for each in told)))
+    messages = (
+        _with_instructions(ask.messages, "\n".join([_HOW, *map(_described, ask.tools)])) if ask.tools else ask.messages
+    )
+    return replace(ask, tools=(), messages=tuple(_merged(_without_calls(each, names) for each in messages)))
 
 
-def schema_in_words(ask: Ask) -> Ask:
-    """The same request with its schema told at the end, where it costs no prompt cache."""
+def schema_as_text(ask: ModelRequest) -> ModelRequest:
+    """The same request with its schema as text at the end, where it does not invalidate the prompt cache."""
     if ask.schema is None:
         return ask
-    told = f"{_AS_JSON} ({ask.schema.name}):\n{json.dumps(dict(ask.schema.parameters))}"
-    return replace(ask, schema=None, messages=tuple(_merged([*ask.messages, Message(role=Role.USER, text=told)])))
+    described = f"{_AS_JSON} ({ask.schema.name}):\n{json.dumps(dict(ask.schema.parameters))}"
+    return replace(
+        ask, schema=None, messages=tuple(_merged([*ask.messages, ChatMessage(role=ChatRole.USER, text=described)]))
+    )
 
 
-def call_in(text: str, asked: Sequence[Message]) -> tuple[str, tuple[ToolCall, ...]]:
-    """The words of a reply and the call in it; all of it and none unless there is exactly one block that calls.
+def call_in(text: str, asked: Sequence[ChatMessage]) -> tuple[str, tuple[ToolCall, ...]]:
+    """The text of a reply and the call in it; all of the text and no call unless exactly one block holds a call.
 
     A call's id is its number in the conversation, so that the same conversation gives the same ids.
     """
@@ -167,30 +182,30 @@ def _described(tool: ToolSpec) -> str:
     return f"- `{tool.name}`: {tool.description}\n  arguments: {json.dumps(dict(tool.parameters))}"
 
 
-def _told(messages: Sequence[Message], words: str) -> tuple[Message, ...]:
+def _with_instructions(messages: Sequence[ChatMessage], words: str) -> tuple[ChatMessage, ...]:
     """The messages with words at the end of the first one of the system, which is made where there is none."""
-    first = messages[0] if messages and messages[0].role is Role.SYSTEM else None
+    first = messages[0] if messages and messages[0].role is ChatRole.SYSTEM else None
     if first is None:
-        return (Message(role=Role.SYSTEM, text=words), *messages)
+        return (ChatMessage(role=ChatRole.SYSTEM, text=words), *messages)
     return (replace(first, text=f"{first.text}\n\n{words}"), *messages[1:])
 
 
-def _without_calls(message: Message, names: dict[str, str]) -> Message:
-    if message.role is Role.TOOL:
+def _without_calls(message: ChatMessage, names: dict[str, str]) -> ChatMessage:
+    if message.role is ChatRole.TOOL:
         name = names.get(message.call_id, "the tool")
-        return replace(message, role=Role.USER, call_id="", text=f"What came of {name}:\n{message.text}")
+        return replace(message, role=ChatRole.USER, call_id="", text=f"What came of {name}:\n{message.text}")
     if not message.calls:
         return message
     blocks = [f'```json\n{{"tool": {json.dumps(c.name)}, "arguments": {c.arguments}}}\n```' for c in message.calls]
     return replace(message, calls=(), text="\n\n".join(filter(None, [message.text, *blocks])))
 
 
-def _merged(messages: Iterable[Message]) -> list[Message]:
+def _merged(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
     """Neighbouring messages of the user as one: many chat templates want users and assistants in turns."""
-    merged: list[Message] = []
+    merged: list[ChatMessage] = []
     for message in messages:
         last = merged[-1] if merged else None
-        if last is not None and last.role is message.role is Role.USER:
+        if last is not None and last.role is message.role is ChatRole.USER:
             text = "\n\n".join(filter(None, [last.text, message.text]))
             merged[-1] = replace(last, text=text, images=(*last.images, *message.images))
         else:

@@ -1,7 +1,7 @@
-"""The Celery app and its brokers. A message is a job's id and nothing else: the database is the truth, this a hint.
+"""The Celery app and its brokers. A message holds a job's id and nothing else; the database holds the job.
 
-Embedded, messages are files under `home`; with a broker URL they live in Redis. Either may lose messages, repeat them
-or deliver them late: leases keep that harmless, and the sweeper sends again.
+The embedded broker keeps messages as files under `home`; with a broker URL they live in Redis. Both may lose, repeat
+or delay messages: leases make that harmless, and the sweeper sends lost jobs again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RUN_JOB = "apprentice.run_job"
 
 
 def register(celery: Celery, run: Callable[[str], None]) -> None:
-    """Have `run` called with the id in every message."""
+    """Call `run` with the id in every message."""
 
     def run_job(job_id: str) -> None:
         run(job_id)
@@ -46,8 +46,8 @@ QUEUE = "apprentice"
 POLL_SECONDS = 0.05
 _PARENT_CHECK_SECONDS = 0.5
 
-# Measured with SIGKILLed workers: without the two `unacked_restore` settings Redis gives a dead worker's messages back
-# after 102 s instead of 22. A job longer than `visibility_timeout` is delivered again; its lease turns that away.
+# Measured with SIGKILLed workers: without the two `unacked_restore` settings Redis redelivers a dead worker's messages
+# after 102 s instead of 22. A job longer than `visibility_timeout` is delivered again; its lease stops the second run.
 _REDIS_OPTIONS = {
     "visibility_timeout": 20,
     "unacked_restore_interval": 5,
@@ -58,9 +58,9 @@ _REDIS_OPTIONS = {
 
 
 class _Folder(filesystem.Channel):
-    """Kombu's channel over a folder, with messages that appear and disappear whole.
+    """Kombu's channel over a folder, with atomic writes and reads.
 
-    Kombu's own writes in place, so that a reader may find half a message, and takes messages by way of /tmp.
+    Kombu's own channel writes in place, so that a reader may find half a message, and moves messages through /tmp.
     """
 
     def _put(self, queue: str, message: object, **_kwargs: object) -> None:  # type: ignore[override]  # kombu disagrees with itself
@@ -74,7 +74,7 @@ class _Folder(filesystem.Channel):
         for message in sorted(Path(self.data_folder_in).glob(f"*.{queue}.msg")):
             try:
                 text = message.read_text()
-                message.unlink()  # whoever gets this done has the message
+                message.unlink()  # the worker whose unlink succeeds owns the message
             except FileNotFoundError:
                 continue
             return json.loads(text)
@@ -82,9 +82,9 @@ class _Folder(filesystem.Channel):
 
 
 class _FolderTransport(filesystem.Transport):
-    """Driven by Celery's event loop, as Redis is: only there has each child a pipe of its own.
+    """Runs in Celery's event loop, as Redis does: only there does each child have its own pipe.
 
-    In the blocking loop the children share one behind a lock, and one that is killed while it waits stops them all.
+    In the blocking loop the children share a pipe behind a lock, and a child that dies while it waits blocks them all.
     """
 
     Channel = _Folder
@@ -95,15 +95,15 @@ class _FolderTransport(filesystem.Transport):
             try:
                 while True:
                     self.drain_events(connection, timeout=0)  # type: ignore[no-untyped-call]  # kombu has no types
-            except TimeoutError:  # no message, or as many in work as may be
+            except TimeoutError:  # no message, or every worker is busy
                 return
 
-        loop.on_tick.add(look)  # whenever a job has ended
+        loop.on_tick.add(look)  # after each job
         loop.call_repeatedly(POLL_SECONDS, look)  # type: ignore[no-untyped-call]  # kombu has no types
 
 
 def make_celery(settings: Settings) -> Celery:
-    """The Celery app on the broker in force; creates the embedded broker's folders. Raises BadInput for another URL."""
+    """The Celery app on the configured broker; creates the embedded broker's folders. Raises BadInput for another URL."""
     celery = Celery("apprentice", set_as_current=False)
     celery.conf.update(
         task_serializer="json",
@@ -142,7 +142,7 @@ def _embedded(folder: Path) -> dict[str, object]:
         "data_folder_in": str(messages),
         "data_folder_out": str(messages),
         "control_folder": str(control),
-        "polling_interval": None,  # the transport's own clock looks for messages
+        "polling_interval": None,  # the transport's event loop polls for messages
     }
     return {
         "broker_url": "filesystem://localhost",
@@ -152,30 +152,30 @@ def _embedded(folder: Path) -> dict[str, object]:
 
 
 def send(celery: Celery, job_ids: Sequence[str]) -> None:
-    """Send one message for each id; raises Retryable when the broker does not take them. Does not wait for it."""
+    """Send one message for each id; raises Retryable when the broker refuses them. Does not wait for the broker."""
     try:
         with celery.producer_or_acquire() as producer:
             for job_id in job_ids:
                 celery.send_task(RUN_JOB, (job_id,), producer=producer, retry=False)
     except (KombuError, OSError) as error:
-        raise Retryable(f"the broker does not take messages: {error}") from error
+        raise Retryable(f"the broker refuses messages: {error}") from error
 
 
 def depth(celery: Celery) -> int:
-    """How many messages wait in the queue; raises Retryable when the broker does not say."""
+    """How many messages wait in the queue; raises Retryable when the broker does not answer."""
     try:
         with celery.connection_for_read() as connection:
             return int(connection.default_channel.queue_declare(QUEUE, passive=True).message_count)
-    except ChannelError:  # Redis keeps no queue that is empty
+    except ChannelError:  # Redis deletes an empty queue
         return 0
     except (KombuError, OSError) as error:
         raise Retryable(f"the broker does not answer: {error}") from error
 
 
 def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext]) -> int:
-    """Do jobs until SIGTERM, `settings.workers` at a time, each in a process of its own; returns the exit code.
+    """Run jobs until SIGTERM, `settings.workers` at a time, each in its own process; returns the exit code.
 
-    `make_context` is called once in each of those processes. SIGTERM lets jobs end; a second signal does not.
+    Each process calls `make_context` once. SIGTERM lets running jobs finish; a second signal does not.
     """
     celery = make_celery(settings)
     context = functools.cache(make_context)
@@ -186,7 +186,7 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext])
 
     register(celery, run)
     worker_process_init.connect(_die_with_parent, weak=False)
-    # It warns root of pickled messages; ours are JSON, and the sandbox decides for itself whom it runs as.
+    # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     worker = celery.Worker(
         pool="prefork",
@@ -203,7 +203,7 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext])
 
 
 def _die_with_parent(**_signal: object) -> None:
-    """A killed worker must not leave children at work: each looks whether its parent is still there."""
+    """A killed worker must leave no children: each child checks that its parent is alive."""
     parent = os.getppid()
 
     def watch() -> None:

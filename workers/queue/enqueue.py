@@ -1,4 +1,4 @@
-"""Between a job as a value, a job as a row, and the queue that hears of it."""
+"""Turns jobs into database rows, and sends their ids to the queue."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from workers.errors import Retryable
 from workers.jobs import Job, encode, job_id
 
 Send = Callable[[Sequence[str]], None]
-"""Gives job ids to the queue; raises Retryable when it does not take them."""
+"""Sends job ids to the queue; raises Retryable when the queue refuses them."""
 
 _log = structlog.get_logger()
 
 
 def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
-    """The rows for `jobs`. Ids follow from `origin` (a delivery, a parent job, a time slot): a repeat adds nothing."""
+    """The rows for `jobs`. Ids are hashes of `origin` (a delivery, a parent job, a time slot) and job: a repeat adds nothing."""
     return tuple(NewJob(id=job_id(origin, job), kind=kind_of(job), payload=encode(job)) for job in jobs)
 
 
 def kind_of(job: Job) -> str:
-    """The job's tag without its version: what people and metrics call it."""
-    return type(job).__name__.lower()
+    """The job's tag without its version, as logs and the database show it."""
+    return str(type(job).__struct_config__.tag).partition(".")[0]
 
 
-def hand_over(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
-    """Send committed jobs; False when that failed. They are safe in the database: the sweeper will send them."""
+def enqueue(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
+    """Send committed jobs; False when that failed. They are safe in the database: the sweeper sends them later."""
     if not ids:
         return True
     try:

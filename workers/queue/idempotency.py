@@ -1,4 +1,4 @@
-"""Effects on GitHub, made once: recorded before they are made, and looked for before they are made again."""
+"""Makes each effect on GitHub once: records it first, and looks for it on GitHub before it makes it again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Effects:
         self._clock = clock
 
     def once(self, key: str, *, make: Callable[[], int], find: Callable[[], int | None]) -> int:
-        """The id of the thing made under `key`: made now, or found if an earlier worker made it and died.
+        """The id of the post or pull request made under `key`: made now, or found if an earlier worker made it and died.
 
-        `find` is asked only when an earlier attempt may have got through, so the common path costs no extra request.
+        Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request.
         """
         begun = self._store.inbox.begin_effect(key, self._job_id, self._clock())
         if begun.status is EffectStatus.DONE:

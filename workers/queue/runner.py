@@ -1,4 +1,4 @@
-"""One job from lease to end: lease, work under a heartbeat, finish with what follows, send what follows."""
+"""Runs one job: lease it, work under a heartbeat, finish it with its follow-up jobs, and send those."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import structlog
 from memory.store import JobState, KnownRepository, LeasedJob, Store, StoreError, StoreUnavailable
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
 from workers.jobs import Job, OwnJob, decode
-from workers.queue.enqueue import Send, hand_over, rows
+from workers.queue.enqueue import Send, enqueue, kind_of, rows
 from workers.settings import WorkerSettings
 
 Flow = Callable[..., Sequence[Job]]
@@ -28,7 +28,7 @@ _log = structlog.get_logger()
 
 
 class RunContext(Protocol):
-    """What running a job needs of the context that its flow gets."""
+    """The part of a flow's context that the runner needs."""
 
     @property
     def store(self) -> Store: ...
@@ -57,11 +57,11 @@ class RunContext(Protocol):
 
 
 def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
-    """Do the job if it is to be had. Every ending is recorded; only an unexpected exception comes out, after that."""
+    """Run the job if this worker gets the lease. Records every result, and then re-raises an unexpected exception."""
     now = context.clock()
     leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=context.settings.lease_seconds)
     if leased is None:
-        _mourn(context, job_id)
+        _report_dead_job(context, job_id)
         return
     with _heartbeat(context, leased):
         try:
@@ -73,7 +73,7 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
 
 
 def delay(attempts: int, rng: random.Random) -> timedelta:
-    """How long to wait after the `attempts`-th try: doubling up to a cap, the second half of it left to chance."""
+    """How long to wait after attempt number `attempts`: doubles up to a cap; the second half is random."""
     whole = min(FIRST_DELAY * float(2 ** min(attempts - 1, 20)), LONGEST_DELAY)
     return whole * rng.uniform(0.5, 1.0)
 
@@ -87,40 +87,45 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     except Retryable as error:
         _postpone(context, leased, job, error)
     except StoreUnavailable as error:
-        _postpone(context, leased, job, Retryable(f"the database was not to be had: {error}"))
+        _postpone(context, leased, job, Retryable(f"database unavailable: {error}"))
     except ApprenticeError as error:
         _fail(context, leased, job, error)
-    except Exception as error:  # the edge of the process: record, tell, and let it out
+    except Exception as error:  # the edge of the process: record, report and re-raise
         log.exception("unexpected error")
-        _fail(context, leased, job, CannotRun(f"an unexpected {type(error).__name__} stopped this job; see the log"))
+        _fail(
+            context,
+            leased,
+            job,
+            CannotRun(f"an unexpected {type(error).__name__} stopped this job; see the worker's log"),
+        )
         raise
     else:
         _finish(context, leased, follow_ups, send)
 
 
 def _flow(context: RunContext, job: Job) -> Flow:
-    """Remember the repository (it is what there is to poll), and choose by type."""
+    """Record the repository, so that the sweeper polls it, and choose the flow by type."""
     if not isinstance(job, OwnJob):
         about = job.repository
         known = KnownRepository(full_name=about.full_name, id=about.id, installation_id=about.installation_id)
         context.store.repositories.put(about.full_name, known)
     flow = context.flows.get(type(job))
     if flow is None:
-        raise CannotRun(f"this version does not know what to do with a {type(job).__name__} job")
+        raise CannotRun(f"this version has no flow for the job {kind_of(job)}")
     return flow
 
 
 def _finish(context: RunContext, leased: LeasedJob, follow_ups: Sequence[Job], send: Send) -> None:
     new = rows(leased.id, follow_ups)
     if context.store.inbox.finish(leased, now=context.clock(), follow_ups=new):
-        hand_over(context.store, send, [row.id for row in new], context.clock())
+        enqueue(context.store, send, [row.id for row in new], context.clock())
     else:
         _log.warning("lease lost, result dropped", job=leased.id, kind=leased.kind)
 
 
 def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable) -> None:
     if leased.attempts >= MOST_ATTEMPTS:
-        _fail(context, leased, job, CannotRun(f"gave up after {leased.attempts} tries: {error}"))
+        _fail(context, leased, job, CannotRun(f"gave up after {leased.attempts} attempts: {error}"))
         return
     now = context.clock()
     until = now + delay(leased.attempts, context.rng)
@@ -129,8 +134,8 @@ def _postpone(context: RunContext, leased: LeasedJob, job: Job, error: Retryable
 
 
 def _fail(context: RunContext, leased: LeasedJob, job: Job, error: ApprenticeError) -> None:
-    """Tell first: if the worker dies in between, the next one tells again, and the effect's key keeps it to once."""
-    _tell(context, job, error)
+    """Report first: if the worker dies in between, the next one repeats the report, and the effect's key posts it once."""
+    _notify_failure(context, job, error)
     _record_failure(context, leased, str(error))
 
 
@@ -139,32 +144,32 @@ def _record_failure(context: RunContext, leased: LeasedJob, reason: str) -> None
     context.store.inbox.fail(leased, now=context.clock(), reason=reason)
 
 
-def _tell(context: RunContext, job: Job, error: ApprenticeError) -> None:
+def _notify_failure(context: RunContext, job: Job, error: ApprenticeError) -> None:
     try:
         context.notify_failure(job, error)
-    except ApprenticeError as unheard:
-        _log.error("nobody could be told", error=str(error), because=str(unheard))
+    except ApprenticeError as problem:
+        _log.error("failure not reported to the user", error=str(error), because=str(problem))
 
 
-def _mourn(context: RunContext, job_id: str) -> None:
-    """A job that was not to be had: usually somebody else has it. One that killed its workers is spoken of."""
+def _report_dead_job(context: RunContext, job_id: str) -> None:
+    """Report a job that killed its workers. Does nothing for a job that another worker has leased."""
     stored = context.store.inbox.job(job_id)
     if stored is None or stored.state is not JobState.DEAD:
         return
     _log.error("dead", job=job_id, kind=stored.kind, reason=stored.reason)
-    _tell(context.for_job(job_id), decode(stored.payload), CannotRun(stored.reason))
+    _notify_failure(context.for_job(job_id), decode(stored.payload), CannotRun(stored.reason))
 
 
 def _decoded(leased: LeasedJob) -> Job:
     try:
         return decode(leased.payload)
     except msgspec.DecodeError as error:
-        raise CannotRun(f"this job is of a kind or version that is not known here: {error}") from error
+        raise CannotRun(f"this version cannot decode the job: {error}") from error
 
 
 @contextmanager
 def _heartbeat(context: RunContext, leased: LeasedJob) -> Iterator[None]:
-    """Renew the lease while the job is worked on; after it is lost there is nothing more to renew."""
+    """Renew the lease while the flow runs; stop when the lease is lost."""
     seconds, ended = context.settings.lease_seconds, threading.Event()
 
     def beat() -> None:

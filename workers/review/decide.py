@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from memory import posting
-from memory.history.lessons import Lessons, Word
+from memory.history.lessons import HistoryHint, HistoryLessons
 from memory.learner import Learner
 from memory.model import Action, Arm, Decision, Finding, Severity
-from memory.posting import Decided
+from memory.posting import PostingDecision
 from memory.preferences.model import PreferenceModel
 from memory.preferences.options import option_of_finding
 from memory.sharing.lessons import Learnings
@@ -32,15 +32,15 @@ def decide(
     made: Mapping[str, Decision] = MappingProxyType({}),
     taste: PreferenceModel | None = None,
     learnings: Sequence[Learnings] = (),
-    past: Mapping[str, Word] = MappingProxyType({}),
-) -> Mapping[str, Decided]:
+    past: Mapping[str, HistoryHint] = MappingProxyType({}),
+) -> Mapping[str, PostingDecision]:
     """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
     Of findings as bad as each other, the one that people with this `taste` would rather read chooses first; `learnings`
     from elsewhere are a prior, and so is what the repository's `past` says of a finding, by fingerprint.
     """
-    decided: dict[str, Decided] = {}
+    decided: dict[str, PostingDecision] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
         decided[finding.fingerprint] = posting.decide_posting(
             learner,
@@ -78,7 +78,7 @@ class Sight:
     burst: int
 
 
-def words(reviewed: Reviewed, lessons: Lessons | None) -> Mapping[str, Word]:
+def words(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, HistoryHint]:
     """By fingerprint, what the lessons say of the findings on changed lines; nothing without lessons."""
     if lessons is None:
         return {}

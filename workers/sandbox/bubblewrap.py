@@ -16,11 +16,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.errors import CannotRun
-from workers.ports import Completed, SandboxSession, Workload
+from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.sandbox import mounts, seccomp
-from workers.sandbox.launching import Descriptors, Order, await_ready, launcher_command
-from workers.sandbox.session import conversation
-from workers.sandbox.supervise import Collected, Tree, supervise
+from workers.sandbox.launching import Descriptors, LaunchSpec, await_ready, launcher_command
+from workers.sandbox.session import line_session
+from workers.sandbox.supervise import ProcessTree, ReportBuffer, supervise
 
 MISSING = "bubblewrap is not installed: install it (`apt install bubblewrap`, `dnf install bubblewrap`)"
 TOO_OLD = "bubblewrap is too old: install version 0.6 or later"
@@ -70,24 +70,24 @@ class Bubblewrap:
     def __init__(self, program: Path | None = None) -> None:
         self._program = program
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; the whole process tree is dead when this returns.
 
         Standard output and error keep their first and last halves of `output_kb`; a longer report ends the run.
         """
         with self._started(workload, subprocess.DEVNULL) as tree:
-            report = Collected(cap=workload.limits.output_kb << 10)
+            report = ReportBuffer(cap=workload.limits.output_kb << 10)
             completed = supervise(tree, workload.limits, report.add)
         return dataclasses.replace(completed, report=bytes(report.content))
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
         """Start a process to speak with, for `wall_seconds` at most; leaving the context ends its whole process tree."""
-        with self._started(workload, subprocess.PIPE) as tree, conversation(tree, workload.limits) as spoken:
+        with self._started(workload, subprocess.PIPE) as tree, line_session(tree, workload.limits) as spoken:
             yield spoken
 
     @contextmanager
-    def _started(self, workload: Workload, stdin: int) -> Iterator[Tree]:
+    def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
         program = self._program or _find()
         with ExitStack() as stack:
             try:
@@ -104,7 +104,7 @@ class _EndedInSilenceError(CannotRun):
     """Bubblewrap ended without a word: seen once in thousands of starts on a busy machine, and worth another try."""
 
 
-def _spawned(program: Path, workload: Workload, stdin: int, stack: ExitStack) -> tuple[_Start, Tree]:
+def _spawned(program: Path, workload: Workload, stdin: int, stack: ExitStack) -> tuple[_Start, ProcessTree]:
     """Bubblewrap, once it has told who is who."""
     start = _Start(workload, stack)
     process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
@@ -143,7 +143,7 @@ class _Start:
 
     def launcher(self) -> list[str]:
         """The first command inside."""
-        order = Order(
+        order = LaunchSpec(
             workload=self.workload,
             source=mounts.SOURCE,
             workspace=mounts.WORKSPACE,
@@ -157,7 +157,7 @@ class _Start:
         encoded = self.descriptors.memory(order.encoded())
         return launcher_command(mounts.LAUNCHER, encoded, self.descriptors.status_inside)
 
-    def tree(self, process: subprocess.Popen[bytes]) -> Tree:
+    def tree(self, process: subprocess.Popen[bytes]) -> ProcessTree:
         """Who is who, as bubblewrap tells; CannotRun when it refused."""
         self.descriptors.handed_over()
         try:
@@ -168,7 +168,7 @@ class _Start:
             _, errors = process.communicate()
             said = errors.decode(errors="replace").strip()
             raise (CannotRun if said else _EndedInSilenceError)(explained(said)) from None
-        return Tree(
+        return ProcessTree(
             process=process,
             leader=leader,
             leader_handle=leader_handle,

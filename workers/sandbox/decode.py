@@ -21,7 +21,7 @@ FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
 
 @dataclass(slots=True, kw_only=True)
-class Heard:
+class DecodedReport:
     """Everything that one run's probes said, in order. Several pytest sessions of one command are taken together."""
 
     sessions: int = 0
@@ -41,9 +41,9 @@ class _Damaged(Exception):
     """A line that the probe would not have written."""
 
 
-def decode(report: bytes) -> Heard:
+def decode(report: bytes) -> DecodedReport:
     """Read a whole report. A last line without its end was cut when the run was; other strange lines are counted."""
-    heard = Heard()
+    heard = DecodedReport()
     *lines, _ = report.split(b"\n")
     for line in lines:
         try:
@@ -53,7 +53,7 @@ def decode(report: bytes) -> Heard:
     return heard
 
 
-def _take(heard: Heard, line: bytes) -> None:
+def _take(heard: DecodedReport, line: bytes) -> None:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
@@ -66,22 +66,22 @@ def _take(heard: Heard, line: bytes) -> None:
     taker(heard, event)
 
 
-def _start(heard: Heard, event: Mapping[str, object]) -> None:
+def _start(heard: DecodedReport, event: Mapping[str, object]) -> None:
     _text(event, "pytest", LONGEST_TYPE)
     heard.sessions += 1
 
 
-def _collected(heard: Heard, event: Mapping[str, object]) -> None:
+def _collected(heard: DecodedReport, event: Mapping[str, object]) -> None:
     heard.collected += len(_list(event, "ids"))
 
 
-def _running(heard: Heard, event: Mapping[str, object]) -> None:
+def _running(heard: DecodedReport, event: Mapping[str, object]) -> None:
     if len(heard.running) >= MOST_RESULTS:
         raise _Damaged
     heard.running[_text(event, "id", LONGEST_ID)] = None
 
 
-def _result(heard: Heard, event: Mapping[str, object]) -> None:
+def _result(heard: DecodedReport, event: Mapping[str, object]) -> None:
     try:
         outcome = TestOutcome(_text(event, "outcome", LONGEST_TYPE))
     except ValueError:
@@ -91,13 +91,13 @@ def _result(heard: Heard, event: Mapping[str, object]) -> None:
     _keep(heard, result)
 
 
-def _collect_error(heard: Heard, event: Mapping[str, object]) -> None:
+def _collect_error(heard: DecodedReport, event: Mapping[str, object]) -> None:
     result = _details(event, TestOutcome.ERROR, 0.0)
     heard.broken_files.append(result.id)
     _keep(heard, result)
 
 
-def _executed(heard: Heard, event: Mapping[str, object]) -> None:
+def _executed(heard: DecodedReport, event: Mapping[str, object]) -> None:
     ranges = event.get("lines")
     if not isinstance(ranges, dict):
         raise _Damaged
@@ -110,7 +110,7 @@ def _executed(heard: Heard, event: Mapping[str, object]) -> None:
     heard.lines[_text(event, "id", LONGEST_ID)] = files
 
 
-def _finish(heard: Heard, event: Mapping[str, object]) -> None:
+def _finish(heard: DecodedReport, event: Mapping[str, object]) -> None:
     status = event.get("exit")
     if not isinstance(status, int):
         raise _Damaged
@@ -118,7 +118,7 @@ def _finish(heard: Heard, event: Mapping[str, object]) -> None:
     heard.exit_status = heard.exit_status or status
 
 
-_TAKERS: Mapping[str, Callable[[Heard, Mapping[str, object]], None]] = {
+_TAKERS: Mapping[str, Callable[[DecodedReport, Mapping[str, object]], None]] = {
     "start": _start,
     "collected": _collected,
     "running": _running,
@@ -129,7 +129,7 @@ _TAKERS: Mapping[str, Callable[[Heard, Mapping[str, object]], None]] = {
 }
 
 
-def _keep(heard: Heard, result: TestResult) -> None:
+def _keep(heard: DecodedReport, result: TestResult) -> None:
     """One result for each id; a failure is not taken back by a later session."""
     earlier = heard.results.get(result.id)
     if earlier is not None and earlier.outcome in FAILURES:
@@ -139,7 +139,7 @@ def _keep(heard: Heard, result: TestResult) -> None:
     heard.results[result.id] = result
 
 
-def cut_short(heard: Heard, error_type: str, message: str) -> tuple[TestResult, ...]:
+def cut_short(heard: DecodedReport, error_type: str, message: str) -> tuple[TestResult, ...]:
     """All results; what was running when the run was cut has failed with `error_type`."""
     cut = TestResult(id="", outcome=TestOutcome.FAILED, seconds=0.0, error_type=error_type, message=message)
     return (*heard.results.values(), *(replace(cut, id=id_) for id_ in heard.running if id_ not in heard.results))

@@ -9,7 +9,7 @@ from pathlib import Path
 from workers.errors import ApprenticeError, CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.unsandboxed import PlainProcess
+from workers.sandbox.unsandboxed import UnsandboxedRunner
 from workers.settings import WorkerSettings
 
 TRIAL = Limits(wall_seconds=20.0, memory_mb=256, disk_mb=16)
@@ -36,7 +36,7 @@ def open_sandbox(settings: WorkerSettings) -> Sandbox:
     if not found:
         return Bubblewrap()
     if settings.unsafe_without_sandbox:
-        return PlainProcess()
+        return UnsandboxedRunner()
     raise CannotRun(
         f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"
     )

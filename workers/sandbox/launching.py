@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from workers.errors import BadInput, CannotRun
 from workers.ports import Workload
-from workers.sandbox.supervise import Tree, readable
+from workers.sandbox.supervise import ProcessTree, readable
 
 SET_UP_SECONDS = 120.0
 LAUNCHER_SOURCE = Path(__file__).with_name("launcher.py")
@@ -63,7 +63,7 @@ def launcher_command(launcher: Path, order: int, status: int) -> list[str]:
     return [sys.executable, "-I", "-S", str(launcher), str(order), str(status)]
 
 
-def await_ready(tree: Tree, status: int) -> None:
+def await_ready(tree: ProcessTree, status: int) -> None:
     """Until the launcher hands over to the command; CannotRun with its reason when it cannot."""
     said = b""
     while readable(status, SET_UP_SECONDS):
@@ -83,7 +83,7 @@ REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class LaunchSpec:
     """Where the launcher finds and puts things, as it sees them.
 
     `first`: it is the first process of a namespace. `user` is whom to become, None to stay who it is; `processes` is None where the host's own would be counted too.

@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
     tracer = make_tracer(root, os.environ.get(TRACE))
-    config.pluginmanager.register(Details(root, tracer), "apprentice-details")
+    config.pluginmanager.register(FailureDetails(root, tracer), "apprentice-details")
     if os.environ.get(SELECT):
         config.pluginmanager.register(Selection(os.environ[SELECT]), "apprentice-selection")
     if os.environ.get(TEST_SECONDS):
@@ -109,7 +109,7 @@ class Stopwatch:
         raise Timeout("the test computed too long and was ended")
 
 
-class Details:
+class FailureDetails:
     """Hangs on each report what only the process that ran the test can know."""
 
     def __init__(self, root: str, tracer: Tracer | None) -> None:

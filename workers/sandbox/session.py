@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from workers.errors import SandboxEnded
-from workers.ports import Completed, Limits
-from workers.sandbox.supervise import Tree, supervise
+from workers.ports import CompletedRun, Limits
+from workers.sandbox.supervise import ProcessTree, supervise
 
 STDERR_SHOWN = 400
 
 
-class Conversation:
+class LineSession:
     """One process to speak with; see workers.ports.SandboxSession. Lines come and go without their line feed."""
 
-    def __init__(self, tree: Tree, limits: Limits) -> None:
+    def __init__(self, tree: ProcessTree, limits: Limits) -> None:
         self._tree, self._limits = tree, limits
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._partial = bytearray()
         self._unread = 0
         self._lock = threading.Lock()
-        self._completed: Completed | None = None
+        self._completed: CompletedRun | None = None
 
     def send(self, line: bytes) -> None:
         """Write one line to its standard input; raises SandboxEnded when it is gone."""
@@ -75,9 +75,9 @@ class Conversation:
 
 
 @contextmanager
-def conversation(tree: Tree, limits: Limits) -> Iterator[Conversation]:
+def line_session(tree: ProcessTree, limits: Limits) -> Iterator[LineSession]:
     """Speak with a started process; its tree is dead when the context is left."""
-    spoken = Conversation(tree, limits)
+    spoken = LineSession(tree, limits)
     watcher = threading.Thread(target=spoken.watch, name="sandbox-session", daemon=True)
     watcher.start()
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workers.ports import Completed, Ending, Limits
+from workers.ports import CompletedRun, Ending, Limits
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -21,7 +21,7 @@ PARENT, USER_TIME, CHILDREN_SYSTEM_TIME, RESIDENT_PAGES = 1, 11, 14, 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ProcessUsage:
     """`cpu_seconds` includes children that ended; `resident_mb` counts a page once for every process that shares it."""
 
     pids: tuple[int, ...]
@@ -29,7 +29,7 @@ class Usage:
     resident_mb: float
 
 
-def usage_of(leader: int) -> Usage:
+def usage_of(leader: int) -> ProcessUsage:
     """The use of a process and all its descendants; nothing for those that are gone."""
     table = dict(_processes())
     children: dict[int, list[int]] = {}
@@ -40,7 +40,9 @@ def usage_of(leader: int) -> Usage:
         pids.extend(children.get(pid, ()))
     ticks = sum(int(value) for pid in pids for value in table[pid][USER_TIME : CHILDREN_SYSTEM_TIME + 1])
     pages = sum(int(table[pid][RESIDENT_PAGES]) for pid in pids)
-    return Usage(pids=tuple(pids), cpu_seconds=ticks / TICKS_A_SECOND, resident_mb=pages * PAGE_BYTES / (1 << 20))
+    return ProcessUsage(
+        pids=tuple(pids), cpu_seconds=ticks / TICKS_A_SECOND, resident_mb=pages * PAGE_BYTES / (1 << 20)
+    )
 
 
 def proportional_mb(pids: tuple[int, ...]) -> float:
@@ -94,7 +96,7 @@ OnReport = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class ProcessTree:
     """A started process and what stands for its tree.
 
     `leader` is the process whose death is the death of all: a namespace's init, or with `grouped` a group's leader.
@@ -130,7 +132,7 @@ class Tree:
 
 
 @dataclass(slots=True, kw_only=True)
-class Clipped:
+class ClippedStream:
     """Keeps the beginning and the end of a stream, `cap` bytes together."""
 
     cap: int
@@ -157,7 +159,7 @@ class Clipped:
 
 
 @dataclass(slots=True, kw_only=True)
-class Collected:
+class ReportBuffer:
     """A report kept whole; more than `cap` bytes end the run."""
 
     cap: int
@@ -169,16 +171,16 @@ class Collected:
         return len(self.content) < self.cap
 
 
-def supervise(tree: Tree, limits: Limits, on_report: OnReport) -> Completed:
+def supervise(tree: ProcessTree, limits: Limits, on_report: OnReport) -> CompletedRun:
     """Run `tree` to its end or to a limit. Everything is dead and everything written was read when this returns."""
     return _Watch(tree, limits, on_report).run()
 
 
 class _Watch:
-    def __init__(self, tree: Tree, limits: Limits, on_report: OnReport) -> None:
+    def __init__(self, tree: ProcessTree, limits: Limits, on_report: OnReport) -> None:
         self.tree, self.limits = tree, limits
         self.started = time.monotonic()
-        self.output, self.errors = Clipped(cap=limits.output_kb << 10), Clipped(cap=limits.output_kb << 10)
+        self.output, self.errors = ClippedStream(cap=limits.output_kb << 10), ClippedStream(cap=limits.output_kb << 10)
         assert tree.process.stdout is not None
         assert tree.process.stderr is not None
         self.takers: dict[int, OnReport] = {
@@ -187,7 +189,7 @@ class _Watch:
             tree.report: on_report,
         }
 
-    def run(self) -> Completed:
+    def run(self) -> CompletedRun:
         ended: Ending | None = None
         try:
             with selectors.DefaultSelector() as selector:
@@ -247,10 +249,10 @@ class _Watch:
             return Ending.MEMORY
         return None
 
-    def _completed(self, ended: Ending | None) -> Completed:
+    def _completed(self, ended: Ending | None) -> CompletedRun:
         code = self.tree.process.returncode
         exit_code = SIGNAL_BASE - code if code < 0 else code
-        return Completed(
+        return CompletedRun(
             exit_code=exit_code,
             ending=ended or _ending_of(exit_code),
             stdout=self.output.text(),

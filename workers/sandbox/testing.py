@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from workers.ports import Completed, Ending, Limits, Sandbox, Workload
-from workers.sandbox.decode import Heard, cut_short, decode
+from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
+from workers.sandbox.decode import DecodedReport, cut_short, decode
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
 
@@ -20,7 +20,7 @@ PASSED, FAILED, INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR, NOTHING_COLLECTED = ra
 """pytest's exit codes (pytest.ExitCode)."""
 
 
-def trouble_of(project: Project, completed: Completed, heard: Heard, limits: Limits) -> str:
+def trouble_of(project: Project, completed: CompletedRun, heard: DecodedReport, limits: Limits) -> str:
     """What went wrong with a run, beside failing tests; empty when nothing did."""
     if completed.ending is not Ending.EXITED:
         return _with_place(_cut(completed.ending, limits), heard)
@@ -58,7 +58,7 @@ def _cut(ending: Ending, limits: Limits) -> str:
             return "the tests were killed"
 
 
-def _never_began(project: Project, completed: Completed) -> str:
+def _never_began(project: Project, completed: CompletedRun) -> str:
     said = completed.stderr + completed.stdout
     if "No module named pytest" in said or "No module named 'pytest'" in said:
         return (
@@ -74,14 +74,14 @@ def _never_began(project: Project, completed: Completed) -> str:
     return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
 
 
-def _not_collected(heard: Heard) -> str:
+def _not_collected(heard: DecodedReport) -> str:
     first = heard.results[heard.broken_files[0]]
     count = len(heard.broken_files)
     what = "one file cannot" if count == 1 else f"{count} files cannot"
     return f"{what} be collected: {first.id}: {first.error_type}: {_line(first.message)}"
 
 
-def _own_ending(completed: Completed, heard: Heard) -> str:
+def _own_ending(completed: CompletedRun, heard: DecodedReport) -> str:
     match heard.exit_status:
         case 0 | 1:
             return ""
@@ -97,12 +97,12 @@ def _own_ending(completed: Completed, heard: Heard) -> str:
             return f"pytest ended with exit code {other}" + _tail(completed)
 
 
-def _with_place(text: str, heard: Heard) -> str:
+def _with_place(text: str, heard: DecodedReport) -> str:
     running = next(iter(heard.running), "")
     return f"{text} during {running}" if running else text
 
 
-def _tail(completed: Completed) -> str:
+def _tail(completed: CompletedRun) -> str:
     """The end of what was written, on one line."""
     said = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
     return f": {' | '.join(line.strip() for line in said.splitlines() if line.strip())}" if said else ""
@@ -133,7 +133,7 @@ class TestRun:
 
     report: TestReport
     lines: Mapping[str, Mapping[str, frozenset[int]]]
-    completed: Completed
+    completed: CompletedRun
 
 
 def run_tests(
@@ -242,7 +242,7 @@ def _is_path(project: Project, word: str) -> bool:
     return not word.startswith("-") and (project.tree / word.partition("::")[0]).exists()
 
 
-def _report(project: Project, completed: Completed, heard: Heard, limits: Limits) -> TestReport:
+def _report(project: Project, completed: CompletedRun, heard: DecodedReport, limits: Limits) -> TestReport:
     trouble = trouble_of(project, completed, heard, limits)
     whole = heard.sessions > 0 and heard.finished == heard.sessions and heard.exit_status in OWN_ENDINGS
     results = cut_short(heard, cut_error(completed.ending), trouble)

@@ -14,25 +14,25 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from workers.ports import Completed, SandboxSession, Workload
+from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.sandbox import mounts
-from workers.sandbox.launching import LAUNCHER_SOURCE, Descriptors, Order, await_ready, launcher_command
-from workers.sandbox.session import conversation
-from workers.sandbox.supervise import Collected, Tree, supervise
+from workers.sandbox.launching import LAUNCHER_SOURCE, Descriptors, LaunchSpec, await_ready, launcher_command
+from workers.sandbox.session import line_session
+from workers.sandbox.supervise import ProcessTree, ReportBuffer, supervise
 
 INSIDE = str(mounts.WORKSPACE)
 
 
-class PlainProcess:
+class UnsandboxedRunner:
     """Runs code as an ordinary process, in a copy of its checkout. No protection: see the module.
 
     The copy is not at /workspace; the name is translated in command and environment, and back in what is written.
     """
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; its processes are dead when this returns."""
         with self._started(workload, subprocess.DEVNULL) as (tree, names):
-            report = Collected(cap=workload.limits.output_kb << 10)
+            report = ReportBuffer(cap=workload.limits.output_kb << 10)
             completed = supervise(tree, workload.limits, report.add)
         return dataclasses.replace(
             completed,
@@ -46,12 +46,12 @@ class PlainProcess:
         """Start a process to speak with; leaving the context ends it."""
         with (
             self._started(workload, subprocess.PIPE) as (tree, names),
-            conversation(tree, workload.limits) as spoken,
+            line_session(tree, workload.limits) as spoken,
         ):
             yield _Translated(spoken, names)
 
     @contextmanager
-    def _started(self, workload: Workload, stdin: int) -> Iterator[tuple[Tree, _Names]]:
+    def _started(self, workload: Workload, stdin: int) -> Iterator[tuple[ProcessTree, _Names]]:
         with ExitStack() as stack:
             place = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="apprentice-plain-", ignore_cleanup_errors=True))
@@ -124,9 +124,9 @@ def _laid_out(place: Path, python: Path) -> Path:
     return place.resolve() / "checkout"
 
 
-def _order(workload: Workload, place: Path, report: int) -> Order:
+def _order(workload: Workload, place: Path, report: int) -> LaunchSpec:
     path = (place / "bin", workload.python.absolute().parent, *mounts.SYSTEM_PATH)
-    return Order(
+    return LaunchSpec(
         workload=workload,
         source=workload.tree.resolve(),
         workspace=place.resolve() / "checkout",
@@ -144,8 +144,8 @@ def _order(workload: Workload, place: Path, report: int) -> Order:
     )
 
 
-def _tree(process: subprocess.Popen[bytes], report: int) -> Tree:
-    return Tree(
+def _tree(process: subprocess.Popen[bytes], report: int) -> ProcessTree:
+    return ProcessTree(
         process=process,
         leader=process.pid,
         leader_handle=os.pidfd_open(process.pid),

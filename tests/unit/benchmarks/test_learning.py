@@ -16,7 +16,7 @@ from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval
 from memory.retrieval.embeddings import HashedWords
 from workers.errors import SandboxEnded
-from workers.ports import Completed, Ending, SandboxSession, Workload
+from workers.ports import CompletedRun, Ending, SandboxSession, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 
 
@@ -97,10 +97,10 @@ class Counting:
         self.runs = 0
         self.lines: list[bytes] = []
 
-    def run(self, workload: Workload) -> Completed:
+    def run(self, workload: Workload) -> CompletedRun:
         self.runs += 1
         said = workload.overlay.get("a.py") or b""
-        return Completed(exit_code=0, ending=Ending.EXITED, stdout="", stderr="", report=said, seconds=0.0)
+        return CompletedRun(exit_code=0, ending=Ending.EXITED, stdout="", stderr="", report=said, seconds=0.0)
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:

@@ -70,4 +70,4 @@ def test_a_flood_keeps_little_weight() -> None:
 
 
 def _reject(here: Town, decision_id: str) -> None:
-    here.learner.hear(decision_id, SignalKind.REJECTED, MALLORY, Permission.ADMIN, "comment:1")
+    here.learner.record_signal(decision_id, SignalKind.REJECTED, MALLORY, Permission.ADMIN, "comment:1")

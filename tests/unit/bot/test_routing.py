@@ -13,17 +13,17 @@ from bot.web.routes import jobs_for
 from memory.model import SignalKind
 from workers.jobs import (
     Account,
-    Answer,
+    AnswerCommand,
     Feedback,
     Fix,
     Job,
-    Learn,
+    LearnHistory,
     RepositoryRef,
-    Review,
-    Share,
+    ReviewPull,
+    ShareLearnings,
     Subject,
     SubjectKind,
-    Track,
+    TrackPull,
 )
 
 Route = Callable[..., tuple[Job, ...]]
@@ -42,8 +42,8 @@ NEW_ISSUE = Fix(
     title="Weights are rounded the wrong way",
     body="`round_up(2)` gives 3.",
 )
-REVIEW = Review(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD, base_sha=BASE)
-TRACK = Track(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
+REVIEW = ReviewPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD, base_sha=BASE)
+TRACK = TrackPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def route(payload: Callable[..., bytes]) -> Route:
     return jobs
 
 
-def changed(job: Fix | Review | Track, **changes: object) -> Job:
+def changed(job: Fix | ReviewPull | TrackPull, **changes: object) -> Job:
     return msgspec.structs.replace(job, **changes)
 
 
@@ -71,7 +71,7 @@ def test_no_jobs(event: str, route: Route) -> None:
 @pytest.mark.parametrize("event", ["installation", "installation_repositories"])
 def test_a_repository_that_we_are_given_is_learned_from(event: str, route: Route) -> None:
     """Its past is read before our first word there; what is taken from us implies nothing."""
-    assert route(event) == (Learn(repository=REPOSITORY),)
+    assert route(event) == (LearnHistory(repository=REPOSITORY),)
     assert route(event, {"action": "deleted"}) == route(event, {"action": "removed"}) == ()
 
 
@@ -132,7 +132,7 @@ def test_fix_in_issue(route: Route) -> None:
 
 def test_share(route: Route) -> None:
     """`share` asks for the file of learnings, wherever it stands."""
-    job = Share(repository=REPOSITORY, actor=MARA, number=12, comment_id=8001)
+    job = ShareLearnings(repository=REPOSITORY, actor=MARA, number=12, comment_id=8001)
     assert route("issue_comment", said("@apprentice share")) == (job,)
 
 
@@ -153,7 +153,7 @@ def test_talk(route: Route) -> None:
 )
 def test_answers_in_issue(text: str, expected: dict[str, Any], route: Route) -> None:
     """What needs no work, makes no sense, or makes none here, is answered."""
-    answer = Answer(repository=REPOSITORY, actor=MARA, number=12, comment_id=8001, **expected)
+    answer = AnswerCommand(repository=REPOSITORY, actor=MARA, number=12, comment_id=8001, **expected)
     assert route("issue_comment", said(f"@apprentice {text}")) == (answer,)
 
 
@@ -181,7 +181,7 @@ def test_verdict_in_issue(text: str, kind: SignalKind, note: str, route: Route) 
 
 def test_on_pull_request(route: Route) -> None:
     """Under a pull request `review` and `fix` are about it; its commits are looked up, the event does not carry them."""
-    review = Review(repository=REPOSITORY, actor=MARA, number=12, commanded=True, comment_id=8001)
+    review = ReviewPull(repository=REPOSITORY, actor=MARA, number=12, commanded=True, comment_id=8001)
     assert route("issue_comment", ON_PULL | said("@apprentice review")) == (review,)
     (fix,) = route("issue_comment", ON_PULL | said("@apprentice fix"))
     assert isinstance(fix, Fix)
@@ -214,7 +214,7 @@ def test_verdict_on_nothing(route: Route) -> None:
     """A verdict that is no reply is about nothing, and is answered in its thread."""
     changes = {"comment": {"body": "@apprentice accept", "in_reply_to_id": None}}
     problem = "`accept` works as a reply to one of my comments"
-    answer = Answer(
+    answer = AnswerCommand(
         repository=REPOSITORY,
         actor=MARA,
         number=31,
@@ -288,18 +288,18 @@ def test_our_own_pull_request(changes: dict[str, Any], kind: SignalKind, undone:
         source="pull:31",
         undone=undone,
     )
-    assert [job for job in route("pull_request", changes) if not isinstance(job, Track)] == [verdict]
+    assert [job for job in route("pull_request", changes) if not isinstance(job, TrackPull)] == [verdict]
 
 
 def test_our_branch_name_is_not_enough(route: Route) -> None:
     """A person's, another bot's or a fork's pull request from a branch named like ours is not ours."""
     closed = {"action": "closed", "pull_request": {"head": {"ref": "apprentice/fix-12"}}}
-    assert [type(job) for job in route("pull_request", closed)] == [Track]
+    assert [type(job) for job in route("pull_request", closed)] == [TrackPull]
     theirs = {"action": "closed", "pull_request": OURS}
-    assert [type(job) for job in route("pull_request", theirs, "other[bot]")] == [Track]
-    assert [type(job) for job in route("pull_request", theirs, "Apprentice[bot]")] == [Track, Feedback]
+    assert [type(job) for job in route("pull_request", theirs, "other[bot]")] == [TrackPull]
+    assert [type(job) for job in route("pull_request", theirs, "Apprentice[bot]")] == [TrackPull, Feedback]
     forked = {"action": "closed", "pull_request": OURS | {"head": {"ref": "apprentice/x", "repo": {"id": 9}}}}
-    assert [type(job) for job in route("pull_request", forked)] == [Track]
+    assert [type(job) for job in route("pull_request", forked)] == [TrackPull]
 
 
 # ── Threads and checks ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -340,11 +340,11 @@ def test_bots_neither_command_nor_teach(event: str, route: Route) -> None:
 def test_bots_close_without_judging(route: Route) -> None:
     """A bot that merges our fix has no opinion of it."""
     closed = BOT | {"action": "closed", "pull_request": OURS | {"merged": True}}
-    assert [type(job) for job in route("pull_request", closed)] == [Track]
+    assert [type(job) for job in route("pull_request", closed)] == [TrackPull]
 
 
 def test_bots_pull_requests_are_reviewed(route: Route) -> None:
     """A dependency bot's pull request is reviewed; the commands in its description are not obeyed."""
     (review,) = route("pull_request", BOT | {"pull_request": {"body": "@apprentice fix"}})
-    assert isinstance(review, Review)
+    assert isinstance(review, ReviewPull)
     assert review.commanded is False

@@ -8,7 +8,7 @@ from memory.model import (
     Actor,
     Arm,
     Decision,
-    Logged,
+    LoggedDecision,
     Outcome,
     Permission,
     Signal,
@@ -40,7 +40,7 @@ def logged(
     repository: str = "o/r",
     label: str = "KeyError",
     tried: tuple[str, ...] = (),
-) -> Logged:
+) -> LoggedDecision:
     """Decision `number`, made at that minute and concluded half a minute later."""
     decision = Decision(
         id=f"d{number}",
@@ -54,7 +54,7 @@ def logged(
         created_at=at(number),
     )
     outcome = None if proven is None else judged(decision, proven=proven)
-    return Logged(decision=decision, outcome=outcome, signals=said)
+    return LoggedDecision(decision=decision, outcome=outcome, signals=said)
 
 
 def judged(decision: Decision, *, proven: bool) -> Outcome:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, TaskKind
 from memory.rewards import (
-    contributions_of_judgement,
+    contributions_of_feedback,
     contributions_of_outcome,
+    contributions_of_outcomes,
     contributions_of_signal,
-    contributions_of_verdict,
 )
 from tests.databases import migrated_store
 
@@ -71,6 +71,6 @@ def test_any_order_of_arrival_gives_the_same_table(entries: list[Entry]) -> None
                     else:
                         store.ledger.append_signal(entry, contributions_of_signal(about, entry))
                 digests.add(store.ledger.cells_digest())
-                store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict)
+                store.ledger.rebuild(contributions_of_outcomes, contributions_of_feedback)
                 digests.add(store.ledger.cells_digest())
     assert len(digests) == 1

@@ -11,14 +11,14 @@ from memory.model import (
     Actor,
     Arm,
     Decision,
-    Logged,
+    LoggedDecision,
     Permission,
     Signal,
     SignalKind,
     State,
     TaskKind,
 )
-from memory.stats import PerAccepted, costs, stats
+from memory.stats import CostPerAccepted, costs, stats
 from memory.store import Reservation, Spent, Store, TaskSpent
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -28,7 +28,7 @@ SPENT = Spent(
 )  # fmt: skip
 
 
-def logged(number: int, task_id: str, kind: TaskKind, chosen: str, *heard: SignalKind) -> Logged:
+def logged(number: int, task_id: str, kind: TaskKind, chosen: str, *heard: SignalKind) -> LoggedDecision:
     decision = Decision(
         id=f"d{number}",
         task_id=task_id,
@@ -40,7 +40,7 @@ def logged(number: int, task_id: str, kind: TaskKind, chosen: str, *heard: Signa
         policy_version="p",
         created_at=NOW,
     )
-    return Logged(decision=decision, outcome=None, signals=tuple(signal(decision.id, each) for each in heard))
+    return LoggedDecision(decision=decision, outcome=None, signals=tuple(signal(decision.id, each) for each in heard))
 
 
 def signal(decision_id: str, kind: SignalKind) -> Signal:
@@ -57,7 +57,7 @@ def signal(decision_id: str, kind: SignalKind) -> Signal:
     )
 
 
-def per_accepted(repaired: Sequence[Logged], reviewed: Sequence[Logged]) -> tuple[PerAccepted, ...]:
+def per_accepted(repaired: Sequence[LoggedDecision], reviewed: Sequence[LoggedDecision]) -> tuple[CostPerAccepted, ...]:
     by_task = [
         TaskSpent(task_id="r1", kind="review", tokens=1000, micros=5000),
         TaskSpent(task_id="r2", kind="review", tokens=1000, micros=7000),
@@ -91,10 +91,10 @@ def test_costs_are_set_against_what_was_accepted() -> None:
         logged(8, "f2", TaskKind.REPAIR, "b", SignalKind.FIX_MERGED),
     ]
     finding, fix = per_accepted(repaired, reviewed)
-    assert finding == PerAccepted(
+    assert finding == CostPerAccepted(
         what="finding", tasks=2, accepted=2, tokens=2000, micros=12_000, tokens_each=1000.0, micros_each=6000.0
     )
-    assert fix == PerAccepted(
+    assert fix == CostPerAccepted(
         what="fix", tasks=1, accepted=1, tokens=600, micros=30, tokens_each=600.0, micros_each=30.0
     )
 

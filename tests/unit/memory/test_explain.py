@@ -68,8 +68,10 @@ def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
     """The explanation holds the odds, the rows of all levels, what the tests said, and who said what with which weight."""
     decision = repair(learner)
     learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0})
-    learner.hear(decision.id, SignalKind.FIX_MERGED, ADA, Permission.MAINTAIN, "pull:1")
-    learner.hear(decision.id, SignalKind.REACTION_DOWN, Actor(id=2, login="eve"), Permission.NONE, "reaction:1")
+    learner.record_signal(decision.id, SignalKind.FIX_MERGED, ADA, Permission.MAINTAIN, "pull:1")
+    learner.record_signal(
+        decision.id, SignalKind.REACTION_DOWN, Actor(id=2, login="eve"), Permission.NONE, "reaction:1"
+    )
     why = explained(store, learner, decision.id)
     assert {option.name: option.probability for option in why.options} == dict(
         zip(decision.available, decision.probabilities, strict=True)
@@ -87,8 +89,8 @@ def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
 def test_a_retracted_signal_is_shown_as_taken_back(store: Store, learner: Learner) -> None:
     """What somebody took back is still told, with a note, and only once."""
     decision = repair(learner)
-    learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
-    learner.take_back(decision.id, SignalKind.REJECTED, "comment:1")
+    learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
+    learner.retract(decision.id, SignalKind.REJECTED, "comment:1")
     why = explained(store, learner, decision.id)
     assert [signal.taken_back for signal in why.signals] == [True]
     assert why.table == ()
@@ -113,7 +115,7 @@ def test_a_limit_is_told(store: Store, learner: Learner) -> None:
     """A signal beyond the day's limit is shown with its reason, and a withdrawn outcome as taken back."""
     made = [repair(learner) for _ in range(SIGNALS_ON_ONE_LABEL + 1)]
     for decision in made:
-        learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
+        learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
     assert "weight 0.0, over the daily limit" in explained(store, learner, made[-1].id).text()
     learner.conclude(made[0], {"suite_green": 1.0})
     forget(store, taught_about(store, made[0].id), now=NOW, new_id=lambda: "undo")
@@ -133,7 +135,7 @@ def test_a_finding_is_explained_by_its_fingerprint(store: Store, learner: Learne
     """A fingerprint, or its beginning once sighted, leads to the latest decision about it, with its verdicts."""
     decisions = [_posted(learner) for _ in range(4)]
     for i, decision in enumerate(decisions[:3]):
-        learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, f"comment:{i}")
+        learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, f"comment:{i}")
     why = explained(store, learner, "abc123")
     assert why.decision_id == decisions[-1].id
     assert "3 of 3 rejected here; acceptance" in why.text()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.export import LONGEST, Exported, ExportForm, before, export, write_atomically
+from memory.export import LONGEST, ExportForm, ExportResult, before, export, write_atomically
 from memory.model import Actor, Permission, SignalKind, TaskKind
 from memory.store import Store
 from tests.made_up import REPOSITORY, made_up
@@ -24,7 +24,7 @@ def filled(store: Store) -> Store:
 
 def written(
     store: Store, form: ExportForm, path: Path, *repositories: str, since: datetime | None = None
-) -> tuple[list[dict[str, object]], Exported]:
+) -> tuple[list[dict[str, object]], ExportResult]:
     exported = export(store, form, path, repositories=repositories or [REPOSITORY], clean=str, since=since)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], exported
 
@@ -83,8 +83,8 @@ def test_what_is_taken_back_is_not_exported(filled: Store, tmp_path: Path) -> No
     learner = Learner(filled, random.Random(1), lambda: BEGIN, control_share=0.0)
     decision = filled.ledger.with_feedback(TaskKind.REPAIR)[0]
     (merged,) = filled.ledger.live_signals([decision.id])
-    learner.take_back(decision.id, SignalKind.FIX_MERGED, merged.source)
-    learner.hear(decision.id, SignalKind.FIX_MERGED, Actor(id=9, login="x"), Permission.READ, "pull:x")
+    learner.retract(decision.id, SignalKind.FIX_MERGED, merged.source)
+    learner.record_signal(decision.id, SignalKind.FIX_MERGED, Actor(id=9, login="x"), Permission.READ, "pull:x")
     assert len(written(filled, ExportForm.SFT, tmp_path / "out.jsonl")[0]) == 5
 
 

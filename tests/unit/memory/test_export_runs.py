@@ -42,7 +42,7 @@ def run_of(store: Store, *kinds: SignalKind, repository: str = REPOSITORY) -> st
     decision = learner.settle("t", state, {"model:minimal": 1.0}, arm=Arm.LEARNED)
     store.trajectories.add(decision.id, Trajectory(text="", messages=json.dumps(MESSAGES)), owner=repository, now=NOW)
     for kind in kinds:
-        learner.hear(decision.id, kind, Actor(id=1, login="maya"), Permission.ADMIN, f"pull:{kind}")
+        learner.record_signal(decision.id, kind, Actor(id=1, login="maya"), Permission.ADMIN, f"pull:{kind}")
     return decision.id
 
 

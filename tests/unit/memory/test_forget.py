@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from memory.forget import OPERATOR, Forgettable, forget, taught_about, taught_by, taught_in
+from memory.forget import OPERATOR, SignalsToForget, forget, taught_about, taught_by, taught_in
 from memory.learner import Learner
 from memory.model import Actor, Arm, Decision, Permission, SignalKind, State, TaskKind
 from memory.store import Store
@@ -25,10 +25,10 @@ def decide(learner: Learner, state: State = STATE) -> Decision:
 
 def say(learner: Learner, decision: Decision, actor: Actor, kind: SignalKind = SignalKind.REJECTED) -> None:
     source = f"comment:{actor.id}:{kind}"
-    assert learner.hear(decision.id, kind, actor, Permission.WRITE, source) is not None
+    assert learner.record_signal(decision.id, kind, actor, Permission.WRITE, source) is not None
 
 
-def undo(store: Store, lessons: Forgettable) -> int:
+def undo(store: Store, lessons: SignalsToForget) -> int:
     numbers = count(store.ledger.counts()["signals"])
     return forget(store, lessons, now=NOW, new_id=lambda: f"undo-{next(numbers)}")
 
@@ -88,7 +88,7 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
     assert store.ledger.cells_digest() == before
     assert learner.conclude(decision, {"suite_green": -1.0}) == outcome
     assert store.ledger.cells_digest() == before
-    assert taught_about(store, decision.id) == Forgettable()
+    assert taught_about(store, decision.id) == SignalsToForget()
     (told,) = (each for each in store.record.logged(TaskKind.REPAIR) if each.decision.id == decision.id)
     assert (told.outcome, told.signals) == (None, ())
 

@@ -29,7 +29,7 @@ def decide(learner: Learner, state: State = STATE, arm: Arm = Arm.LEARNED) -> De
 
 
 def accept(learner: Learner, decision: Decision, source: str, kind: SignalKind = SignalKind.FIX_MERGED) -> None:
-    assert learner.hear(decision.id, kind, ADA, Permission.WRITE, source) is not None
+    assert learner.record_signal(decision.id, kind, ADA, Permission.WRITE, source) is not None
 
 
 def test_decision_is_recorded_before_anything_is_done(learner: Learner, store: Store) -> None:
@@ -127,7 +127,7 @@ def test_the_same_event_is_heard_once(learner: Learner, store: Store) -> None:
     decision = decide(learner)
     accept(learner, decision, "reaction:1")
     digest = store.ledger.cells_digest()
-    assert learner.hear(decision.id, SignalKind.FIX_MERGED, ADA, Permission.WRITE, "reaction:1") is None
+    assert learner.record_signal(decision.id, SignalKind.FIX_MERGED, ADA, Permission.WRITE, "reaction:1") is None
     assert store.ledger.cells_digest() == digest
 
 
@@ -138,19 +138,19 @@ def test_taking_back_restores_the_table_exactly(learner: Learner, store: Store) 
     before = store.ledger.cells_digest()
     accept(learner, decision, "reaction:2", SignalKind.REACTION_DOWN)
     assert store.ledger.cells_digest() != before
-    undone = learner.take_back(decision.id, SignalKind.REACTION_DOWN, "reaction:2")
+    undone = learner.retract(decision.id, SignalKind.REACTION_DOWN, "reaction:2")
     assert undone is not None
     assert undone.retracts
     assert store.ledger.cells_digest() == before
-    assert learner.take_back(decision.id, SignalKind.REACTION_DOWN, "reaction:2") is None
+    assert learner.retract(decision.id, SignalKind.REACTION_DOWN, "reaction:2") is None
     assert store.ledger.cells_digest() == before
 
 
 def test_a_retraction_keeps_the_weight_of_what_it_takes_back(learner: Learner, store: Store) -> None:
     """Whoever takes a signal back, and whatever they may do by then, exactly the given weight is undone."""
     decision = decide(learner)
-    learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.TRIAGE, "comment:1")
-    learner.take_back(decision.id, SignalKind.REJECTED, "comment:1", actor=Actor(id=9, login="admin"))
+    learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.TRIAGE, "comment:1")
+    learner.retract(decision.id, SignalKind.REJECTED, "comment:1", actor=Actor(id=9, login="admin"))
     assert store.ledger.totals(STATE.levels()) == {}
 
 
@@ -172,7 +172,7 @@ def test_order_of_signals_does_not_matter(tmp_path: Path) -> None:
 def test_outsiders_are_recorded_without_weight(learner: Learner, store: Store) -> None:
     """What an account without rights does is in the ledger, and the table does not move."""
     decision = decide(learner)
-    heard = learner.hear(decision.id, SignalKind.REJECTED, ADA, Permission.NONE, "comment:1")
+    heard = learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.NONE, "comment:1")
     assert heard is not None
     assert heard.weight == 0.0
     assert store.ledger.signals(decision.id) == [heard]
@@ -182,7 +182,7 @@ def test_outsiders_are_recorded_without_weight(learner: Learner, store: Store) -
 def test_unknown_decision_is_an_error(learner: Learner) -> None:
     """A signal about nothing is refused loudly."""
     with pytest.raises(LookupError, match="no decision"):
-        learner.hear("nope", SignalKind.ACCEPTED, ADA, Permission.ADMIN, "comment:1")
+        learner.record_signal("nope", SignalKind.ACCEPTED, ADA, Permission.ADMIN, "comment:1")
 
 
 def test_rebuild_gives_the_same_table_bit_for_bit(learner: Learner, store: Store) -> None:
@@ -191,7 +191,7 @@ def test_rebuild_gives_the_same_table_bit_for_bit(learner: Learner, store: Store
         decision = decide(learner)
         learner.conclude(decision, {"tests_fixed": i / 8})
         accept(learner, decision, f"reaction:{i}", list(SignalKind)[i])
-    learner.take_back(decision.id, list(SignalKind)[7], "reaction:7")
+    learner.retract(decision.id, list(SignalKind)[7], "reaction:7")
     digest = store.ledger.cells_digest()
     assert learner.rebuild() == 17
     assert store.ledger.cells_digest() == digest
@@ -226,7 +226,7 @@ def test_a_flood_is_recorded_without_weight(store: Store) -> None:
 
     def said(learner: Learner, actor: Actor, label: str = "KeyError") -> float:
         decision = decide(learner, replace(STATE, label=label))
-        signal = learner.hear(decision.id, SignalKind.REJECTED, actor, Permission.WRITE, "comment:1")
+        signal = learner.record_signal(decision.id, SignalKind.REJECTED, actor, Permission.WRITE, "comment:1")
         assert signal is not None
         assert signal.limited is (signal.weight == 0.0)
         return signal.weight

@@ -40,7 +40,7 @@ def chance(decision: Decision, *actions: Action) -> float:
 def say(learner: Learner, what: Finding, kind: SignalKind, times: int, *, permission: str = "write") -> None:
     for _ in range(times):
         decision = post(learner, what, proven=True)
-        learner.hear(decision.id, kind, MAINTAINER, Permission(permission), f"comment:{next(sources)}")
+        learner.record_signal(decision.id, kind, MAINTAINER, Permission(permission), f"comment:{next(sources)}")
 
 
 @pytest.mark.parametrize("severity", list(Severity))

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from memory.model import Arm, Logged
+from memory.model import Arm, LoggedDecision
 from memory.prompt_ablation import LEFT_OUT, WITHHELD, PartUse, drawn, measured, withheld
 from tests.unit.memory.ledgers import logged
 
 PARTS = ("clues", "skills", "run_python")
 
 
-def run(number: int, left_out: str, *, proven: bool, chosen: str = "model:minimal") -> Logged:
+def run(number: int, left_out: str, *, proven: bool, chosen: str = "model:minimal") -> LoggedDecision:
     entry = logged(number, {chosen: 1.0}, chosen, proven=proven)
     return replace(entry, decision=replace(entry.decision, features={WITHHELD: left_out}))
 

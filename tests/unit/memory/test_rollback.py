@@ -10,10 +10,10 @@ import pytest
 
 from memory.intervals import Band
 from memory.learner import Learner
-from memory.model import Arm, Logged, PolicyEvent, PolicyEventKind, State, TaskKind
-from memory.rollback import InUse, check, current, in_use, judge, reinstate, worse_than_control
+from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, State, TaskKind
+from memory.rollback import ActiveVersion, check, current, in_use, judge, reinstate, worse_than_control
 from memory.store import Store
-from memory.versions import CONTROL, FORMER, PRESENT, VERSIONS, Levelled, former_of
+from memory.versions import CONTROL, FORMER, PRESENT, VERSIONS, TableVersion, former_of
 from tests.unit.memory.conftest import Ticking
 from tests.unit.memory.ledgers import at, logged, said
 
@@ -26,7 +26,7 @@ def event(kind: PolicyEventKind, version: str, *, newest: str = PRESENT.version,
     )
 
 
-def arms(tasks: int, *, learned: float, control: float, seed: int = 1) -> list[Logged]:
+def arms(tasks: int, *, learned: float, control: float, seed: int = 1) -> list[LoggedDecision]:
     """Repairs of one decision each, one in five of the control arm; every proven one is accepted."""
     rng, log = random.Random(seed), []
     for number in range(tasks):
@@ -41,13 +41,13 @@ def arms(tasks: int, *, learned: float, control: float, seed: int = 1) -> list[L
 
 def test_the_newest_version_is_in_use_until_something_happens() -> None:
     """Without an event it decides; the last event decides after that, and the newest again once there is a newer one."""
-    assert in_use([]) == InUse(version=PRESENT.version)
+    assert in_use([]) == ActiveVersion(version=PRESENT.version)
     back = event(PolicyEventKind.ROLLED_BACK, FORMER.version)
     again = event(PolicyEventKind.REINSTATED, PRESENT.version, minute=2.0)
-    assert in_use([back]) == InUse(version=FORMER.version, since=at(1))
-    assert in_use([back, again]) == InUse(version=PRESENT.version, since=at(2))
-    newer = Levelled(replace(PRESENT.parameters, version="next"))
-    assert in_use([back], {**VERSIONS, "next": newer}) == InUse(version="next")
+    assert in_use([back]) == ActiveVersion(version=FORMER.version, since=at(1))
+    assert in_use([back, again]) == ActiveVersion(version=PRESENT.version, since=at(2))
+    newer = TableVersion(replace(PRESENT.parameters, version="next"))
+    assert in_use([back], {**VERSIONS, "next": newer}) == ActiveVersion(version="next")
 
 
 def test_versions_stand_in_a_line() -> None:
@@ -59,7 +59,7 @@ def test_versions_stand_in_a_line() -> None:
 
 def test_a_version_worse_than_control_gives_way() -> None:
     """Where control fixes far more, the former is used from now on, and the reason gives the figures."""
-    judged = judge(arms(600, learned=0.3, control=0.8), InUse(version=PRESENT.version))
+    judged = judge(arms(600, learned=0.3, control=0.8), ActiveVersion(version=PRESENT.version))
     assert judged.use == FORMER.version
     assert "against control" in judged.reason
     assert "always-valid interval" in judged.reason
@@ -68,13 +68,13 @@ def test_a_version_worse_than_control_gives_way() -> None:
 def test_a_version_gone_back_from_is_not_gone_back_to() -> None:
     """With the former left before, control follows."""
     log = arms(600, learned=0.3, control=0.8)
-    assert judge(log, InUse(version=PRESENT.version), left={FORMER.version}).use == CONTROL
+    assert judge(log, ActiveVersion(version=PRESENT.version), left={FORMER.version}).use == CONTROL
 
 
 @pytest.mark.parametrize("learned", [0.5, 0.8])
 def test_a_version_that_is_no_worse_stays(learned: float) -> None:
     """Equal arms, or a better one, change nothing."""
-    judged = judge(arms(600, learned=learned, control=0.5), InUse(version=PRESENT.version))
+    judged = judge(arms(600, learned=learned, control=0.5), ActiveVersion(version=PRESENT.version))
     assert judged.use == PRESENT.version
     assert "not shown to be worse" in judged.reason
 
@@ -82,7 +82,7 @@ def test_a_version_that_is_no_worse_stays(learned: float) -> None:
 def test_only_what_it_did_since_counts() -> None:
     """A reinstated version starts anew: what was held against it before is left out, and little is known yet."""
     log = arms(600, learned=0.3, control=0.8)
-    judged = judge(log, InUse(version=PRESENT.version, since=at(590)))
+    judged = judge(log, ActiveVersion(version=PRESENT.version, since=at(590)))
     assert judged.use == PRESENT.version
     assert all(each.band is None and each.unknown for each in judged.comparisons)
 
@@ -100,7 +100,7 @@ def test_fewer_fixes_may_be_better_ones(fixes: tuple[float, float], accepts: tup
 
 def test_control_is_not_judged() -> None:
     """It is the yardstick: nothing is compared, and only the operator ends its time."""
-    judged = judge(arms(100, learned=0.3, control=0.8), InUse(version=CONTROL))
+    judged = judge(arms(100, learned=0.3, control=0.8), ActiveVersion(version=CONTROL))
     assert (judged.comparisons, judged.use) == ((), CONTROL)
 
 
@@ -112,9 +112,9 @@ def test_a_version_worse_than_its_former_gives_way() -> None:
         proven = rng.random() < (0.9 if chosen == "good" else 0.1)
         log.append(logged(number, {"bad": 0.7, "good": 0.3}, chosen, proven=proven, version="worse"))
     versions = MappingProxyType(
-        {FORMER.version: FORMER, "worse": Levelled(replace(FORMER.parameters, version="worse"))}
+        {FORMER.version: FORMER, "worse": TableVersion(replace(FORMER.parameters, version="worse"))}
     )
-    judged = judge(log, InUse(version="worse"), versions)
+    judged = judge(log, ActiveVersion(version="worse"), versions)
     assert judged.use == FORMER.version
     assert "proof target: -0." in judged.reason
     assert f"against {FORMER.version}" in judged.reason
@@ -129,7 +129,7 @@ def test_going_back_is_an_event(store: Store) -> None:
     went = check(store, at(1000), "e1")
     assert went is not None
     assert (went.kind, went.version, went.instead_of) == (PolicyEventKind.ROLLED_BACK, FORMER.version, PRESENT.version)
-    assert current(store) == InUse(version=FORMER.version, since=at(1000))
+    assert current(store) == ActiveVersion(version=FORMER.version, since=at(1000))
     assert check(store, at(1001), "e2") is None
     assert store.policy_events.all() == [went]
 
@@ -139,7 +139,7 @@ def test_the_operator_takes_it_back(store: Store) -> None:
     store.policy_events.append(event(PolicyEventKind.ROLLED_BACK, CONTROL))
     assert current(store).version == CONTROL
     reinstate(store, PRESENT.version, at(5), "e9")
-    assert current(store) == InUse(version=PRESENT.version, since=at(5))
+    assert current(store) == ActiveVersion(version=PRESENT.version, since=at(5))
     with pytest.raises(KeyError):
         reinstate(store, "nope", at(6), "e10")
 

@@ -81,8 +81,8 @@ def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> Non
         decision = posting.decide_posting(
             learner, "t", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=True, slots_left=9
         ).decision
-        learner.hear(decision.id, kind, Actor(id=1, login="ada"), Permission.WRITE, f"comment:{i}")
-    learner.take_back(decision.id, SignalKind.REACTION_DOWN, "comment:3")
+        learner.record_signal(decision.id, kind, Actor(id=1, login="ada"), Permission.WRITE, f"comment:{i}")
+    learner.retract(decision.id, SignalKind.REACTION_DOWN, "comment:3")
     counted = stats(store)
     (pattern,) = counted.patterns
     assert (pattern.rule, pattern.decisions, pattern.verdicts) == ("B006", 4, 3.0)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memory.model import Actor, Permission
-from memory.trust import SIGNALS_A_DAY, SIGNALS_ON_ONE_LABEL, Taught, is_limited, weight
+from memory.trust import SIGNALS_A_DAY, SIGNALS_ON_ONE_LABEL, RecentFeedback, is_limited, weight
 
 HUMAN = Actor(id=1, login="ada")
 BOT = Actor(id=2, login="helper[bot]", is_bot=True)
@@ -42,4 +42,4 @@ def test_author_judges_own_work_only_with_write_access(permission: Permission) -
 )
 def test_teaching_has_a_daily_limit(signals: int, on_label: int, *, limited: bool) -> None:
     """So many signals a day, and so many on one rule, count; the next one does not."""
-    assert is_limited(Taught(signals=signals, on_label=on_label)) is limited
+    assert is_limited(RecentFeedback(signals=signals, on_label=on_label)) is limited

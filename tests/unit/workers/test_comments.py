@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Family, Proof, SuiteCount, Telling
+from memory.model import (
+    Attempt,
+    AttemptOutcome,
+    Confidence,
+    DistinguishingCall,
+    Doubt,
+    Failure,
+    Family,
+    Proof,
+    SuiteCount,
+)
 from workers.comments.repairs import asked_result, confidence, fix_body, fix_for_fork, fix_published, fix_undecided
 
 COUNT = SuiteCount(passed=3, failed=0, skipped=0, collected=3)
@@ -19,7 +29,9 @@ DISPUTED = replace(
     plausible=5,
     alike=3,
     clusters=2,
-    telling=Telling(call="total([`@all`])", this="0", other="None", patch="--- a/a.py\n+++ b/a.py\n+other\n"),
+    telling=DistinguishingCall(
+        call="total([`@all`])", this="0", other="None", patch="--- a/a.py\n+++ b/a.py\n+other\n"
+    ),
 )
 
 

@@ -16,29 +16,31 @@ from hypothesis import strategies as st
 from memory.store import JobState, KnownRepository, NewJob, Store, StoredJob
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
-from workers.jobs import Account, Answer, Job, Poll, RepositoryRef, encode, job_id
+from workers.jobs import Account, AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id
 from workers.queue.enqueue import rows
 from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
-POLL = Poll(repository=REPOSITORY)
-ANSWER = Answer(repository=REPOSITORY, actor=Account(id=501, login="mara"), number=1, comment_id=2, command="help")
+POLL = PollReactions(repository=REPOSITORY)
+ANSWER = AnswerCommand(
+    repository=REPOSITORY, actor=Account(id=501, login="mara"), number=1, comment_id=2, command="help"
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """A context over a real store, with a clock that is set by hand and ears for what was told and sent."""
+    """A context over a real store, with a clock set by hand, that records reports and sent jobs."""
 
     store: Store
     settings: WorkerSettings
     flows: Mapping[type, Flow]
     now: list[datetime] = dataclasses.field(default_factory=lambda: [NOW])
-    told: list[str] = dataclasses.field(default_factory=list)
+    reports: list[str] = dataclasses.field(default_factory=list)
     sent: list[str] = dataclasses.field(default_factory=list)
     job_id: str = ""
-    deaf: bool = False
+    offline: bool = False
     rng: random.Random = dataclasses.field(default_factory=lambda: random.Random(1))
 
     def clock(self) -> datetime:
@@ -48,13 +50,13 @@ class Bench:
         return dataclasses.replace(self, job_id=job_id)
 
     def notify_failure(self, job: Job, error: ApprenticeError) -> None:
-        if self.deaf:
+        if self.offline:
             raise Retryable("GitHub does not answer")
-        self.told.append(f"{type(job).__name__}: {error}")
+        self.reports.append(f"{type(job).__name__}: {error}")
 
     def run(self, flow: Callable[..., Sequence[Job]] | None = None, job: str = "j") -> StoredJob:
         """Run the job, by `flow` if given, and return it as it stands then."""
-        context = self if flow is None else dataclasses.replace(self, flows={Poll: flow})
+        context = self if flow is None else dataclasses.replace(self, flows={PollReactions: flow})
         run_leased(context, job, worker="w", send=self.send)
         stored = self.store.inbox.job(job)
         assert stored is not None
@@ -89,7 +91,7 @@ def test_flow_knows_its_job(bench: Bench) -> None:
     """The flow gets the decoded job and a context for it alone; its repository is remembered."""
     seen: list[tuple[Job, str]] = []
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         seen.append((job, context.job_id))
         return ()
 
@@ -102,7 +104,7 @@ def test_not_to_be_had(bench: Bench) -> None:
     """A job that is done, that somebody else has, or that does not exist is left alone."""
     ran: list[str] = []
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         ran.append(context.job_id)
         bench.run(lambda job, context: ran.append("again") or (), job="j")
         return ()
@@ -116,7 +118,7 @@ def test_not_to_be_had(bench: Bench) -> None:
 def test_postponed(bench: Bench) -> None:
     """What may work later is tried later, and not before."""
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         raise Retryable("GitHub does not answer")
 
     stored = bench.run(flow)
@@ -125,48 +127,48 @@ def test_postponed(bench: Bench) -> None:
     assert bench.run(lambda job, context: ()).attempts == 1
     bench.pass_time(FIRST_DELAY)
     assert bench.run(lambda job, context: ()).state is JobState.DONE
-    assert bench.told == []
+    assert bench.reports == []
 
 
 def test_patience_ends(bench: Bench) -> None:
-    """What never works is given up after a while, and whoever asked is told once."""
+    """What never works ends after some attempts, and the user gets one report."""
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         raise Retryable("GitHub does not answer")
 
     for _ in range(MOST_ATTEMPTS - 1):
         assert bench.run(flow).state is JobState.READY
         bench.pass_time(LONGEST_DELAY)
     stored = bench.run(flow)
-    assert (stored.state, stored.reason) == (JobState.FAILED, "gave up after 8 tries: GitHub does not answer")
-    assert bench.told == ["Poll: gave up after 8 tries: GitHub does not answer"]
+    assert (stored.state, stored.reason) == (JobState.FAILED, "gave up after 8 attempts: GitHub does not answer")
+    assert bench.reports == ["PollReactions: gave up after 8 attempts: GitHub does not answer"]
 
 
 @pytest.mark.parametrize("error", [BadInput("that is no id"), CannotRun("there is no sandbox")])
 def test_failed(error: ApprenticeError, bench: Bench) -> None:
-    """What cannot be done is kept with its reason, and told."""
+    """What cannot be done is kept with its reason, and reported."""
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         raise error
 
     stored = bench.run(flow)
     assert (stored.state, stored.reason) == (JobState.FAILED, str(error))
-    assert bench.told == [f"Poll: {error}"]
+    assert bench.reports == [f"PollReactions: {error}"]
 
 
 def test_nobody_hears(bench: Bench) -> None:
-    """A failure that cannot be told is recorded all the same."""
+    """A failure is recorded even when its report fails."""
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         raise CannotRun("there is no sandbox")
 
-    assert dataclasses.replace(bench, deaf=True).run(flow).reason == "there is no sandbox"
+    assert dataclasses.replace(bench, offline=True).run(flow).reason == "there is no sandbox"
 
 
 def test_unexpected(bench: Bench) -> None:
-    """A bug of ours is recorded, told without its inner details, and comes out at the edge."""
+    """A bug of ours is recorded, reported without its inner details, and re-raised."""
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         raise ZeroDivisionError("secret detail")
 
     with pytest.raises(ZeroDivisionError):
@@ -174,27 +176,27 @@ def test_unexpected(bench: Bench) -> None:
     stored = bench.store.inbox.job("j")
     assert stored is not None
     assert stored.state is JobState.FAILED
-    assert bench.told == ["Poll: an unexpected ZeroDivisionError stopped this job; see the log"]
+    assert bench.reports == ["PollReactions: an unexpected ZeroDivisionError stopped this job; see the worker's log"]
 
 
 def test_no_flow(bench: Bench) -> None:
     """A job for which there is no flow fails with a reason."""
-    assert bench.run().reason == "this version does not know what to do with a Poll job"
+    assert bench.run().reason == "this version has no flow for the job poll"
 
 
 def test_unreadable(bench: Bench) -> None:
-    """A payload of no known kind or version fails with a reason; there is nobody to tell."""
+    """A payload of no known kind or version fails with a reason; the runner cannot know whom to notify."""
     bench.store.inbox.enqueue([NewJob(id="x", kind="poll", payload=b'{"type": "poll.99"}')], now=NOW)
     stored = bench.run(job="x")
     assert stored.state is JobState.FAILED
-    assert "kind or version" in stored.reason
-    assert bench.told == []
+    assert "cannot decode the job" in stored.reason
+    assert bench.reports == []
 
 
 def test_lease_lost(bench: Bench) -> None:
     """A worker that lost its lease records nothing: neither the end nor what would have followed."""
 
-    def slow(job: Poll, context: Bench) -> Sequence[Job]:
+    def slow(job: PollReactions, context: Bench) -> Sequence[Job]:
         bench.pass_time(timedelta(seconds=31))
         assert bench.store.inbox.lease("j", worker="other", now=bench.clock(), seconds=30)
         return [ANSWER]
@@ -208,11 +210,11 @@ def test_lease_lost(bench: Bench) -> None:
 def test_lease_lost_is_no_failure(bench: Bench) -> None:
     """A flow that notices the loss itself is dropped in silence."""
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         raise LeaseLost("another worker has it")
 
     assert bench.run(flow).state is JobState.LEASED
-    assert bench.told == []
+    assert bench.reports == []
 
 
 def test_heartbeat(bench: Bench) -> None:
@@ -220,7 +222,7 @@ def test_heartbeat(bench: Bench) -> None:
     context = dataclasses.replace(bench, settings=bench.settings.model_copy(update={"lease_seconds": 0.06}))
     renewed = threading.Event()
 
-    def flow(job: Poll, context: Bench) -> Sequence[Job]:
+    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
         bench.pass_time(timedelta(minutes=5))
         while not renewed.wait(0.01):
             stored = bench.store.inbox.job("j")
@@ -231,14 +233,14 @@ def test_heartbeat(bench: Bench) -> None:
     assert context.run(flow).state is JobState.DONE
 
 
-def test_dead_job_is_told(bench: Bench) -> None:
-    """A job that killed worker after worker is given up, and whoever asked is told."""
+def test_a_dead_job_is_reported(bench: Bench) -> None:
+    """A job that killed worker after worker ends, and the user gets a report."""
     for _ in range(6):
         bench.store.inbox.lease("j", worker="gone", now=bench.clock(), seconds=1)
         bench.pass_time(timedelta(seconds=2))
     stored = bench.run(lambda job, context: ())
     assert stored.state is JobState.DEAD
-    assert bench.told == [f"Poll: {stored.reason}"]
+    assert bench.reports == [f"PollReactions: {stored.reason}"]
 
 
 @given(st.integers(1, 10**6), st.integers())

@@ -12,7 +12,7 @@ from memory.model import Post, PostKind
 from memory.store import KnownRepository, NewJob, Store
 from tests.databases import migrated_store
 from workers.errors import Retryable
-from workers.queue.sweeper import enqueue_judgement, enqueue_polls, sweep
+from workers.queue.sweeper import enqueue_policy_check, enqueue_polls, sweep
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -64,7 +64,7 @@ def test_broken_queue(store: Store) -> None:
     """What the queue did not take counts as unsent, and is tried again by the next sweep."""
 
     def broken(ids: Sequence[str]) -> None:
-        raise Retryable("the broker does not take messages")
+        raise Retryable("the broker refuses messages")
 
     store.inbox.enqueue([job("a")], now=NOW)
     assert sweep(store, broken, NOW) == ()
@@ -107,4 +107,4 @@ def test_nothing_to_poll(store: Store) -> None:
 
 def test_the_policy_is_judged_once_a_day(store: Store) -> None:
     """However many sweepers there are, and however often they look."""
-    assert [enqueue_judgement(store, NOW + hours * 3600 * SECOND) for hours in (0, 1, 24, 25)] == [1, 0, 1, 0]
+    assert [enqueue_policy_check(store, NOW + hours * 3600 * SECOND) for hours in (0, 1, 24, 25)] == [1, 0, 1, 0]

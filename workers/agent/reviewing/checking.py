@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from memory.model import Severity
 from workers.agent.reviewing.answers import MOST_FINDINGS, ModelFinding, ReportedFinding
-from workers.llm.untrusted import seen, verbatim
+from workers.llm.untrusted import verbatim, visible_text
 from workers.patches import replace_lines, split_lines
 from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, RawFinding, ToolFix
 from workers.review.detectors.rules import is_test_path
@@ -88,7 +88,7 @@ def _bare(line: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     """The model's words on one line, as people see them, at most so many characters."""
-    line = " ".join(seen(text).split())
+    line = " ".join(visible_text(text).split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 

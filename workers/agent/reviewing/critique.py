@@ -20,7 +20,7 @@ from workers.agent.reviewing.answers import CritiqueVerdict, CritiqueVerdicts, M
 from workers.agent.reviewing.checking import LONGEST_MESSAGE, LONGEST_TITLE, shortened
 from workers.agent.reviewing.showing import excerpt
 from workers.llm.errors import ModelError
-from workers.llm.messages import Ask, Message, Model, Role, Tier
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest, Tier
 from workers.llm.prompting import PROMPTS, prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
@@ -126,10 +126,10 @@ def criticised(
         return Critiqued(kept=())
     material = "\n\n".join(_material(n, c, near[n - 1], sources[c.path]) for n, c in enumerate(liked, 1))
     messages = (
-        Message(role=Role.SYSTEM, text=prompt("critique", principles=constitution)),
-        Message(role=Role.USER, text=material),
+        ChatMessage(role=ChatRole.SYSTEM, text=prompt("critique", principles=constitution)),
+        ChatMessage(role=ChatRole.USER, text=material),
     )
-    ask = Ask(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
+    ask = ModelRequest(messages=messages, purpose="critique", tier=Tier.WEAK, max_tokens=MOST_TOKENS)
     try:
         return judged(liked, ask_for(model, ask, CritiqueVerdicts).verdicts)
     except ModelError as error:

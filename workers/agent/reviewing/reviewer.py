@@ -14,7 +14,7 @@ from workers.agent.reviewing.checking import checked, raw_of, same_place, unlike
 from workers.agent.reviewing.critique import MaintainerOpinion, criticised, nearest
 from workers.agent.reviewing.showing import Page, halves, shown
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
-from workers.llm.messages import Ask, Message, Model, Role
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
 from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
@@ -193,10 +193,10 @@ class ModelReviewer:
         """The model's findings in some files. What both passes share comes first, for prompt caches."""
         code = "\n\n".join(page.text for page in part)
         messages = (
-            Message(role=Role.SYSTEM, text=prompt("review", most=MOST_FINDINGS)),
-            Message(role=Role.USER, text=f"{code}\n\n{context}" if context else code),
+            ChatMessage(role=ChatRole.SYSTEM, text=prompt("review", most=MOST_FINDINGS)),
+            ChatMessage(role=ChatRole.USER, text=f"{code}\n\n{context}" if context else code),
         )
-        ask = Ask(messages=messages, purpose="review", max_tokens=MOST_TOKENS)
+        ask = ModelRequest(messages=messages, purpose="review", max_tokens=MOST_TOKENS)
         return ask_for(self.model, ask, ReportedFindings).findings
 
     def _judged(self, found: Sequence[ModelFinding], delta: Delta) -> list[ModelFinding]:

@@ -31,7 +31,7 @@ class Unwatchable(Exception):
     """There is too much to watch, or something that changes when it is looked at."""
 
 
-class State:
+class WatchedState:
     """What was there when this was made; raises Unwatchable."""
 
     def __init__(self, root: str, roots: Iterable[object]) -> None:

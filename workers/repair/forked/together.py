@@ -18,7 +18,7 @@ from . import lean
 from .children import Message
 from .codeswap import Swap
 from .sources import put
-from .state import State
+from .state import WatchedState
 from .trial import Trial
 
 BOARD_BYTES = 1 << 18
@@ -59,7 +59,7 @@ class Board:
 
 
 def try_together(
-    plans: Sequence[Plan], path: Path, run: Callable[[], Brief | None], state: State, board: Board
+    plans: Sequence[Plan], path: Path, run: Callable[[], Brief | None], state: WatchedState, board: Board
 ) -> None:
     """In the fork: try each plan until one leaves a trace. `run` gives None for what has to be tried apart."""
     for plan in plans:

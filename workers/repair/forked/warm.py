@@ -15,7 +15,7 @@ from .children import BLANK, Child, Line, Message, answer_of, in_child
 from .codeswap import Loaded, Recorder, Swap, Unswappable
 from .compare import observe
 from .sources import Source
-from .state import State, Unwatchable
+from .state import Unwatchable, WatchedState
 from .together import Board, Plan, brief, roots, swap, try_together
 from .trial import Trial
 
@@ -30,7 +30,7 @@ class Collecting:
         self._loaded: dict[str, Loaded] = {}
         self._sources: dict[str, Source] = {}
         self._asked: tuple[list[str], list[str]] = ([], [])
-        self._state: State | None = None
+        self._state: WatchedState | None = None
 
     def start(self) -> None:
         """Watch from here on. Nothing of the project may have been imported yet."""
@@ -90,13 +90,13 @@ class Collecting:
         answer = answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
         return dict(answer, briefs=board.read())
 
-    def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> State | None:
+    def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> WatchedState | None:
         """What nothing may change that is tried with others; None where that is unknown."""
         asked = (request["failing"], request["covering"])
         if asked != self._asked:
             self._asked = asked
             try:
-                self._state = State(self._root, roots(trial, session, request))
+                self._state = WatchedState(self._root, roots(trial, session, request))
             except Unwatchable:
                 self._state = None
             gc.freeze()

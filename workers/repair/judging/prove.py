@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from memory.model import Failure, Proof, SuiteCount, Telling
+from memory.model import DistinguishingCall, Failure, Proof, SuiteCount
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate
 from workers.repair.guard import forbidden
@@ -310,7 +310,7 @@ class Proofs:
         if self.best is None or found.left_failing() < self.best.left_failing():
             self.best = found
 
-    def _telling(self, field: Field, best: int, rival: int | None) -> Telling | None:
+    def _telling(self, field: Field, best: int, rival: int | None) -> DistinguishingCall | None:
         if rival is None:
             return None
         return telling(field.comparison, best, rival, self._diff(field.candidates[rival]))

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from memory.model import Confidence, Doubt, Telling
+from memory.model import Confidence, DistinguishingCall, Doubt
 from memory.preferences.model import rank
 from workers.repair.candidates import Candidate
 from workers.repair.running.forkserver import Observed, ObservedCall
@@ -81,7 +81,7 @@ def agreement(comparison: BehaviourComparison, one: int, other: int) -> float:
     return sum(weight for key, weight in weights.items() if left[key].outcome == right[key].outcome) / total
 
 
-def telling(comparison: BehaviourComparison, one: int, other: int, patch: str) -> Telling | None:
+def telling(comparison: BehaviourComparison, one: int, other: int, patch: str) -> DistinguishingCall | None:
     """The simplest of the calls that tell two edits apart most plainly; `patch` is that of `other`."""
     this, that = comparison.observed[one], comparison.observed[other]
     if this is None or that is None:
@@ -92,7 +92,7 @@ def telling(comparison: BehaviourComparison, one: int, other: int, patch: str) -
         return None
     weights = comparison.common()
     best = min(differing, key=lambda key: (-weights[key], left[key].raised + right[key].raised, len(left[key].call)))
-    return Telling(call=left[best].call, this=left[best].text, other=right[best].text, patch=patch)
+    return DistinguishingCall(call=left[best].call, this=left[best].text, other=right[best].text, patch=patch)
 
 
 def _by_key(observed: Observed) -> Mapping[str, ObservedCall]:

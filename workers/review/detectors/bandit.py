@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memory.model import Severity
-from workers.ports import Completed, Sandbox
+from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Category,
     Detection,
@@ -75,7 +75,7 @@ _FORMAT = ("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI
 _OURS = ("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP))
 
 
-def findings_in(completed: Completed, *, everything: bool = False) -> Detection:
+def findings_in(completed: CompletedRun, *, everything: bool = False) -> Detection:
     """bandit's JSON in our terms, without what is not worth saying unless `everything` is wanted.
 
     Raises DetectorFailed when it is not there.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from workers.ports import Completed, Sandbox
+from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Category,
     Detection,
@@ -71,7 +71,7 @@ class Configured:
         return (*command[:at], *files, *command[at + 1 :])
 
 
-def findings_in(completed: Completed, format_: str, reported: Reported) -> list[RawFinding]:
+def findings_in(completed: CompletedRun, format_: str, reported: Reported) -> list[RawFinding]:
     """What a tool found; raises DetectorFailed for a broken report, and for an empty one of a tool that failed."""
     if completed.exit_code != 0 and not completed.stdout.strip():
         raise complaint(reported.tool, completed)

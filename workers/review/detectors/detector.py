@@ -13,7 +13,7 @@ from typing import Protocol
 from memory.model import Severity
 from workers.errors import ApprenticeError
 from workers.patches import Hunk
-from workers.ports import Completed, Ending, Limits, Sandbox, Workload
+from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 
 MODEL = "model"
 """What people know the detector by that asks a model. It lives with the agent; here it is told from the tools."""
@@ -192,7 +192,7 @@ def run_tool(
     tree: HeadTree,
     paths: Sequence[str],
     ours: Mapping[str, bytes] | None = None,
-) -> Completed:
+) -> CompletedRun:
     """Run `python -I -m <arguments> -- ./<paths>`; raises DetectorFailed when a limit ended it.
 
     `ours` are files of our own, laid over the rest.
@@ -209,7 +209,7 @@ def run_command(
     *,
     ours: Mapping[str, bytes] | None = None,
     show: Sequence[Path] = (),
-) -> Completed:
+) -> CompletedRun:
     """Run a command where there is nothing but `paths`, `ours`, our interpreter and the host's paths in `show`.
 
     Raises DetectorFailed when a limit ended it.
@@ -232,7 +232,7 @@ def run_command(
     return completed
 
 
-def complaint(tool: str, completed: Completed) -> DetectorFailed:
+def complaint(tool: str, completed: CompletedRun) -> DetectorFailed:
     """The error for a tool that ended with an answer we cannot use: its last words, on one line."""
     said = (completed.stderr.strip() or completed.stdout.strip() or "it said nothing").splitlines()[-1]
     return DetectorFailed(f"{tool} failed with exit code {completed.exit_code}: {said[:200]}")

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from memory.model import Severity
-from workers.ports import Completed, Sandbox
+from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Category,
     Delta,
@@ -136,7 +136,7 @@ def _configuration(options: MypyOptions) -> str:
     return "[mypy]\n" + "".join(f"{name} = {value}\n" for name, value in sorted(options.flags.items()))
 
 
-def errors_in(completed: Completed, options: MypyOptions) -> Detection:
+def errors_in(completed: CompletedRun, options: MypyOptions) -> Detection:
     """mypy's JSON lines in our terms; raises DetectorFailed when it did not get through."""
     if completed.exit_code not in _FINISHED:
         raise complaint(Mypy.name, completed)

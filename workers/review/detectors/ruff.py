@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from workers.ports import Completed, Sandbox
+from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Detection,
     FixEdit,
@@ -106,7 +106,7 @@ def _selection(options: RuffOptions) -> tuple[str, ...]:
     )
 
 
-def findings_in(completed: Completed, *, everything: bool = False) -> Detection:
+def findings_in(completed: CompletedRun, *, everything: bool = False) -> Detection:
     """ruff's JSON in our terms, without what is not worth saying unless `everything` is wanted.
 
     Raises DetectorFailed when it is not there.

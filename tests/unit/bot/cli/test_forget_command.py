@@ -32,7 +32,9 @@ def taught(store: Store) -> tuple[str, str, str]:
     learner = Learner(store, random.Random(1), lambda: datetime.now(UTC), control_share=0.0)
     decision = learner.decide("t", STATE, ("swap", "guard"), arm=Arm.LEARNED, prior={})
     before = store.ledger.cells_digest()
-    learner.hear(decision.id, SignalKind.REJECTED, Actor(id=666, login="mallory"), Permission.WRITE, "comment:1")
+    learner.record_signal(
+        decision.id, SignalKind.REJECTED, Actor(id=666, login="mallory"), Permission.WRITE, "comment:1"
+    )
     return decision.id, before, store.ledger.cells_digest()
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.cli.json_output import cannot_run, repaired
-from memory.model import Attempt, AttemptOutcome, Confidence, Failure, Family, Proof, SuiteCount, Telling
+from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
 from workers.repair.result import Repaired, RepairStatus
 
 FAILURE = Failure(
@@ -29,7 +29,7 @@ PROOF = Proof(
     alike=3,
     clusters=2,
     share=0.75,
-    telling=Telling(call="total([])", this="0", other="None", patch="--- a/a.py\n"),
+    telling=DistinguishingCall(call="total([])", this="0", other="None", patch="--- a/a.py\n"),
 )
 LOST = Attempt(
     decision_id="d1",

@@ -11,13 +11,13 @@ from bot.cli import tables
 from bot.cli.table import TextTable, print_tables
 from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
 from memory.evaluation.control_arm import Uplift
-from memory.evaluation.findings import Addressed, Suppression
-from memory.evaluation.off_policy import Estimates, Figure, PolicyEstimate
+from memory.evaluation.findings import AddressedShare, HiddenShare
+from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
 from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow
 from memory.intervals import Band
 from memory.model import Skill, SkillState
 from memory.rollback import VersionComparison, VersionJudgement
-from memory.stats import ArmStats, Costs, Difference, MissedEarlier, PerAccepted, RuleAcceptance, Stats
+from memory.stats import ArmDifference, ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store import Spent
 
 BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
@@ -145,10 +145,12 @@ def test_costs_are_told_where_a_model_was_asked() -> None:
         micros=41_500,
         estimated=0,
     )
-    priced = PerAccepted(
+    priced = CostPerAccepted(
         what="finding", tasks=4, accepted=2, tokens=9000, micros=41_500, tokens_each=4500.0, micros_each=20_750.0
     )
-    unpriced = PerAccepted(what="fix", tasks=1, accepted=0, tokens=700, micros=0, tokens_each=None, micros_each=None)
+    unpriced = CostPerAccepted(
+        what="fix", tasks=1, accepted=0, tokens=700, micros=0, tokens_each=None, micros_each=None
+    )
     sheets = tables.costs(Costs(calls=(spent,), per_accepted=(priced, unpriced)))
     assert tables.costs(None) == []
     assert lines(sheets) == snapshot("""\
@@ -162,7 +164,7 @@ Model costs
 
 def test_stats() -> None:
     """Both arms, what may be said of the difference, what was kept quiet, and the patterns."""
-    unknown = Difference(difference=None, low=None, high=None, verdict="not known yet")
+    unknown = ArmDifference(difference=None, low=None, high=None, verdict="not known yet")
     uplift = Uplift(
         measure="fixed", learned=2, control=0, difference=None, low=None, high=None, verdict="not known yet"
     )
@@ -193,7 +195,7 @@ def test_stats() -> None:
         candidates=unknown,
         uplift=(uplift,),
         addressed=(
-            Addressed(
+            AddressedShare(
                 action="inline_suggestion",
                 findings=9,
                 grave=2,
@@ -204,7 +206,7 @@ def test_stats() -> None:
                 low=0.3,
                 high=0.95,
             ),
-            Addressed(
+            AddressedShare(
                 action="hold",
                 findings=4,
                 grave=0,
@@ -217,8 +219,8 @@ def test_stats() -> None:
             ),
         ),
         suppression=(
-            Suppression(action="hold", findings=90, shown=3, judged=0, effective=0.0, rate=None, low=0.0, high=1.0),
-            Suppression(action="summary", findings=9, shown=3, judged=3, effective=3.0, rate=0.0, low=0.0, high=0.56),
+            HiddenShare(action="hold", findings=90, shown=3, judged=0, effective=0.0, rate=None, low=0.0, high=1.0),
+            HiddenShare(action="summary", findings=9, shown=3, judged=3, effective=3.0, rate=0.0, low=0.0, high=0.56),
         ),
         version="v1",
         since="rolled back from v2: fixed: -0.2 against control",
@@ -294,7 +296,7 @@ Skills
 
 def test_evaluations() -> None:
     """Figures with their intervals, a refusal with its reason, and what the roll-back rule says."""
-    figure = Figure(value=0.5, low=0.4, high=0.6)
+    figure = EstimatedValue(value=0.5, low=0.4, high=0.6)
     good = Estimates(
         n=500,
         tasks=300,

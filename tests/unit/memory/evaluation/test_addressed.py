@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memory.evaluation.findings import addressed
-from memory.model import Action, Logged, SignalKind, TaskKind
+from memory.model import Action, LoggedDecision, SignalKind, TaskKind
 from tests.unit.memory.ledgers import logged, said
 
 
-def finding(number: int, chosen: Action, *kinds: SignalKind) -> Logged:
+def finding(number: int, chosen: Action, *kinds: SignalKind) -> LoggedDecision:
     signals = tuple(said(number, kind) for kind in kinds)
     return logged(number, {"inline": 0.5, "summary": 0.4, "hold": 0.1}, chosen, kind=TaskKind.REVIEW, said=signals)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from memory.evaluation.audit import Alarm, AuditCheck, audit, diverging
-from memory.model import Attempt, AttemptOutcome, Logged, Proof, SignalKind, SuiteCount
+from memory.model import Attempt, AttemptOutcome, LoggedDecision, Proof, SignalKind, SuiteCount
 from tests.unit.memory.ledgers import at, logged, said
 
 EVEN = {"a": 0.5, "b": 0.5}
@@ -31,7 +31,7 @@ def attempt(number: int, *, collected: int = 10, skipped: int = 0, strategy: str
     )
 
 
-def repairs(chances: dict[str, tuple[float, float]], count: int, seed: int = 1) -> list[Logged]:
+def repairs(chances: dict[str, tuple[float, float]], count: int, seed: int = 1) -> list[LoggedDecision]:
     """Strategies with their chances of proof, and of acceptance once proven; all are judged."""
     rng, log = random.Random(seed), []
     for number in range(count):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from memory import policy
-from memory.evaluation.off_policy import OfAgent, Situation, evaluate, replay, targets, verdict
+from memory.evaluation.off_policy import AgentPolicy, Situation, evaluate, replay, targets, verdict
 from memory.model import Arm, Factor, RetryMode, SignalKind, State
 from memory.reflections import arms
 from memory.versions import CONTROL, PRESENT
@@ -132,7 +132,7 @@ def test_an_agent_is_asked_without_being_changed() -> None:
             self.share = 1.0
 
     log = [logged(n, EVEN, "a", proven=True) for n in range(3)]
-    walked = replay(log, {"restless": OfAgent(Restless())})
+    walked = replay(log, {"restless": AgentPolicy(Restless())})
     assert [each.tolist() for each in walked.chances["restless"]] == [[1.0, 0.0]] * 3
 
 

@@ -7,13 +7,13 @@ import random
 import pytest
 
 from memory.evaluation.findings import suppression
-from memory.model import Arm, Logged, SignalKind, TaskKind
+from memory.model import Arm, LoggedDecision, SignalKind, TaskKind
 from tests.unit.memory.ledgers import logged, said
 
 QUIET = {"inline": 0.04, "summary": 0.06, "hold": 0.9}
 
 
-def finding(number: int, odds: dict[str, float], chosen: str, verdict: SignalKind | None = None) -> Logged:
+def finding(number: int, odds: dict[str, float], chosen: str, verdict: SignalKind | None = None) -> LoggedDecision:
     return logged(number, odds, chosen, kind=TaskKind.REVIEW, said=() if verdict is None else (said(number, verdict),))
 
 

@@ -7,7 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from memory.history.backtest import CHANGES, ORACLE, OURS, RANKINGS, UNTAUGHT, TooLittle, advantage, backtest, replay
+from memory.history.backtest import (
+    CHANGES,
+    ORACLE,
+    OURS,
+    RANKINGS,
+    UNTAUGHT,
+    HistoryTooShort,
+    advantage,
+    backtest,
+    replay,
+)
 from memory.history.chance import ELSEWHERE, NAMES, features
 from memory.history.levels import BASE, HALF_LIFE, Levels, PathClass, path_class
 from memory.history.measures import Ranking, interval, once
@@ -112,9 +122,9 @@ def test_many_installations_are_compared() -> None:
 
 def test_a_short_past_is_refused() -> None:
     """A dozen findings show nothing, and nothing is shown."""
-    with pytest.raises(TooLittle, match="addressed"):
+    with pytest.raises(HistoryTooShort, match="addressed"):
         backtest(_world(10))
-    with pytest.raises(TooLittle):
+    with pytest.raises(HistoryTooShort):
         backtest([])
 
 

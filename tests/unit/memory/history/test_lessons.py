@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from memory import posting
-from memory.history.lessons import ENOUGH, MOST_LIFT, Lessons, Word, lessons
+from memory.history.lessons import ENOUGH, MOST_LIFT, HistoryHint, HistoryLessons, lessons
 from memory.learner import Learner
 from memory.model import Action, Arm, Fate, Finding, Severity
 from memory.store import Store, Walked
@@ -43,7 +43,7 @@ class Sight:
     burst: int = 1
 
 
-def learned() -> Lessons:
+def learned() -> HistoryLessons:
     found = lessons(HABITS, lambda _: True)
     assert found is not None
     return found
@@ -73,18 +73,18 @@ def test_a_short_past_says_nothing() -> None:
 def test_lessons_are_kept(store: Store) -> None:
     """They come back as they were, survive reading on, and go with the past."""
     store.past.add("o/r", HABITS, Walked(reading="1", sha="a", position=61))
-    assert store.past.lessons("o/r", Lessons) is None
+    assert store.past.lessons("o/r", HistoryLessons) is None
     store.past.conclude("o/r", learned())
     store.past.add("o/r", HABITS[:3], Walked(reading="1", sha="b", position=62))
-    assert store.past.lessons("o/r", Lessons) == learned()
+    assert store.past.lessons("o/r", HistoryLessons) == learned()
     assert store.past.of("o/r") == HABITS
     assert store.past.count("o/r") == len(HABITS)
     store.past.forget("o/r")
     assert store.past.count("o/r") == 0
-    assert store.past.lessons("o/r", Lessons) is None
+    assert store.past.lessons("o/r", HistoryLessons) is None
 
 
-def _appraised(learner: Learner, word: Word | None, arm: Arm = Arm.LEARNED, finding: Finding = FINDING) -> float:
+def _appraised(learner: Learner, word: HistoryHint | None, arm: Arm = Arm.LEARNED, finding: Finding = FINDING) -> float:
     return posting.appraise(learner, "o/r", finding, arm=arm, suggestion_proven=False, past=word).belief.mean
 
 
@@ -98,7 +98,7 @@ def test_the_past_is_a_prior_for_the_learned_arm_alone(learner: Learner) -> None
 def test_a_past_that_left_everything_never_silences_security(learner: Learner) -> None:
     """Whatever the past says, a security finding reaches the summary."""
     hole = replace(FINDING, rule="S110", tool="bandit", category="security")
-    word = Word(lift=-MOST_LIFT, addressed=0.0, of=1000.0)
+    word = HistoryHint(lift=-MOST_LIFT, addressed=0.0, of=1000.0)
     for number in range(200):
         decision = posting.decide_posting(
             learner, f"t{number}", "o/r", hole, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
@@ -108,7 +108,7 @@ def test_a_past_that_left_everything_never_silences_security(learner: Learner) -
 
 def test_the_reason_tells_of_the_past(learner: Learner) -> None:
     """Before any verdict people read what the past showed."""
-    word = Word(lift=1.0, addressed=12.4, of=14.6)
+    word = HistoryHint(lift=1.0, addressed=12.4, of=14.6)
     decision = posting.decide_posting(
         learner, "t", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
     ).decision

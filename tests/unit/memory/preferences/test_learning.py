@@ -50,7 +50,7 @@ def seen(store: Store, learner: Learner, what: Finding, *, task: str = "t1", arm
 
 def say(learner: Learner, decision: Decision, kind: SignalKind, who: Actor = ADA, role: str = "write") -> str:
     source = f"comment:{next(sources)}"
-    learner.hear(decision.id, kind, who, Permission(role), source)
+    learner.record_signal(decision.id, kind, who, Permission(role), source)
     return source
 
 
@@ -71,7 +71,7 @@ def test_what_is_taken_back_is_forgotten(store: Store, learner: Learner) -> None
     decision = seen(store, learner, finding("f"))
     source = say(learner, decision, SignalKind.REJECTED)
     assert len(judged_options(store, TaskKind.REVIEW)) == 1
-    learner.take_back(decision.id, SignalKind.REJECTED, source)
+    learner.retract(decision.id, SignalKind.REJECTED, source)
     assert judged_options(store, TaskKind.REVIEW) == []
 
 

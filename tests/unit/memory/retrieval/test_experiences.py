@@ -180,7 +180,7 @@ def test_what_people_rejected_is_remembered_but_not_replayed(
     learner = Learner(store, random.Random(1), lambda: NOW, control_share=0.0)
     decision = _decided(learner)
     experiences.remember(experience())
-    learner.hear(decision.id, SignalKind.FIX_CLOSED, Actor(id=1, login="ada"), permission, "pull:1")
+    learner.record_signal(decision.id, SignalKind.FIX_CLOSED, Actor(id=1, login="ada"), permission, "pull:1")
 
     def shapes() -> set[EditShape]:
         found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
@@ -188,7 +188,7 @@ def test_what_people_rejected_is_remembered_but_not_replayed(
         return set(replay_shapes(found))
 
     assert shapes() == ({SHAPE} if replayed else set())
-    learner.take_back(decision.id, SignalKind.FIX_CLOSED, "pull:1")
+    learner.retract(decision.id, SignalKind.FIX_CLOSED, "pull:1")
     assert shapes() == {SHAPE}
 
 

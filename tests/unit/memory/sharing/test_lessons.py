@@ -73,7 +73,9 @@ def teach(store: Store, learner: Learner) -> Callable[..., None]:
             decision = decide_posting(
                 learner, task.id, repo, finding(rule), arm=Arm.LEARNED, suggestion_proven=False, slots_left=9
             ).decision
-            learner.hear(decision.id, kind, Actor(id=ord(who), login=who), Permission(role), f"comment:{number}")
+            learner.record_signal(
+                decision.id, kind, Actor(id=ord(who), login=who), Permission(role), f"comment:{number}"
+            )
 
     return judge
 
@@ -116,7 +118,9 @@ def test_people_here_soon_weigh_more(learner: Learner) -> None:
         decision = decide_posting(
             learner, "t", "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True, slots_left=9, learnings=known
         ).decision
-        learner.hear(decision.id, SignalKind.REJECTED, Actor(id=1, login="ada"), Permission.WRITE, f"c:{decision.id}")
+        learner.record_signal(
+            decision.id, SignalKind.REJECTED, Actor(id=1, login="ada"), Permission.WRITE, f"c:{decision.id}"
+        )
     assert believed() < 0.35
 
 
@@ -177,7 +181,9 @@ def test_a_repair_strategy_is_a_lesson_about_the_error_type(store: Store) -> Non
     for person in (1, 2):
         decision = learner.decide(f"t{person}", state, ("guards",), arm=Arm.LEARNED, prior={})
         learner.conclude(decision, {"suite_green": 1.0})
-        learner.hear(decision.id, SignalKind.FIX_MERGED, Actor(id=person, login="x"), Permission.WRITE, f"p:{person}")
+        learner.record_signal(
+            decision.id, SignalKind.FIX_MERGED, Actor(id=person, login="x"), Permission.WRITE, f"p:{person}"
+        )
     (only,) = harvest(store, "acme/shop", link).lessons
     assert (only.pattern, only.mean, only.weight) == ((TaskKind.REPAIR, "KeyError", "guards"), 1.0, 2.0)
 

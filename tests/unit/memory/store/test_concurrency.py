@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memory.rewards import contributions_of_judgement, contributions_of_verdict
+from memory.rewards import contributions_of_feedback, contributions_of_outcomes
 from memory.store import Store
 
 WORKER = """
@@ -66,5 +66,5 @@ def test_processes_in_any_order_make_one_table(
     assert [line.strip() for line in printed] == ["True"] * 4
     assert store.ledger.counts() == {"decisions": 25, "outcomes": 24, "signals": 24 + 12}
     grown = store.ledger.cells_digest()
-    assert store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict) == 24 + 24 + 12
+    assert store.ledger.rebuild(contributions_of_outcomes, contributions_of_feedback) == 24 + 24 + 12
     assert store.ledger.cells_digest() == grown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from memory.model import Action, Finding, Post, PostKind, Severity, Sighting, place_of
+from memory.model import Action, Finding, Post, PostKind, Severity, Sighting, location_of
 from memory.store import KnownRepository, Store
 
 
@@ -115,8 +115,8 @@ def test_a_sighting_is_known_by_where_it_was_last_seen(store: Store, now: dateti
     """A later round moves it and counts its returns; what was decided, and when, stays, and so do the others."""
     first, other = sighting("d1", now), sighting("d2", now + timedelta(seconds=1))
     store.posts.add_sightings([first, other])
-    assert store.posts.sightings("o/r", 3)[0].place == place_of(first.finding, first.sha)
-    seen = replace(place_of(replace(first.finding, path="b.py", line=9), "2" * 40), mark="0" * 32)
+    assert store.posts.sightings("o/r", 3)[0].place == location_of(first.finding, first.sha)
+    seen = replace(location_of(replace(first.finding, path="b.py", line=9), "2" * 40), mark="0" * 32)
     store.posts.update_sightings([replace(first, last=seen, returns=1)])
     assert store.posts.sightings("o/r", 3) == [replace(first, last=seen, returns=1), other]
     assert store.posts.sighting_by_fingerprint("abc")[0].place == seen

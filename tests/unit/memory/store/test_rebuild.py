@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory.model import Contribution, Decision, Factor, Judgement, Level, Outcome, Signal, SignalKind
+from memory.model import Contribution, Decision, Factor, Level, Outcome, OutcomeTotal, Signal, SignalKind
 from memory.rewards import (
-    contributions_of_judgement,
+    contributions_of_feedback,
     contributions_of_outcome,
+    contributions_of_outcomes,
     contributions_of_signal,
-    contributions_of_verdict,
 )
 from memory.store import Store
 from tests.databases import migrated_store
@@ -60,7 +60,7 @@ def test_rebuilding_gives_the_same_table(store: Store, decide: Decide, judge: Ju
     assert grown != empty
     assert store.ledger.rebuild(lambda *_: (), lambda *_: ()) == len(outcomes) + len(signals)
     assert store.ledger.cells_digest() == empty
-    assert store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict) == len(outcomes) + len(signals)
+    assert store.ledger.rebuild(contributions_of_outcomes, contributions_of_feedback) == len(outcomes) + len(signals)
     assert store.ledger.cells_digest() == grown
 
 
@@ -93,11 +93,11 @@ def test_a_failed_rebuild_leaves_the_table(store: Store, decide: Decide, judge: 
     store.ledger.append_outcome(judge(), [contribute(MILLION, MILLION)])
     before = store.ledger.cells_digest()
 
-    def broken(_said: Judgement) -> list[Contribution]:
+    def broken(_said: OutcomeTotal) -> list[Contribution]:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        store.ledger.rebuild(broken, contributions_of_verdict)
+        store.ledger.rebuild(broken, contributions_of_feedback)
     assert store.ledger.cells_digest() == before
 
 
@@ -112,12 +112,12 @@ def test_a_rebuild_beside_appends_loses_nothing(store: Store, decide: Decide, re
 
     with ThreadPoolExecutor(4) as pool:
         rebuilds = [
-            pool.submit(store.ledger.rebuild, contributions_of_judgement, contributions_of_verdict) for _ in range(10)
+            pool.submit(store.ledger.rebuild, contributions_of_outcomes, contributions_of_feedback) for _ in range(10)
         ]
         list(pool.map(append, range(40)))
         for each in rebuilds:
             each.result()
     grown = store.ledger.cells_digest()
     assert store.ledger.totals(decision.state.levels())[GLOBAL, "guard", Factor.ACCEPTANCE].weight == 24.0
-    store.ledger.rebuild(contributions_of_judgement, contributions_of_verdict)
+    store.ledger.rebuild(contributions_of_outcomes, contributions_of_feedback)
     assert store.ledger.cells_digest() == grown

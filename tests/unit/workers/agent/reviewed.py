@@ -10,7 +10,7 @@ from memory.model import Severity
 from memory.retrieval.embeddings import HashedWords
 from workers.agent.reviewing.answers import ModelFinding, ReportedFinding
 from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer
-from workers.llm.messages import Ask, Ended, Reply, Usage
+from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage
 from workers.patches import parse_diff, unified
 from workers.review.detectors.detector import Category, Delta, HeadTree
 
@@ -25,9 +25,9 @@ class Answering:
 
     review: Sequence[object] = ({"findings": []},)
     critique: Sequence[object] = ({"verdicts": []},)
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[ModelRequest] = field(default_factory=list)
 
-    def reply(self, ask: Ask) -> Reply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         answers = self.review if ask.purpose == "review" else self.critique
         made = sum(each.purpose == ask.purpose for each in self.asked)
         self.asked.append(ask)
@@ -35,7 +35,9 @@ class Answering:
         if isinstance(answer, Exception):
             raise answer
         text = answer if isinstance(answer, str) else json.dumps(answer)
-        return Reply(text=text, calls=(), ended=Ended.STOP, usage=Usage(prompt=1, completion=1), model="m")
+        return ModelReply(
+            text=text, calls=(), finish=FinishReason.STOP, usage=TokenUsage(prompt=1, completion=1), model="m"
+        )
 
     def told(self, purpose: str) -> list[str]:
         """The last message of each request of a purpose."""

@@ -11,7 +11,7 @@ from memory.model import Proof, SuiteCount
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import Checkout
 from workers.agent.tree_search import EXPANSIONS, TreeSearch
-from workers.llm.messages import Reply
+from workers.llm.messages import ModelReply
 from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.sandbox.report import TestReport
 
@@ -40,7 +40,7 @@ class Judging(Prover):
         return replace(self.screen({path: text.encode() for path, text in edits.items()}), proof=PROOF)
 
 
-def proposed(*edits: tuple[str, str]) -> Reply:
+def proposed(*edits: tuple[str, str]) -> ModelReply:
     """A reply with one repair for each (old, new)."""
     repairs = [{"why": new, "edits": [{"path": "a.py", "old": old, "new": new}]} for old, new in edits]
     return said(json.dumps({"repairs": repairs}))
@@ -52,7 +52,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def tree(checkout: Checkout, *replies: Reply, deadline: float = 1_000.0) -> tuple[TreeSearch, Judging, Scripted]:
+def tree(checkout: Checkout, *replies: ModelReply, deadline: float = 1_000.0) -> tuple[TreeSearch, Judging, Scripted]:
     judging, model = Judging(), Scripted(replies)
     made = TreeSearch(
         model=model,

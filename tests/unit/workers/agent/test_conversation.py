@@ -5,13 +5,13 @@ import pytest
 from tests.unit.workers.agent.scripted import Reader, said
 from workers.agent.conversation import ModelConversation
 from workers.llm.errors import ContextOverflow
-from workers.llm.messages import Ask, Message, Reply, Role
+from workers.llm.messages import ChatMessage, ChatRole, ModelReply, ModelRequest
 
 TASK = "The test test_total fails. " * 20
-OPENING = (Message(role=Role.SYSTEM, text="Repair."), Message(role=Role.USER, text=TASK))
+OPENING = (ChatMessage(role=ChatRole.SYSTEM, text="Repair."), ChatMessage(role=ChatRole.USER, text=TASK))
 
 
-def answer(ask: Ask) -> Reply:
+def answer(ask: ModelRequest) -> ModelReply:
     return said("I read.", ("read", f'{{"path": "a{len(ask.messages)}.py"}}'))
 
 
@@ -28,7 +28,7 @@ def talked(room: int, most: int, steps: int, size: int = 2_000) -> tuple[ModelCo
 def test_all_is_kept_while_there_is_room() -> None:
     """Nothing is shortened that fits."""
     talk, _ = talked(room=100_000, most=100_000, steps=5)
-    assert [message.role for message in talk.messages[2:]] == [Role.ASSISTANT, Role.TOOL] * 5
+    assert [message.role for message in talk.messages[2:]] == [ChatRole.ASSISTANT, ChatRole.TOOL] * 5
 
 
 def test_the_oldest_steps_give_way() -> None:
@@ -55,7 +55,7 @@ def test_an_overflow_is_answered_with_less() -> None:
     assert sum(len(message.text) for message in last) <= 9_000
     assert TASK in last[1].text
     calls = [call.id for message in last for call in message.calls]
-    assert calls == [message.call_id for message in last if message.role is Role.TOOL]
+    assert calls == [message.call_id for message in last if message.role is ChatRole.TOOL]
 
 
 def test_one_observation_that_is_too_long() -> None:

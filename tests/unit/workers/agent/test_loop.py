@@ -11,9 +11,9 @@ from workers.agent.conversation import ModelConversation
 from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, Run, RunEnd, finishing
 from workers.agent.tools.tool import Toolset, tool
 from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
-from workers.llm.messages import Ended, Message, Reply, Role
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply
 
-OPENING = (Message(role=Role.SYSTEM, text="Repair."), Message(role=Role.USER, text="It fails."))
+OPENING = (ChatMessage(role=ChatRole.SYSTEM, text="Repair."), ChatMessage(role=ChatRole.USER, text="It fails."))
 
 
 class Look(Struct, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ def look(asked: Look) -> str:
 FINISH = ("finish", '{"summary": "Done."}')
 
 
-def run(*replies: Reply | ModelError, steps: int = 20, clock: list[float] | None = None) -> tuple[Run, Scripted]:
+def run(*replies: ModelReply | ModelError, steps: int = 20, clock: list[float] | None = None) -> tuple[Run, Scripted]:
     model, times = Scripted(replies), iter(clock or [0.0] * 100)
     agent = AgentLoop(
         model=model,
@@ -45,7 +45,7 @@ def run(*replies: Reply | ModelError, steps: int = 20, clock: list[float] | None
 
 
 def observations(done: Run) -> list[str]:
-    return [message.text for message in done.messages if message.role is Role.TOOL]
+    return [message.text for message in done.messages if message.role is ChatRole.TOOL]
 
 
 def test_it_steps_until_it_is_done() -> None:
@@ -60,7 +60,7 @@ def test_it_steps_until_it_is_done() -> None:
 def test_several_calls_in_one_reply() -> None:
     """Every call is answered by its id, in order."""
     done, _ = run(said("", ("look", '{"at": "a"}'), ("look", '{"at": "b"}')), said("", FINISH))
-    told = [(message.call_id, message.text) for message in done.messages if message.role is Role.TOOL]
+    told = [(message.call_id, message.text) for message in done.messages if message.role is ChatRole.TOOL]
     assert told == [("0", "a is green"), ("1", "b is green")]
 
 
@@ -149,5 +149,5 @@ def test_a_model_that_fails_ends_the_run(error: ModelError, end: RunEnd) -> None
 
 def test_a_refusal_ends_the_run() -> None:
     """A model that declines is not asked again."""
-    done, model = run(said("I cannot.", ended=Ended.REFUSED))
+    done, model = run(said("I cannot.", finish=FinishReason.REFUSED))
     assert (done.end, done.words, len(model.asked)) == (RunEnd.REFUSED, "I cannot.", 1)

@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Actor, Permission
 from workers.flows.modelled import may_ask
-from workers.jobs import Account, RepositoryRef, Review
+from workers.jobs import Account, RepositoryRef, ReviewPull
 from workers.ports import GitHub, PullRequest
 
 HERE, FORK = 1, 2
@@ -52,7 +52,7 @@ def test_may_ask(permission: Permission, bot: bool, head: int, commanded: bool, 
         base_sha="",
         author=author,
     )
-    job = Review(
+    job = ReviewPull(
         repository=RepositoryRef(id=HERE, full_name="o/r", installation_id=1),
         actor=Account(id=7, login="olga"),
         number=1,

@@ -21,7 +21,7 @@ from workers.agent.reviewing.critique import (
     principles,
 )
 from workers.errors import BadInput
-from workers.llm.errors import BudgetSpent, ModelUnavailable, Refused
+from workers.llm.errors import BudgetSpent, ModelDeclined, ModelUnavailable
 from workers.llm.messages import Tier
 from workers.review.detectors.detector import Category
 from workers.settings import WorkerSettings, load
@@ -75,7 +75,7 @@ def test_odd_verdicts() -> None:
     assert judged([SMALL, SMALL], [keep, drop(1), drop(0), drop(9), drop(-1)]).kept == (SMALL, SMALL)
 
 
-@pytest.mark.parametrize("error", [BudgetSpent("spent"), Refused("no"), ModelUnavailable("gone"), None])
+@pytest.mark.parametrize("error", [BudgetSpent("spent"), ModelDeclined("no"), ModelUnavailable("gone"), None])
 def test_a_failed_critique_keeps_everything(error: Exception | None) -> None:
     """Whatever the model does instead of judging, the findings stay."""
     model = Answering(critique=[error or "fine, all of it"])

@@ -45,8 +45,8 @@ def test_what_is_said_of_a_spent_budget() -> None:
     """Which, how much, and when it renews."""
     day = Exceeded(limit=Limit(scope=Scope.REPOSITORY_DAY, unit=BudgetUnit.MICROS, most=2_500_000), taken=2_490_000, wanted=30_000)  # fmt: skip
     assert str(spent(day, NOW)) == (
-        "the model's budget of 2.50 US dollars a day for one repository is used up: 2.49 US dollars are taken, "
-        "and the next call may take 0.03 US dollars; it renews at 2027-01-01 00:00 UTC; "
+        "the model's budget of 2.50 US dollars a day for one repository is used up: 2.49 US dollars are used, "
+        "and the next call may use 0.03 US dollars; it renews at 2027-01-01 00:00 UTC; "
         "APPRENTICE_MODEL_USD_PER_REPOSITORY_DAY raises it"
     )
     run = Exceeded(limit=Limit(scope=Scope.RUN, unit=BudgetUnit.TOKENS, most=10), taken=8, wanted=3)

@@ -16,9 +16,9 @@ import pytest
 from memory.store import BudgetUnit, Limit, Scope, Store
 from tests.databases import migrated_store
 from workers.llm.budgets import Price, most_of
-from workers.llm.client import Client, Tiered
-from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelError
-from workers.llm.messages import Ask, Ended, Message, Reply, Role, Tier, Usage
+from workers.llm.client import BudgetedModel, PricedModel
+from workers.llm.errors import BudgetSpent, CallFailed, CallFailure, ContextOverflow, ModelError
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, Tier, TokenUsage
 
 DAY = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 RUNS, THREADS = 1000, 4
@@ -42,7 +42,7 @@ class Provider:
     def at(self, day: str, task_id: str, repository: str) -> At:
         return At(self, day, task_id, repository)
 
-    def charge(self, usage: Usage, day: str, task_id: str, repository: str) -> None:
+    def charge(self, usage: TokenUsage, day: str, task_id: str, repository: str) -> None:
         with self.lock:
             micros = PRICE.micros(usage)
             for key in (("run", task_id, ""), ("day", day, ""), ("repository_day", day, repository)):
@@ -59,20 +59,20 @@ class At:
     task_id: str
     repository: str
 
-    def answer(self, ask: Ask) -> Reply:
+    def answer(self, ask: ModelRequest) -> ModelReply:
         most, rng = most_of(ask), self.provider.rng
         luck = rng.random()
         if luck < 0.1:
-            raise CallFailed(Failure(said="busy", charged=False))
+            raise CallFailed(CallFailure(line="busy", charged=False))
         if luck < 0.13:
             raise ContextOverflow("too long")
         if luck < 0.2:
             self.provider.charge(most, self.day, self.task_id, self.repository)
-            raise CallFailed(Failure(said="cut", charged=True))
+            raise CallFailed(CallFailure(line="cut", charged=True))
         prompt = rng.randint(1, most.prompt)
-        usage = Usage(prompt=prompt, cached=rng.randint(0, prompt), completion=rng.randint(0, ask.max_tokens))
+        usage = TokenUsage(prompt=prompt, cached=rng.randint(0, prompt), completion=rng.randint(0, ask.max_tokens))
         self.provider.charge(usage, self.day, self.task_id, self.repository)
-        return Reply(text="", calls=(), ended=Ended.STOP, usage=usage, model="m")
+        return ModelReply(text="", calls=(), finish=FinishReason.STOP, usage=usage, model="m")
 
 
 @pytest.fixture
@@ -81,11 +81,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def client(store: Store, provider: Provider, number: int) -> Client:
+def client(store: Store, provider: Provider, number: int) -> BudgetedModel:
     when, task_id, repository = DAY + timedelta(days=number % 3), f"t{number}", f"o/r{number % 2}"
     endpoint = provider.at(f"{when:%d}", task_id, repository)
-    tier = Tiered(endpoint=endpoint, name="m", price=PRICE)
-    return Client(
+    tier = PricedModel(endpoint=endpoint, name="m", price=PRICE)
+    return BudgetedModel(
         tiers={Tier.STRONG: tier},
         calls=store.calls,
         limits=LIMITS,
@@ -106,8 +106,8 @@ def test_no_budget_is_exceeded_however_many_runs_there_are_at_once(store: Store)
         chances = random.Random(number)
         model = client(store, provider, number)
         for _ in range(chances.randint(1, 3)):
-            words = Message(role=Role.USER, text="x" * chances.randint(0, 900))
-            ask = Ask(messages=(words,), purpose="repair", max_tokens=chances.randint(50, 800))
+            words = ChatMessage(role=ChatRole.USER, text="x" * chances.randint(0, 900))
+            ask = ModelRequest(messages=(words,), purpose="repair", max_tokens=chances.randint(50, 800))
             try:
                 model.reply(ask)
             except BudgetSpent as spent:
@@ -136,13 +136,13 @@ def test_a_call_that_takes_more_than_was_reserved_is_the_last(store: Store) -> N
     """Where an estimate was too low, the budget is exceeded by that call and by no other."""
 
     class Greedy:
-        def answer(self, ask: Ask) -> Reply:
-            usage = Usage(prompt=5000, completion=ask.max_tokens)
-            return Reply(text="", calls=(), ended=Ended.STOP, usage=usage, model="m")
+        def answer(self, ask: ModelRequest) -> ModelReply:
+            usage = TokenUsage(prompt=5000, completion=ask.max_tokens)
+            return ModelReply(text="", calls=(), finish=FinishReason.STOP, usage=usage, model="m")
 
-    greedy = {Tier.STRONG: Tiered(endpoint=Greedy(), name="m", price=PRICE)}
+    greedy = {Tier.STRONG: PricedModel(endpoint=Greedy(), name="m", price=PRICE)}
     model = replace(client(store, Provider(random.Random(1)), 1), tiers=greedy)
-    ask = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="repair", max_tokens=10)
+    ask = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="hello"),), purpose="repair", max_tokens=10)
     assert model.reply(ask).usage.total == 5010
     with pytest.raises(BudgetSpent):
         model.reply(ask)
@@ -152,12 +152,12 @@ def test_what_ends_a_call_unforeseen_leaves_its_reservation(store: Store) -> Non
     """A process that stops in the middle of a call may have been charged for it: the budget is not given back."""
 
     class Stopped:
-        def answer(self, ask: Ask) -> Reply:
+        def answer(self, ask: ModelRequest) -> ModelReply:
             raise KeyboardInterrupt
 
-    stopped = {Tier.STRONG: Tiered(endpoint=Stopped(), name="m")}
+    stopped = {Tier.STRONG: PricedModel(endpoint=Stopped(), name="m")}
     model = replace(client(store, Provider(random.Random(1)), 1), tiers=stopped)
-    ask = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="repair", max_tokens=1000)
+    ask = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="hello"),), purpose="repair", max_tokens=1000)
     with pytest.raises(KeyboardInterrupt):
         model.reply(ask)
     (spent,) = store.calls.summary()

@@ -15,26 +15,26 @@ from memory.store import Store
 from tests.databases import migrated_store
 from workers.job_context import open_job_context
 from workers.llm.budgets import Price
-from workers.llm.client import Tiered, models_of, tiers_of
-from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, Failure, ModelUnavailable
-from workers.llm.messages import Ask, Ended, Message, Reply, Role, Tier, Usage
+from workers.llm.client import PricedModel, models_of, tiers_of
+from workers.llm.errors import BudgetSpent, CallFailed, CallFailure, ContextOverflow, ModelUnavailable
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, Tier, TokenUsage
 from workers.settings import WorkerSettings, load
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-ASK = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="repair", max_tokens=1000)
-REPLY = Reply(text="hi", calls=(), ended=Ended.STOP, usage=Usage(prompt=10, completion=5), model="m")
-BUSY = CallFailed(Failure(said="busy", charged=False))
-CUT = CallFailed(Failure(said="cut", charged=True))
+ASK = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="hello"),), purpose="repair", max_tokens=1000)
+REPLY = ModelReply(text="hi", calls=(), finish=FinishReason.STOP, usage=TokenUsage(prompt=10, completion=5), model="m")
+BUSY = CallFailed(CallFailure(line="busy", charged=False))
+CUT = CallFailed(CallFailure(line="cut", charged=True))
 
 
 @dataclass
 class Scripted:
     """An endpoint that answers or fails as it is told, and keeps what it was asked."""
 
-    turns: list[Reply | Exception]
-    asked: list[Ask] = field(default_factory=list)
+    turns: list[ModelReply | Exception]
+    asked: list[ModelRequest] = field(default_factory=list)
 
-    def answer(self, ask: Ask) -> Reply:
+    def answer(self, ask: ModelRequest) -> ModelReply:
         self.asked.append(ask)
         turn = self.turns.pop(0)
         if isinstance(turn, Exception):
@@ -48,8 +48,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def reply(store: Store, *turns: Reply | Exception, ask: Ask = ASK, **settings: object) -> Reply:
-    tier = Tiered(endpoint=Scripted(list(turns)), name="m", price=Price(prompt=1.0, cached=1.0, completion=2.0))
+def reply(store: Store, *turns: ModelReply | Exception, ask: ModelRequest = ASK, **settings: object) -> ModelReply:
+    tier = PricedModel(endpoint=Scripted(list(turns)), name="m", price=Price(prompt=1.0, cached=1.0, completion=2.0))
     models = models_of(
         load(WorkerSettings, **settings),
         store,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 from workers.llm.budgets import FREE, Price, most_of, price_of, tokens_of
-from workers.llm.messages import Ask, Message, Role, ToolCall, ToolSpec, Usage
+from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, TokenUsage, ToolCall, ToolSpec
 from workers.ports import Image
 
 PRICE = Price(prompt=2.5, cached=0.25, completion=10.0)
 
 
-def ask(*messages: Message, tools: tuple[ToolSpec, ...] = ()) -> Ask:
-    return Ask(messages=messages, purpose="x", tools=tools, max_tokens=100)
+def ask(*messages: ChatMessage, tools: tuple[ToolSpec, ...] = ()) -> ModelRequest:
+    return ModelRequest(messages=messages, purpose="x", tools=tools, max_tokens=100)
 
 
 def test_a_price_is_read_as_it_is_set() -> None:
@@ -23,9 +23,9 @@ def test_a_price_is_read_as_it_is_set() -> None:
 
 def test_cached_tokens_cost_less_and_fractions_count_as_whole() -> None:
     """Rounded up, so that money budgets hold."""
-    assert PRICE.micros(Usage(prompt=100, cached=60, completion=10)) == 40 * 2.5 + 60 * 0.25 + 100
-    assert PRICE.micros(Usage(prompt=1, completion=0)) == 3
-    assert FREE.micros(Usage(prompt=10**6, completion=10**6)) == 0
+    assert PRICE.micros(TokenUsage(prompt=100, cached=60, completion=10)) == 40 * 2.5 + 60 * 0.25 + 100
+    assert PRICE.micros(TokenUsage(prompt=1, completion=0)) == 3
+    assert FREE.micros(TokenUsage(prompt=10**6, completion=10**6)) == 0
 
 
 def test_estimates_are_upwards_in_every_script() -> None:
@@ -38,9 +38,9 @@ def test_estimates_are_upwards_in_every_script() -> None:
 
 def test_everything_that_is_sent_is_in_the_estimate() -> None:
     """Words, calls, pictures and tools all add to it, and the limit of the reply is in it whole."""
-    words = Message(role=Role.USER, text="x" * 300)
-    call = Message(role=Role.ASSISTANT, text="", calls=(ToolCall(id="1", name="grep", arguments="y" * 300),))
-    picture = Message(role=Role.USER, text="", images=(Image(media_type="image/png", content=b""),))
+    words = ChatMessage(role=ChatRole.USER, text="x" * 300)
+    call = ChatMessage(role=ChatRole.ASSISTANT, text="", calls=(ToolCall(id="1", name="grep", arguments="y" * 300),))
+    picture = ChatMessage(role=ChatRole.USER, text="", images=(Image(media_type="image/png", content=b""),))
     tool = ToolSpec(name="grep", description="z" * 300, parameters={})
     sizes = [
         most_of(each).prompt

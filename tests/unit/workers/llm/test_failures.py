@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.llm.endpoint import Refusal, clear_line, error_of
+from workers.llm.endpoint import ErrorResponse, clear_line, error_of
 from workers.llm.errors import CallFailed, ModelUnavailable
 
 
@@ -24,7 +24,7 @@ from workers.llm.errors import CallFailed, ModelUnavailable
 )
 def test_only_what_may_pass_is_tried_again(status: int, detail: str, kind: type[Exception]) -> None:
     """Money that is used up does not come back within seconds."""
-    found = error_of(Refusal(status=status, said=detail, detail=detail))
+    found = error_of(ErrorResponse(status=status, line=detail, detail=detail))
     assert type(found) is kind
     assert not isinstance(found, CallFailed) or not found.failure.charged
 

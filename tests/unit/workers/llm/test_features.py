@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from workers.llm.capabilities import Features, without
+from workers.llm.capabilities import EndpointFeatures, without
 from workers.llm.endpoint import body_of
-from workers.llm.messages import Ask, Message, Role, ToolSpec
+from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, ToolSpec
 from workers.ports import Image
 
 SPEC = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})
-PICTURE = Message(role=Role.USER, text="", images=(Image(media_type="image/png", content=b""),))
-EVERYTHING = Ask(messages=(PICTURE,), purpose="x", tools=(SPEC,), schema=SPEC)
+PICTURE = ChatMessage(role=ChatRole.USER, text="", images=(Image(media_type="image/png", content=b""),))
+EVERYTHING = ModelRequest(messages=(PICTURE,), purpose="x", tools=(SPEC,), schema=SPEC)
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,20 @@ EVERYTHING = Ask(messages=(PICTURE,), purpose="x", tools=(SPEC,), schema=SPEC)
 )  # fmt: skip
 def test_a_complaint_names_what_is_lacking(complaint: str, lacking: str | None) -> None:
     """As servers say it; what is wrong with a request otherwise takes nothing away."""
-    body = body_of(EVERYTHING, "m", Features(), stream=True)
-    less = without(Features(), complaint, body, EVERYTHING)
-    assert less == (replace(Features(), **{lacking: False}) if lacking else None)
+    body = body_of(EVERYTHING, "m", EndpointFeatures(), stream=True)
+    less = without(EndpointFeatures(), complaint, body, EVERYTHING)
+    assert less == (replace(EndpointFeatures(), **{lacking: False}) if lacking else None)
 
 
 def test_what_was_not_used_cannot_be_lacking() -> None:
     """So that learning ends: each refusal takes away something that the request held."""
-    plain = Ask(messages=(Message(role=Role.USER, text="hello"),), purpose="x")
-    assert without(Features(), "tools are not supported", body_of(plain, "m", Features(), stream=True), plain) is None
-    lesser = Features(images=False)
+    plain = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="hello"),), purpose="x")
+    assert (
+        without(
+            EndpointFeatures(), "tools are not supported", body_of(plain, "m", EndpointFeatures(), stream=True), plain
+        )
+        is None
+    )
+    lesser = EndpointFeatures(images=False)
     body = body_of(EVERYTHING, "m", lesser, stream=True)
     assert without(lesser, "images are not supported", body, EVERYTHING) is None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workers.llm.messages import Ask, Message, Role, ToolCall, ToolSpec
-from workers.llm.structured import call_in, schema_in_words, tools_in_words
+from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, ToolCall, ToolSpec
+from workers.llm.structured import call_in, schema_as_text, tools_as_text
 
 TOOL = ToolSpec(name="grep", description="Search.", parameters={"type": "object"})
-SYSTEM, USER = Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text="Find it.")
+SYSTEM, USER = ChatMessage(role=ChatRole.SYSTEM, text="Be brief."), ChatMessage(role=ChatRole.USER, text="Find it.")
 CALL = '```json\n{"tool": "grep", "arguments": {"word": "x"}}\n```'
 
 
@@ -47,35 +47,35 @@ def test_a_call_keeps_its_words_and_arguments() -> None:
 
 def test_ids_count_through_a_conversation() -> None:
     """No two calls of one conversation share an id."""
-    before = Message(role=Role.ASSISTANT, text="", calls=(ToolCall(id="call_1", name="grep", arguments="{}"),))
+    before = ChatMessage(role=ChatRole.ASSISTANT, text="", calls=(ToolCall(id="call_1", name="grep", arguments="{}"),))
     assert call_in(CALL, (before,))[1][0].id == "call_2"
 
 
 def test_a_conversation_with_tools_becomes_one_of_words() -> None:
     """The system message tells of the tools, calls are blocks as they are asked for, users and assistants take turns."""
     calls = tuple(ToolCall(id=f"c{n}", name="grep", arguments='{"word": "x"}') for n in (1, 2))
-    said = Message(role=Role.ASSISTANT, text="I look.", calls=calls)
-    results = [Message(role=Role.TOOL, text=f"line {n}", call_id=f"c{n}") for n in (1, 2)]
-    told = tools_in_words(Ask(messages=(SYSTEM, USER, said, *results), purpose="x", tools=(TOOL,)))
+    said = ChatMessage(role=ChatRole.ASSISTANT, text="I look.", calls=calls)
+    results = [ChatMessage(role=ChatRole.TOOL, text=f"line {n}", call_id=f"c{n}") for n in (1, 2)]
+    told = tools_as_text(ModelRequest(messages=(SYSTEM, USER, said, *results), purpose="x", tools=(TOOL,)))
     system, user, assistant, result = told.messages
     assert told.tools == ()
     assert system.text.startswith("Be brief.\n\nYou have the tools below.")
     assert "- `grep`: Search." in system.text
     assert user == USER
     assert assistant.text == f"I look.\n\n{CALL}\n\n{CALL}"
-    assert (assistant.calls, result.role) == ((), Role.USER)
+    assert (assistant.calls, result.role) == ((), ChatRole.USER)
     assert result.text == "What came of grep:\nline 1\n\nWhat came of grep:\nline 2"
 
 
 def test_without_a_system_message_there_is_one() -> None:
     """The tools are told all the same."""
-    told = tools_in_words(Ask(messages=(USER,), purpose="x", tools=(TOOL,)))
-    assert [message.role for message in told.messages] == [Role.SYSTEM, Role.USER]
+    told = tools_as_text(ModelRequest(messages=(USER,), purpose="x", tools=(TOOL,)))
+    assert [message.role for message in told.messages] == [ChatRole.SYSTEM, ChatRole.USER]
 
 
 def test_a_schema_is_told_at_the_end() -> None:
     """What stays the same between requests stays in front."""
-    told = schema_in_words(Ask(messages=(SYSTEM, USER), purpose="x", schema=TOOL))
+    told = schema_as_text(ModelRequest(messages=(SYSTEM, USER), purpose="x", schema=TOOL))
     assert told.messages[0] == SYSTEM
     assert told.messages[1].text.startswith("Find it.\n\nAnswer with one JSON object")
     assert told.messages[1].text.endswith('{"type": "object"}')

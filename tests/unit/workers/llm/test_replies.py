@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.llm.errors import CallFailed
-from workers.llm.messages import Ask, Ended, Message, Reply, Role, ToolCall
-from workers.llm.replies import Said, reply_of
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall
+from workers.llm.replies import RawReply, reply_of
 
 CALL = ToolCall(id="call_1", name="a", arguments="{}")
-ASK = Ask(
-    messages=(Message(role=Role.USER, text="hello"), Message(role=Role.ASSISTANT, text="", calls=(CALL,))), purpose="x"
+ASK = ModelRequest(
+    messages=(
+        ChatMessage(role=ChatRole.USER, text="hello"),
+        ChatMessage(role=ChatRole.ASSISTANT, text="", calls=(CALL,)),
+    ),
+    purpose="x",
 )
 USAGE = {"prompt_tokens": 9, "completion_tokens": 3}
 ANYTHING = st.recursive(
@@ -44,28 +48,28 @@ ANYTHING = st.recursive(
 )
 
 
-def whole(message: dict[str, object], finish: str | None = "stop", **body: object) -> Reply:
-    said = Said()
-    said.whole({"choices": [{"message": message, "finish_reason": finish}], "usage": USAGE, **body})
+def whole(message: dict[str, object], finish: str | None = "stop", **body: object) -> ModelReply:
+    said = RawReply()
+    said.add_completion({"choices": [{"message": message, "finish_reason": finish}], "usage": USAGE, **body})
     return reply_of(said, ASK, "m")
 
 
 @pytest.mark.parametrize(
     ("message", "finish", "ended"),
     [
-        ({"content": "hi"}, "stop", Ended.STOP),
-        ({"content": "hi"}, None, Ended.STOP),
-        ({"content": "hi"}, "end_turn", Ended.STOP),
-        ({"content": "hi"}, "length", Ended.LENGTH),
-        ({"content": None}, "content_filter", Ended.REFUSED),
-        ({"refusal": "no"}, "stop", Ended.REFUSED),
-        ({"tool_calls": [{"function": {"name": "a"}}]}, "stop", Ended.CALLS),
-        ({"tool_calls": [{"function": {"name": "a"}}]}, "length", Ended.LENGTH),
+        ({"content": "hi"}, "stop", FinishReason.STOP),
+        ({"content": "hi"}, None, FinishReason.STOP),
+        ({"content": "hi"}, "end_turn", FinishReason.STOP),
+        ({"content": "hi"}, "length", FinishReason.LENGTH),
+        ({"content": None}, "content_filter", FinishReason.REFUSED),
+        ({"refusal": "no"}, "stop", FinishReason.REFUSED),
+        ({"tool_calls": [{"function": {"name": "a"}}]}, "stop", FinishReason.CALLS),
+        ({"tool_calls": [{"function": {"name": "a"}}]}, "length", FinishReason.LENGTH),
     ],
 )
-def test_why_a_reply_ended(message: dict[str, object], finish: str | None, ended: Ended) -> None:
+def test_why_a_reply_ended(message: dict[str, object], finish: str | None, ended: FinishReason) -> None:
     """By what is in it as well as by its word for it; a call that was cut off is no call yet."""
-    assert whole(message, finish).ended is ended
+    assert whole(message, finish).finish is ended
 
 
 def test_calls_without_ids_get_numbers() -> None:
@@ -79,10 +83,10 @@ def test_calls_without_ids_get_numbers() -> None:
 
 def test_letters_in_two_pieces() -> None:
     """A letter that an endpoint cuts in two is whole again; half a one, which nothing could store, is replaced."""
-    said = Said()
+    said = RawReply()
     for text in ("a \ud83d", "\ude00 b", " \ud83d."):
         call = {"index": 0, "function": {"name": "a", "arguments": text}}
-        said.piece({"choices": [{"delta": {"content": text, "tool_calls": [call]}, "finish_reason": "stop"}]})
+        said.add_chunk({"choices": [{"delta": {"content": text, "tool_calls": [call]}, "finish_reason": "stop"}]})
     found = reply_of(said, ASK, "m")
     assert (found.text, found.calls[0].arguments) == ("a \U0001f600 b \ufffd.",) * 2
 
@@ -114,8 +118,8 @@ def test_no_more_is_cached_than_was_read() -> None:
 @given(ANYTHING)
 def test_anything_is_a_reply_or_a_failure(body: object) -> None:
     """Whatever JSON an endpoint answers, whole or as a piece."""
-    for hear in (Said.whole, Said.piece):
-        said = Said()
+    for add in (RawReply.add_completion, RawReply.add_chunk):
+        said = RawReply()
         with contextlib.suppress(CallFailed):
-            hear(said, json.loads(json.dumps(body)))
+            add(said, json.loads(json.dumps(body)))
             reply_of(said, ASK, "m")

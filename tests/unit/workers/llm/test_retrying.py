@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from workers.llm.client import given_up, wait_after
-from workers.llm.errors import Failure
+from workers.llm.errors import CallFailure
 
 NOW = datetime(2026, 11, 22, 23, 59, 30, tzinfo=UTC)
 
 
 def wait(retry_after: str = "", *, attempt: int = 1, seed: int = 1) -> float | None:
-    failure = Failure(said="busy", charged=False, retry_after=retry_after)
+    failure = CallFailure(line="busy", charged=False, retry_after=retry_after)
     return wait_after(failure, attempt=attempt, rng=random.Random(seed), now=NOW)
 
 
@@ -57,7 +57,7 @@ def test_three_tries_are_all() -> None:
 
 def test_giving_up_says_when_to_come_back() -> None:
     """Where the server said it, and only where that was not waited for."""
-    far = given_up(Failure(said="busy", charged=False, retry_after="3600"), attempt=1, now=NOW)
-    assert str(far) == "busy (tries: 1); it asks not to come back before 2026-11-23 00:59 UTC"
-    near = given_up(Failure(said="busy", charged=False, retry_after="5"), attempt=3, now=NOW)
+    far = given_up(CallFailure(line="busy", charged=False, retry_after="3600"), attempt=1, now=NOW)
+    assert str(far) == "busy (tries: 1); the endpoint allows the next call at 2026-11-23 00:59 UTC"
+    near = given_up(CallFailure(line="busy", charged=False, retry_after="5"), attempt=3, now=NOW)
     assert str(near) == "busy (tries: 3)"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.llm.errors import BadReply, Refused
-from workers.llm.messages import Ask, Ended, Message, Reply, Role, Usage
+from workers.llm.errors import BadReply, ModelDeclined
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, TokenUsage
 from workers.llm.structured import ask_for, read, schema_of
 
-ASK = Ask(messages=(Message(role=Role.USER, text="Judge."),), purpose="judge")
+ASK = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="Judge."),), purpose="judge")
 
 
 class Kind(StrEnum):
@@ -41,18 +41,18 @@ class Tree(msgspec.Struct, frozen=True):
     parts: list[Tree] = []
 
 
-def reply(text: str, ended: Ended = Ended.STOP) -> Reply:
-    return Reply(text=text, calls=(), ended=ended, usage=Usage(prompt=1, completion=1), model="m")
+def reply(text: str, finish: FinishReason = FinishReason.STOP) -> ModelReply:
+    return ModelReply(text=text, calls=(), finish=finish, usage=TokenUsage(prompt=1, completion=1), model="m")
 
 
 @dataclass
 class Scripted:
     """A model that says what it is given, and keeps what it was asked."""
 
-    replies: list[Reply]
-    asked: list[Ask] = field(default_factory=list)
+    replies: list[ModelReply]
+    asked: list[ModelRequest] = field(default_factory=list)
 
-    def reply(self, ask: Ask) -> Reply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         self.asked.append(ask)
         return self.replies.pop(0)
 
@@ -131,13 +131,13 @@ def test_an_answer_is_repaired_once_with_what_was_wrong() -> None:
     assert ask_for(model, ASK, Found) == Found(Kind.TASTE)
     first, second = model.asked
     assert first.schema == schema_of(Found) == second.schema
-    assert second.messages[:2] == (*ASK.messages, Message(role=Role.ASSISTANT, text='{"kind": "worse"}'))
+    assert second.messages[:2] == (*ASK.messages, ChatMessage(role=ChatRole.ASSISTANT, text='{"kind": "worse"}'))
     assert "$.kind" in second.messages[2].text
 
 
 def test_a_cut_answer_is_asked_for_shorter() -> None:
     """Also one that happens to be whole up to there: the model had more to say."""
-    model = Scripted([reply(OBJECT, Ended.LENGTH), reply(OBJECT)])
+    model = Scripted([reply(OBJECT, FinishReason.LENGTH), reply(OBJECT)])
     assert ask_for(model, ASK, Found).kind is Kind.BUG
     assert "shorter" in model.asked[1].messages[-1].text
 
@@ -152,8 +152,8 @@ def test_a_second_wrong_answer_is_a_bad_reply() -> None:
 
 def test_a_refusal_is_not_argued_with() -> None:
     """In the first answer or in the repaired one; its text is told on one line, without what looks like a credential."""
-    model = Scripted([reply("I must not\nuse ghp_" + "a" * 20, Ended.REFUSED)])
-    with pytest.raises(Refused, match=r"^the model declined: I must not use \[secret removed\]$"):
+    model = Scripted([reply("I must not\nuse ghp_" + "a" * 20, FinishReason.REFUSED)])
+    with pytest.raises(ModelDeclined, match=r"^the model declined: I must not use \[secret removed\]$"):
         ask_for(model, ASK, Found)
-    with pytest.raises(Refused):
-        ask_for(Scripted([reply("no"), reply("", Ended.REFUSED)]), ASK, Found)
+    with pytest.raises(ModelDeclined):
+        ask_for(Scripted([reply("no"), reply("", FinishReason.REFUSED)]), ASK, Found)

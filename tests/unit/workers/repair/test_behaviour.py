@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.model import Telling
+from memory.model import DistinguishingCall
 from workers.repair.judging.ranking import BehaviourComparison, agreement, clusters, telling
 from workers.repair.running.forkserver import Observed, ObservedCall
 
@@ -65,7 +65,9 @@ def test_the_telling_call_is_a_simple_one_on_which_nothing_raises() -> None:
     """Of those that differ, one whose results can be looked at, and the shortest."""
     left = observed(call("1", "raises", raised=True), call("4444", "a"), call("333", "a"), call("22", "same"))
     right = observed(call("1", "x"), call("4444", "b"), call("333", "b"), call("22", "same"))
-    assert telling(compared(left, right), 0, 1, "diff") == Telling(call="f(333)", this="a", other="b", patch="diff")
+    assert telling(compared(left, right), 0, 1, "diff") == DistinguishingCall(
+        call="f(333)", this="a", other="b", patch="diff"
+    )
 
 
 def test_nothing_tells_edits_apart_that_are_alike_or_unknown() -> None:

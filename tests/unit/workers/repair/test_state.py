@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from workers.repair.forked.state import State, Unwatchable
+from workers.repair.forked.state import Unwatchable, WatchedState
 
 SOURCE = """
 import collections, functools
@@ -90,7 +90,7 @@ TRACES: dict[str, Callable[[ModuleType], object]] = {
 @pytest.mark.parametrize("trace", sorted(TRACES))
 def test_a_trace_is_noticed(module: ModuleType, tmp_path: Path, trace: str) -> None:
     """Whatever is reached from the project's modules, and however it is changed."""
-    state = State(str(tmp_path), [])
+    state = WatchedState(str(tmp_path), [])
     assert state.is_unchanged()
     TRACES[trace](module)
     assert not state.is_unchanged()
@@ -99,7 +99,7 @@ def test_a_trace_is_noticed(module: ModuleType, tmp_path: Path, trace: str) -> N
 
 def test_what_leaves_no_trace_is_none(module: ModuleType, tmp_path: Path) -> None:
     """Making and dropping things, and warning of something, changes nothing that another test could see."""
-    state = State(str(tmp_path), [])
+    state = WatchedState(str(tmp_path), [])
     module.Basket().items.append(1)
     module.closed()(1)
     vars(module)["__warningregistry__"]["version"] = 1
@@ -110,7 +110,7 @@ def test_the_environment_and_the_directory_are_watched(
     module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are shared by all that runs in a process."""
-    state = State(str(tmp_path), [])
+    state = WatchedState(str(tmp_path), [])
     with monkeypatch.context() as changed:
         changed.setenv("BASKET", "full")
         assert not state.is_unchanged()
@@ -123,7 +123,7 @@ def test_the_environment_and_the_directory_are_watched(
 def test_what_is_given_is_watched(tmp_path: Path) -> None:
     """Parameters of tests are in no module."""
     params = {"items": [1, 2]}
-    state = State(str(tmp_path), [params])
+    state = WatchedState(str(tmp_path), [params])
     params["items"].sort(reverse=True)
     assert not state.is_unchanged()
 
@@ -131,10 +131,10 @@ def test_what_is_given_is_watched(tmp_path: Path) -> None:
 def test_an_iterator_cannot_be_watched(tmp_path: Path) -> None:
     """To look at it is to change it."""
     with pytest.raises(Unwatchable):
-        State(str(tmp_path), [{"items": iter([1])}])
+        WatchedState(str(tmp_path), [{"items": iter([1])}])
 
 
 def test_too_much_cannot_be_watched(tmp_path: Path) -> None:
     """It would cost more than the fork that it spares."""
     with pytest.raises(Unwatchable):
-        State(str(tmp_path), [list(range(30_000))])
+        WatchedState(str(tmp_path), [list(range(30_000))])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from memory.model import Severity
-from workers.ports import Completed, Ending
+from workers.ports import CompletedRun, Ending
 from workers.review.detectors import bandit, ruff
 from workers.review.detectors.detector import (
     MAX_PART_CHARACTERS,
@@ -21,9 +21,9 @@ from workers.review.detectors.detector import (
 from workers.review.detectors.rules import is_test_path, is_wanted, kind_of, twin
 
 
-def ended(stdout: object, *, exit_code: int = 1, stderr: str = "") -> Completed:
+def ended(stdout: object, *, exit_code: int = 1, stderr: str = "") -> CompletedRun:
     text = stdout if isinstance(stdout, str) else json.dumps(stdout)
-    return Completed(exit_code=exit_code, ending=Ending.EXITED, stdout=text, stderr=stderr, report=b"", seconds=0.1)
+    return CompletedRun(exit_code=exit_code, ending=Ending.EXITED, stdout=text, stderr=stderr, report=b"", seconds=0.1)
 
 
 def place(row: int, column: int) -> dict[str, int]:
@@ -122,7 +122,9 @@ def test_bandits_guess_of_a_password_is_not_repeated() -> None:
         (ended({"other": 1}, exit_code=0, stderr="odd"), "exit code 0: odd"),
     ],
 )
-def test_a_tool_that_fails_says_so(read: Callable[[Completed], Detection], completed: Completed, reason: str) -> None:
+def test_a_tool_that_fails_says_so(
+    read: Callable[[CompletedRun], Detection], completed: CompletedRun, reason: str
+) -> None:
     """A strange exit code or answer is a failure with the tool's last words, never an empty list."""
     with pytest.raises(DetectorFailed, match=reason):
         read(completed)

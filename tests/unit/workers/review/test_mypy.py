@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from workers.ports import Completed, Ending
+from workers.ports import CompletedRun, Ending
 from workers.review.detectors.detector import DetectorFailed, RawFinding
 from workers.review.detectors.mypy import errors_in, new_among, typed_files
 from workers.review.project_options import MypyOptions
 
 
-def ended(*lines: object, exit_code: int = 1, stderr: str = "") -> Completed:
+def ended(*lines: object, exit_code: int = 1, stderr: str = "") -> CompletedRun:
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
-    return Completed(exit_code=exit_code, ending=Ending.EXITED, stdout=text, stderr=stderr, report=b"", seconds=0.1)
+    return CompletedRun(exit_code=exit_code, ending=Ending.EXITED, stdout=text, stderr=stderr, report=b"", seconds=0.1)
 
 
 def said(
@@ -49,7 +49,7 @@ def test_mypys_json_becomes_findings() -> None:
         (ended(), "exit code 1: it said nothing"),
     ],
 )
-def test_a_run_that_failed_says_so(completed: Completed, reason: str) -> None:
+def test_a_run_that_failed_says_so(completed: CompletedRun, reason: str) -> None:
     """Errors that are not told are no all-clear."""
     with pytest.raises(DetectorFailed, match=reason):
         errors_in(completed, MypyOptions())

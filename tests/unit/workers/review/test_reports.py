@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from memory.model import Severity
-from workers.ports import Completed, Ending
+from workers.ports import CompletedRun, Ending
 from workers.review.detectors.configured import findings_in
 from workers.review.detectors.detector import Category, DetectorFailed, RawFinding
 from workers.review.detectors.reports import rdjson, sarif
@@ -141,8 +141,10 @@ def test_an_rdjson_range_without_columns_is_of_whole_lines() -> None:
     assert apply_edits(TEXT, found.fix.edits) == "one = 1\nlast = 3\n"
 
 
-def ended(stdout: str, exit_code: int) -> Completed:
-    return Completed(exit_code=exit_code, ending=Ending.EXITED, stdout=stdout, stderr="boom", report=b"", seconds=0.1)
+def ended(stdout: str, exit_code: int) -> CompletedRun:
+    return CompletedRun(
+        exit_code=exit_code, ending=Ending.EXITED, stdout=stdout, stderr="boom", report=b"", seconds=0.1
+    )
 
 
 @pytest.mark.parametrize(

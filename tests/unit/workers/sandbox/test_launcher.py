@@ -10,7 +10,7 @@ import pytest
 from workers.errors import BadInput
 from workers.ports import Workload
 from workers.sandbox.launcher import copy_tree, lay_over
-from workers.sandbox.launching import Order
+from workers.sandbox.launching import LaunchSpec
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_an_overlay_follows_no_links(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../b", "", ".", "a\0b"])
 def test_an_overlay_path_out_of_the_checkout_is_bad_input(path: str, tmp_path: Path) -> None:
     """Paths are checked before anything is started."""
-    order = Order(
+    order = LaunchSpec(
         workload=Workload(command=("true",), tree=tmp_path, python=tmp_path, overlay={path: b""}),
         source=tmp_path,
         workspace=tmp_path,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.sandbox.supervise import FLOOD_FACTOR, Clipped, Collected
+from workers.sandbox.supervise import FLOOD_FACTOR, ClippedStream, ReportBuffer
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(min_value=2, max_value=100))
 def test_a_clipped_stream_keeps_both_ends(pieces: list[bytes], cap: int) -> None:
     """However it comes in pieces, its first and last halves of the cap are kept and what is missing is counted."""
-    stream = Clipped(cap=cap)
+    stream = ClippedStream(cap=cap)
     for piece in pieces:
         stream.add(piece)
     whole = b"".join(pieces)
@@ -27,14 +27,14 @@ def test_a_clipped_stream_keeps_both_ends(pieces: list[bytes], cap: int) -> None
 
 def test_a_flood_is_told() -> None:
     """A stream may exceed its cap, but not without end."""
-    stream = Clipped(cap=10)
+    stream = ClippedStream(cap=10)
     assert all(stream.add(b"x" * 10) for _ in range(FLOOD_FACTOR))
     assert not stream.add(b"x")
 
 
 def test_a_report_is_whole_or_too_long() -> None:
     """A report is never clipped: reaching its cap is told."""
-    report = Collected(cap=10)
+    report = ReportBuffer(cap=10)
     assert report.add(b"12345")
     assert not report.add(b"678901234")
     assert bytes(report.content) == b"1234567890"

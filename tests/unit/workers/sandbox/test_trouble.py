@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workers.ports import Completed, Ending, Limits
-from workers.sandbox.decode import Heard, decode
+from workers.ports import CompletedRun, Ending, Limits
+from workers.sandbox.decode import DecodedReport, decode
 from workers.sandbox.project import Project
 from workers.sandbox.testing import cut_error, trouble_of
 
@@ -18,11 +18,11 @@ START = {"event": "start", "pytest": "8.0"}
 RUNNING = {"event": "running", "id": "t.py::test_x"}
 
 
-def ended(code: int = 0, ending: Ending = Ending.EXITED, stderr: str = "", stdout: str = "") -> Completed:
-    return Completed(exit_code=code, ending=ending, stdout=stdout, stderr=stderr, report=b"", seconds=1.0)
+def ended(code: int = 0, ending: Ending = Ending.EXITED, stderr: str = "", stdout: str = "") -> CompletedRun:
+    return CompletedRun(exit_code=code, ending=ending, stdout=stdout, stderr=stderr, report=b"", seconds=1.0)
 
 
-def heard(*events: dict[str, object]) -> Heard:
+def heard(*events: dict[str, object]) -> DecodedReport:
     return decode(b"".join(json.dumps(event).encode() + b"\n" for event in events))
 
 
@@ -76,7 +76,7 @@ def broken(name: str) -> dict[str, object]:
         (ended(5), [START, finish(5)], "no tests were collected"),
     ],
 )
-def test_each_trouble_has_its_line(completed: Completed, events: list[dict[str, object]], said: str) -> None:
+def test_each_trouble_has_its_line(completed: CompletedRun, events: list[dict[str, object]], said: str) -> None:
     """The line names what happened, the limit that was met, and the test that ran; a good run has none."""
     assert trouble_of(PROJECT, completed, heard(*events), LIMITS) == said
 
