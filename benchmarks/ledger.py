@@ -94,7 +94,7 @@ def history(events: int, scale: Scale, seed: int) -> Iterator[Event]:
         judgement = OutcomeTotal(state=state, chosen=chosen, count=1, target=rng.randrange(1_000_001))
         said = {(rng.choice(KINDS), rng.choice(WEIGHTS)): 1}
         teacher = scale.teacher(state.repository, rng)
-        verdict = FeedbackTotal(state=state, chosen=chosen, teacher=teacher, said=said) if number % 3 else None
+        verdict = FeedbackTotal(state=state, chosen=chosen, teacher=teacher, counts=said) if number % 3 else None
         yield Event(number, judgement, verdict, retracted=number % 15 in (1, 8))
 
 
@@ -126,7 +126,7 @@ def _outcome(event: Event, body: str) -> Row:
 def _signals(event: Event, body: str) -> Iterator[Row]:
     if event.verdict is None:
         return
-    ((kind, weight),) = event.verdict.said
+    ((kind, weight),) = event.verdict.counts
     who = (event.verdict.teacher, f"teacher-{event.verdict.teacher}", weight, rewards.WEIGHTS_VERSION, AT, body)
     about = (f"{event.number:016x}", str(kind), "comment:1")
     yield (f"s{event.number}", *about, "", *who)
@@ -185,7 +185,7 @@ def one_by_one(events: int, scale: Scale, seed: int) -> str:
     random.Random(seed + 1).shuffle(told)
     for event in told:
         if event.verdict is not None and event.retracted:
-            taken = replace(event.verdict, said=dict.fromkeys(event.verdict.said, -1))
+            taken = replace(event.verdict, counts=dict.fromkeys(event.verdict.counts, -1))
             totals.fold(sums, rewards.contributions_of_feedback(taken))
     for event in told:
         totals.fold(sums, rewards.contributions_of_outcomes(event.judgement))

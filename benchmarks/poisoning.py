@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.report import show
 from memory import policy
-from memory.forget import forget, taught_in
+from memory.forget import forget, learned_in
 from memory.learner import Learner, opaque_id
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
 from memory.store import Store, open_store
@@ -186,7 +186,7 @@ def attack(name: str, honest: int, rounds: int, act: Callable[[Town], object]) -
         bad_after = here.value(BAD)
         after, moved = here.odds(), here.store.ledger.cells_digest() != digest
         value_after, plain_after = here.value(), here.without_quota()
-        forget(here.store, taught_in(here.store, EVIL), now=here.clock(), new_id=opaque_id)
+        forget(here.store, learned_in(here.store, EVIL), now=here.clock(), new_id=opaque_id)
         return Attack(
             name=name,
             before=before,

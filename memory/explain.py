@@ -57,7 +57,7 @@ class ReceivedFeedback:
     weight: float
     source: str
     at: str
-    taken_back: bool
+    retracted: bool
     limited: bool
 
 
@@ -106,8 +106,11 @@ class Explanation:
     neighbours: tuple[SimilarCase, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes."""
-        return asdict(self)
+        """Plain values for `json.dumps`. `taken_back` is the former name of a signal's `retracted`."""
+        document = asdict(self)
+        for each in document["signals"]:
+            each["taken_back"] = each["retracted"]
+        return document
 
     def text(self) -> str:
         """The explanation in lines for people."""
@@ -244,7 +247,7 @@ def _feedback(signals: Sequence[Signal]) -> tuple[ReceivedFeedback, ...]:
             weight=signal.weight,
             source=signal.source,
             at=signal.created_at.isoformat(),
-            taken_back=signal.id in retracted,
+            retracted=signal.id in retracted,
             limited=signal.limited,
         )
         for signal in signals
@@ -253,7 +256,7 @@ def _feedback(signals: Sequence[Signal]) -> tuple[ReceivedFeedback, ...]:
 
 
 def _neighbours(store: Store, decision: Decision) -> tuple[SimilarCase, ...]:
-    """The cases of this repository that are nearest by words; those of other repositories are not for its people to read."""
+    """The cases of this repository that are nearest by words; its users may not read those of other repositories."""
     texts = store.experiences.texts(repository=decision.state.repository)
     own = {other.id for other in store.ledger.decisions_of_task(decision.task_id)}
     query = next((texts[key] for key in (decision.id, *sorted(own)) if key in texts), "")
@@ -307,7 +310,7 @@ def _aftermath(why: Explanation) -> list[str]:
     lines = []
     if why.target is not None:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in why.components.items())
-        undone = ", taken back" if why.withdrawn else ""
+        undone = ", retracted" if why.withdrawn else ""
         lines.append(f"Test results: {parts}; target {why.target:.2f}{undone}.")
     lines += [f"{feedback_line(each)}." for each in why.signals]
     if why.advantage is not None:
@@ -328,4 +331,4 @@ def feedback_line(given: ReceivedFeedback) -> str:
 def _but(given: ReceivedFeedback) -> str:
     if given.limited:
         return ", over the daily limit"
-    return ", taken back" if given.taken_back else ""
+    return ", retracted" if given.retracted else ""

@@ -12,7 +12,7 @@ from memory.rewards import contributions_of_outcome, contributions_of_signal
 from memory.store import Store
 
 OPERATOR = Actor(id=0, login="operator")
-"""Who takes back what is forgotten by command."""
+"""The actor of retractions by command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +32,20 @@ class SignalsToForget:
         return sorted(rows.items())
 
 
-def taught_by(store: Store, teacher: int, repository: str = "") -> SignalsToForget:
-    """What an account taught, in one repository or in all of them."""
+def feedback_of(store: Store, teacher: int, repository: str = "") -> SignalsToForget:
+    """All feedback of an account, in one repository or in all of them."""
     return SignalsToForget(signals=store.ledger.standing(teacher=teacher, repository=repository))
 
 
-def taught_in(store: Store, repository: str) -> SignalsToForget:
-    """What a repository's tests and people taught."""
+def learned_in(store: Store, repository: str) -> SignalsToForget:
+    """All test results and feedback of a repository."""
     return SignalsToForget(
         signals=store.ledger.standing(repository=repository), outcomes=store.ledger.judged(repository=repository)
     )
 
 
-def taught_about(store: Store, decision_id: str) -> SignalsToForget:
-    """What was learned from one decision."""
+def learned_from(store: Store, decision_id: str) -> SignalsToForget:
+    """The test result of one decision, and the feedback on it."""
     return SignalsToForget(
         signals=store.ledger.standing(decision_id=decision_id), outcomes=store.ledger.judged(decision_id=decision_id)
     )
@@ -67,7 +67,7 @@ def forget(
 
 
 def retraction(given: Signal, signal_id: str, now: datetime, by: Actor | None) -> Signal:
-    """The signal that takes `given` back; whose evidence it was and what it weighed stay."""
+    """The retraction of `given`; its giver and weight stay."""
     return replace(given, id=signal_id, created_at=now, retracts=given.id, by=by)
 
 

@@ -1,4 +1,4 @@
-"""The learner: chooses, records what it chose before anything is done, and learns from what came of it."""
+"""The learner: chooses, records each choice before it takes effect, and learns from its outcome."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Learner:
         return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
 
     def cells(self, state: State) -> policy.Cells:
-        """The part of the table that speaks of `state`, as far as it may reach its repository."""
+        """The part of the table about `state`, as far as it may reach its repository."""
         return self._ledger.cells(state.levels(), repository=state.repository, quorum=self.quorum)
 
     def values(
@@ -181,9 +181,9 @@ class Learner:
         decision: Decision,
         components: Mapping[str, float],
     ) -> Outcome:
-        """Record what the tests said of a decision.
+        """Record the test result of a decision.
 
-        A decision is concluded once: of a second time, as after a restart, nothing is learned, and the first is returned.
+        A decision is concluded once: a second time, as after a restart, teaches nothing and returns the first outcome.
         Do not conclude a decision that the environment kept from being tried: that is no evidence.
         """
         outcome = Outcome(
@@ -215,7 +215,7 @@ class Learner:
         """
         decision = self._decision(decision_id)
         weight = trust.weight(permission, actor, is_author=is_author)
-        limited = weight > 0 and trust.is_limited(self._taught(actor, decision))
+        limited = weight > 0 and trust.is_limited(self._recent_feedback(actor, decision))
         return self._append(
             decision,
             Signal(
@@ -232,7 +232,7 @@ class Learner:
             ),
         )
 
-    def _taught(self, actor: Actor, decision: Decision) -> trust.RecentFeedback:
+    def _recent_feedback(self, actor: Actor, decision: Decision) -> trust.RecentFeedback:
         signals, on_label = self._ledger.taught(
             actor.id, decision.state.label, self._clock() - trust.WINDOW, rewards.TEACHING
         )
@@ -262,8 +262,8 @@ class Learner:
         return None if known else signal
 
     def forget_teacher(self, actor_id: int, repository: str = "") -> int:
-        """Undo everything that an account taught, in one repository or in all of them; returns how many signals stood."""
-        lessons = forget.taught_by(self._store, actor_id, repository)
+        """Undo all feedback of an account, in one repository or in all of them; returns how many signals were in force."""
+        lessons = forget.feedback_of(self._store, actor_id, repository)
         return forget.forget(self._store, lessons, now=self._clock(), new_id=self._new_id)
 
     def rebuild(self) -> int:

@@ -1,6 +1,6 @@
 """The Q-table: what a strategy is worth in a state, and with which probability to choose it. Pure; the generator is passed in.
 
-A cell holds a sum and a count, so the running average's step size is 1/n: evidence commutes, can be taken back exactly,
+A cell holds a sum and a count, so the running average's step size is 1/n: evidence commutes, can be retracted exactly,
 and the table can be rebuilt from the ledger bit for bit. The table holds the two factors that a value is made of. Values
 themselves are not stored and not bootstrapped: an episode is short and what a failed attempt leads to is known (the same
 failure with one strategy fewer), so the Bellman equation is solved exactly at every choice.
@@ -123,7 +123,7 @@ class Estimate:
 class Neighbour:
     """A remembered case: what was tried, whether it was proven, how near it is, within [0, 1], and what was expected of it.
 
-    `expected` is what was usual when it was tried (`Estimate.usual`), None where nobody wrote that down.
+    `expected` is what was usual when it was tried (`Estimate.usual`), None where that is not recorded.
     """
 
     strategy: str

@@ -1,4 +1,4 @@
-"""What to do with a finding: say it inline, in the summary, or hold it. One step, no next state: a bandit."""
+"""What to do with a finding: post it inline, list it in the summary, or hide it. One step, no next state: a bandit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memory.learner import Learner
 
 PROTECTED = frozenset({"security", "correctness"})
-"""Categories that are never held, whatever was learned of them; nor is anything critical."""
+"""Categories that are never hidden, whatever feedback says; nor is anything critical."""
 
 PRIOR = MappingProxyType(
     {Severity.INFO: 0.15, Severity.MINOR: 0.2, Severity.MAJOR: 0.6, Severity.CRITICAL: 0.65},
@@ -111,13 +111,13 @@ def appraise(
     state = state_of(repository, finding)
     cells = {} if arm is Arm.CONTROL else learner.cells(state)
     base = prior_of(finding, suggestion_proven=suggestion_proven)
-    known, word = ((), None) if arm is Arm.CONTROL else (learnings, past)
+    known, hint = ((), None) if arm is Arm.CONTROL else (learnings, past)
     prior = shifted(base, known, (TaskKind.REVIEW, finding.rule, PATTERN))
-    mean = lifted(prior.mean, word.lift) if word else prior.mean
+    mean = lifted(prior.mean, hint.lift) if hint else prior.mean
     return Appraisal(
         belief=policy.believe(state, PATTERN, Factor.ACCEPTANCE, cells, prior=mean, pull=PULL),
         sources=prior.sources,
-        past=word,
+        past=hint,
         here=cells.get((state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0)),
     )
 
@@ -135,7 +135,7 @@ def action_chances(
     """The share of draws of acceptance that fall into each action's band, over a floor.
 
     Inline from the severity's threshold upwards, held below `HOLD_BELOW`, else the summary; a band whose action is not
-    permitted falls to the summary. The floor is the audited sample: what would be held is now and then said all the same.
+    permitted falls to the summary. The floor is the audited sample: now and then it posts what would be hidden.
     """
     draws = policy.draw([policy.Belief(mean=belief.mean, strength=SHARPNESS * belief.strength)], rng)
     inline = float((draws >= INLINE_ABOVE[severity]).mean())
@@ -179,7 +179,7 @@ def decide_posting(
 
 
 def reason(decision: Decision, appraisal: Appraisal) -> str:
-    """One line for people: what was seen here, and what is expected."""
+    """One line for users: the feedback here, and what is expected."""
     expected = f"acceptance {appraisal.belief.mean:.2f} ± {appraisal.belief.deviation:.2f}"
     if appraisal.sources:
         expected += f", with what {' and '.join(appraisal.sources[:3])} learned"
@@ -187,8 +187,8 @@ def reason(decision: Decision, appraisal: Appraisal) -> str:
         return f"control arm, nothing learned was used; {expected}"
     seen = appraisal.here.weight
     if seen <= 0.0 and appraisal.past and appraisal.past.of >= 1.0:
-        word = appraisal.past
-        return f"developers fixed {word.addressed:.0f} of {word.of:.0f} past {decision.state.label} on their own; {expected}"
+        hint = appraisal.past
+        return f"developers fixed {hint.addressed:.0f} of {hint.of:.0f} past {decision.state.label} on their own; {expected}"
     if seen <= 0.0:
         return f"no verdict on {decision.state.label} here yet; {expected}"
     rejected = seen * (1.0 - appraisal.here.mean)

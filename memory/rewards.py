@@ -41,7 +41,7 @@ COMPONENT_WEIGHTS: Mapping[str, float] = MappingProxyType(
 MILLIONTHS = 1_000_000
 
 PATTERN = "finding"
-"""The strategy under which review keeps acceptance: a pattern's worth does not hang on how loudly it was said."""
+"""The strategy under which review keeps acceptance: a pattern's worth does not depend on the action."""
 
 EXPECTED, EXPECTED_PROOF = "expected", "expected_proof"
 """Features of a decision under which the table's expectation of it is kept."""
@@ -52,7 +52,7 @@ MANY_CANDIDATES = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalWorth:
-    """What one signal says of acceptance: a mean in [0, 1], and how much of an observation it is."""
+    """What one signal says about acceptance: a mean in [0, 1], and how much of an observation it is."""
 
     value: float
     weight: float
@@ -67,14 +67,14 @@ SIGNAL_WORTH: Mapping[SignalKind, SignalWorth] = MappingProxyType(
         # People resolve what they fixed, and what they are tired of: hardly evidence, and for neither side.
         SignalKind.THREAD_RESOLVED: SignalWorth(value=0.5, weight=0.1),
         SignalKind.REACTION_DOWN: SignalWorth(value=0.0, weight=0.6),
-        # A fix is also closed because it came too late or somebody else made it.
+        # A fix is also closed because it came too late or another user made it.
         SignalKind.FIX_CLOSED: SignalWorth(value=0.0, weight=0.8),
         SignalKind.REJECTED: SignalWorth(value=0.0, weight=1.0),
         SignalKind.FINDING_FIXED: SignalWorth(value=1.0, weight=0.7),
         # Most of these went by the way.
         SignalKind.FINDING_FIXED_ELSEWHERE: SignalWorth(value=1.0, weight=0.2),
         SignalKind.FINDING_SILENCED: SignalWorth(value=0.0, weight=0.8),
-        # What went with its lines tells nothing of the finding; what was left is silence, which is censored data.
+        # What went with its lines says nothing about the finding; what was left is silence, which is censored data.
         SignalKind.FINDING_REWRITTEN: SignalWorth(value=0.5, weight=0.0),
         SignalKind.FINDING_GONE: SignalWorth(value=0.5, weight=0.0),
         SignalKind.FINDING_LEFT: SignalWorth(value=0.5, weight=0.0),
@@ -100,7 +100,7 @@ def repair_components(
     """The named parts of one attempt's reward, each within [-1, 1].
 
     `fixed` of `failing_before` failing tests pass with the best patch, `broken` others no longer do;
-    `moved` tells that the failure became another one; `wasted` candidates looped without end or broke the run. Speed and
+    `moved`: the failure became another one; `wasted` candidates looped without end or broke the run. Speed and
     size count only for a proven patch.
     An attempt that the environment cut short is no evidence: do not conclude it at all.
     """
@@ -144,7 +144,7 @@ def expectation(*, proof: float | None = None, value: float) -> dict[str, float]
 def advantage(decision: Decision, target: float | None, acceptance: float | None) -> float | None:
     """By how much a decision did better than the table expected when it was made (Baird 1993); None where nothing is known.
 
-    `target` is the outcome's, `acceptance` the mean of people's verdicts within [0, 1]. Before any verdict a repair is
+    `target` is the outcome's, `acceptance` the mean of feedback within [0, 1]. Before any verdict a repair is
     held against the proof expected alone.
     """
     expected, proof = (decision.features.get(name) for name in (EXPECTED, EXPECTED_PROOF))
@@ -158,14 +158,14 @@ def advantage(decision: Decision, target: float | None, acceptance: float | None
 
 
 def acceptance(signals: Iterable[Signal], *, least: float = 0.0) -> float | None:
-    """The weighted mean of what people said, within [0, 1]; None where it has no weight, or less than `least`."""
-    said = [(signal.weight * SIGNAL_WORTH[signal.kind].weight, SIGNAL_WORTH[signal.kind].value) for signal in signals]
-    total = sum(weight for weight, _ in said)
-    return sum(weight * value for weight, value in said) / total if total > 0.0 and total >= least else None
+    """The weighted mean of feedback, within [0, 1]; None where it has no weight, or less than `least`."""
+    given = [(signal.weight * SIGNAL_WORTH[signal.kind].weight, SIGNAL_WORTH[signal.kind].value) for signal in signals]
+    total = sum(weight for weight, _ in given)
+    return sum(weight * value for weight, value in given) / total if total > 0.0 and total >= least else None
 
 
 def say(signal: Signal) -> float:
-    """What a signal says for what was done, within [-1, 1], below 0 against it; of no account, 0."""
+    """How far a signal supports the decision, within [-1, 1]: below 0 it opposes it, 0 without weight."""
     worth = SIGNAL_WORTH[signal.kind]
     return signal.weight * worth.weight * (2.0 * worth.value - 1.0)
 
@@ -185,31 +185,31 @@ def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Cont
 
 
 def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
-    """What a signal adds to the ACCEPTANCE cells; of a retracting one, the exact negative of what it takes back."""
+    """What a signal adds to the ACCEPTANCE cells; of a retraction, the exact negative of what it undoes."""
     return contributions_of_feedback(
         FeedbackTotal(
             state=decision.state,
             chosen=decision.chosen,
             teacher=signal.actor.id,
-            said={(signal.kind, millionths(signal.weight)): -1 if signal.retracts else 1},
+            counts={(signal.kind, millionths(signal.weight)): -1 if signal.retracts else 1},
         )
     )
 
 
-def contributions_of_outcomes(said: OutcomeTotal) -> tuple[Contribution, ...]:
+def contributions_of_outcomes(total: OutcomeTotal) -> tuple[Contribution, ...]:
     """What outcomes add together: exactly the sum of what each would add."""
-    return _spread(said.state, said.chosen, Factor.PROOF, weight=said.count * MILLIONTHS, value=said.target)
+    return _spread(total.state, total.chosen, Factor.PROOF, weight=total.count * MILLIONTHS, value=total.target)
 
 
-def contributions_of_feedback(verdict: FeedbackTotal) -> tuple[Contribution, ...]:
+def contributions_of_feedback(feedback: FeedbackTotal) -> tuple[Contribution, ...]:
     """What an account's signals add together: exactly the sum of what each would add."""
     total = value = 0
-    for (kind, trusted), count in verdict.said.items():
+    for (kind, trusted), count in feedback.counts.items():
         weight = round(trusted * SIGNAL_WORTH[kind].weight)
         total += count * weight
         value += count * round(weight * SIGNAL_WORTH[kind].value)
     return _spread(
-        verdict.state, verdict.chosen, Factor.ACCEPTANCE, weight=total, value=value, teacher=str(verdict.teacher)
+        feedback.state, feedback.chosen, Factor.ACCEPTANCE, weight=total, value=value, teacher=str(feedback.teacher)
     )
 
 

@@ -1,4 +1,4 @@
-"""Who may teach how much, and how fast. Everybody is recorded; not everybody has weight."""
+"""How much the feedback of an account weighs, and how much of it a day. All is recorded; not all has weight."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from memory.model import Actor, Permission
 WINDOW = timedelta(days=1)
 
 SIGNALS_A_DAY = 200
-"""From the next one within a day on, an account's signals are recorded without weight: nobody judges that much by hand."""
+"""From the next one within a day on, an account's signals are recorded without weight: no person judges that much by hand."""
 
 SIGNALS_ON_ONE_LABEL = 20
-"""The same for one rule or error type: by then everything is said, and the table convinced as far as one day may do it."""
+"""The same for one rule or error type: more in one day adds no information."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,6 @@ def weight(permission: Permission, actor: Actor, *, is_author: bool = False) -> 
     return _WEIGHTS[permission]
 
 
-def is_limited(taught: RecentFeedback) -> bool:
-    """Whether an account has taught so much within the window that the next signal weighs nothing."""
-    return taught.signals >= SIGNALS_A_DAY or taught.on_label >= SIGNALS_ON_ONE_LABEL
+def is_limited(recent: RecentFeedback) -> bool:
+    """Whether an account has given so much feedback within the window that the next signal weighs nothing."""
+    return recent.signals >= SIGNALS_A_DAY or recent.on_label >= SIGNALS_ON_ONE_LABEL

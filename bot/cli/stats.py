@@ -53,14 +53,16 @@ def rebuild(as_json: AsJson = False) -> None:
 
 
 def forget(
-    teacher: Annotated[str, typer.Option(metavar="LOGIN_OR_ID", help="Undo what this account's feedback taught.")] = "",
-    repository: Annotated[str, typer.Option(metavar="OWNER/NAME", help="Undo what was taught in this one.")] = "",
+    teacher: Annotated[str, typer.Option(metavar="LOGIN_OR_ID", help="Undo the feedback of this account.")] = "",
+    repository: Annotated[
+        str, typer.Option(metavar="OWNER/NAME", help="Undo what was learned in this repository.")
+    ] = "",
     decision: Annotated[str, typer.Option(metavar="ID", help="Undo what was learned from this decision.")] = "",
     experience: Annotated[str, typer.Option(metavar="ID", help="Delete this experience.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Undo, exactly, what a teacher, a repository or a decision taught; or delete an experience."""
+    """Undo exactly what was learned from an account, a repository or a decision; or delete an experience."""
     from bot.cli import tables
     from memory.forget import forget as undo
     from memory.learner import opaque_id
@@ -93,8 +95,8 @@ def forget(
 
 
 def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> SignalsToForget:
-    """What is to be undone; raises BadInput for what is unknown or ambiguous."""
-    from memory.forget import SignalsToForget, taught_about, taught_by, taught_in
+    """The signals to forget; raises BadInput for an unknown or ambiguous name."""
+    from memory.forget import SignalsToForget, feedback_of, learned_from, learned_in
     from workers.errors import BadInput
 
     if decision:
@@ -102,10 +104,10 @@ def _selected(store: Store, *, teacher: str, repository: str, decision: str) -> 
             raise BadInput("give --decision alone: a decision belongs to one repository already")
         if store.ledger.decision(decision) is None:
             raise BadInput(f"no decision {decision!r}; `apprentice fix` and `review` print ids")
-        return taught_about(store, decision)
+        return learned_from(store, decision)
     if teacher:
-        return taught_by(store, _account(store, teacher), repository)
-    return taught_in(store, repository) if repository else SignalsToForget()
+        return feedback_of(store, _account(store, teacher), repository)
+    return learned_in(store, repository) if repository else SignalsToForget()
 
 
 def _account(store: Store, teacher: str) -> int:

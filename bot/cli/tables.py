@@ -99,7 +99,7 @@ def _after(this: Explanation) -> TextTable:
     notes = []
     if this.target is not None:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in this.components.items())
-        notes.append(f"tests: {parts}; target {this.target:.2f}{', taken back' if this.withdrawn else ''}")
+        notes.append(f"tests: {parts}; target {this.target:.2f}{', retracted' if this.withdrawn else ''}")
     notes += map(feedback_line, this.signals)
     if this.advantage is not None:
         notes.append(f"{abs(this.advantage):.2f} {'better' if this.advantage >= 0.0 else 'worse'} than expected")
@@ -167,7 +167,7 @@ def _skills(skills: Sequence[Skill]) -> list[TextTable]:
     shown = tuple(map(_skill, (each for each in skills if each.state is not SkillState.CANDIDATE)))
     waiting = len(skills) - len(shown)
     notes = (f"{waiting} more wait for an accepted fix",) if waiting else ()
-    head = ("skill", "state", "edit", "wins of tries", "rate", "taught in")
+    head = ("skill", "state", "edit", "wins of tries", "rate", "learned in")
     return [TextTable(title="Skills", columns=head, rows=shown, notes=notes)] if skills else []
 
 

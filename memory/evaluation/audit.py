@@ -1,4 +1,4 @@
-"""The audit: where learning may be wrong or misled. Pure.
+"""The audit: where learning may be wrong or manipulated. Pure.
 
 An item is a reason to look, not a proof: two who review together also agree.
 """
@@ -262,7 +262,7 @@ def together(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
                 about=f"{ours[common[0]].login} and {theirs[common[0]].login}",
                 what=f"judged the same {len(common)} decisions, and each of them alike; p {chance:.1g}",
                 evidence=tuple(common),
-                advice="ask whether these are two people; `apprentice forget --teacher` undoes what one of them taught",
+                advice="ask whether these are two people; `apprentice forget --teacher` undoes the feedback of one of them",
             )
 
 
@@ -312,7 +312,7 @@ def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
                 about=given[-1].login,
                 what=f"{word} all {len(given)} in {repository}; of the others' {len(others)} verdicts {alike} were; p {chance:.1g}",
                 evidence=tuple(v.decision for v in given),
-                advice="read a few of these; `apprentice forget --teacher` undoes what they taught",
+                advice="read a few of these; `apprentice forget --teacher` undoes them",
             )
 
 
@@ -329,7 +329,7 @@ def floods(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
                 about=signals[0].actor.login,
                 what=f"{len(signals)} signals within an hour, from {signals[0].created_at:%Y-%m-%d %H:%M} on",
                 evidence=tuple(signal.decision_id for signal in signals),
-                advice="if this was a script, `apprentice forget --teacher` undoes what it taught",
+                advice="if this was a script, `apprentice forget --teacher` undoes this feedback",
             )
 
 

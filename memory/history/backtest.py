@@ -289,7 +289,7 @@ class Backtest:
     curve: tuple[tuple[int, float], ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes. `said` and `said_lift` are former names of `posted` and `posted_lift`."""
+        """Plain values for `json.dumps`. The former names of `posted` and `posted_lift` stay beside them."""
         document = asdict(self)
         for each in document["arms"]:
             each |= {"said": each["posted"], "said_lift": each["posted_lift"]}

@@ -1,7 +1,7 @@
-"""How likely people see to a finding that nobody tells them of, by their past. Pure.
+"""How likely developers are to address a finding on their own, by their history. Pure.
 
-A logistic regression on the addressed share in levels and on what is seen beside the finding. Its weights are those of other
-repositories, moved by this one's past as far as that speaks (maximum a posteriori with a normal prior).
+A logistic regression on the addressed share by level and on features of the finding. Its weights begin as those of other
+repositories, and this repository's history moves them (maximum a posteriori with a normal prior).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 NAMES = ("bias", "share", "standing", "stands", "burst", "test", "docs", "fixable", "info", "bandit")
 ELSEWHERE = (-1.5, 0.3, -0.4, 0.0, -0.4, -0.3, -0.6, 0.5, -0.3, -0.8)
-"""The weights before any evidence, by name: about those of the pasts of flask, kombu and paramiko, weighed alike."""
+"""The weights before any evidence, by name: about those of the histories of flask, kombu and paramiko, weighed alike."""
 
 SPREAD = 0.3
 """Standard deviation of a repository's weights around these."""
@@ -50,7 +50,7 @@ class JudgedFinding(Protocol):
 
 
 def features(seen: JudgedFinding, share: float) -> tuple[float, ...]:
-    """The numbers that the chance hangs on, in the order of `NAMES`; `share` is the levels'."""
+    """The features that the chance depends on, in the order of `NAMES`; `share` comes from the levels."""
     kind = path_class(seen.path)
     return (
         1.0,
@@ -68,7 +68,7 @@ def features(seen: JudgedFinding, share: float) -> tuple[float, ...]:
 
 @dataclass(slots=True)
 class History:
-    """What a past has taught so far. Tell it of each finding when it is found and when its fate is known."""
+    """What a history teaches up to now. Call `found` for each finding, and `decided` when its fate is known."""
 
     levels: Levels = field(default_factory=Levels)
     weights: Floats = field(default_factory=lambda: np.array(ELSEWHERE))
@@ -77,7 +77,7 @@ class History:
     _known: deque[tuple[tuple[float, ...], float, float]] = field(default_factory=lambda: deque(maxlen=MOST_FITTED))
 
     def found(self, number: int, seen: JudgedFinding, position: int) -> float:
-        """The chance that a finding is seen to; `number` names it until its fate is known."""
+        """The chance that developers address a finding; `number` names it until its fate is known."""
         row = features(seen, self.levels.share(seen.rule, seen.path, position))
         self._found[number] = row
         return float(_sigmoid(np.array(row) @ self.weights))

@@ -13,7 +13,7 @@ PULLS = (10.0, 10.0, 4.0, 4.0)
 """Pseudo-counts that each level has of the one before it: all findings, the rule's family, the rule, the rule there."""
 
 HALF_LIFE = 300.0
-"""Changes of the branch after which evidence weighs half: people's habits move."""
+"""Changes of the branch after which evidence weighs half: habits change."""
 
 BASE = 0.1
 """The addressed share before any evidence."""

@@ -1,4 +1,4 @@
-"""What an evaluation reads, and what became of versions of the policy."""
+"""What an evaluation reads, and the events in the life of policy versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memory.model.learning import Decision, Outcome, Signal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedDecision:
-    """A decision with what the tests said of it, if they did, and what people did about it and did not take back."""
+    """A decision with its test result, if there is one, and the feedback on it that is not retracted."""
 
     decision: Decision
     outcome: Outcome | None = None
@@ -29,7 +29,7 @@ class PolicyEventKind(StrEnum):
 class PolicyEvent:
     """From `created_at` on `version` is in use instead of `instead_of`; `newest` was the newest that there was then.
 
-    `reason` is for people, with the figures that it stands on.
+    `reason` is a line for users, with the figures behind it.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What fails, as a run of the tests told it."""
+"""Failures, as a test run reports them."""
 
 from __future__ import annotations
 

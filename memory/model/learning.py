@@ -1,4 +1,4 @@
-"""Choices, what came of them, and who judged them: what the policy learns from."""
+"""Decisions, their outcomes and the feedback on them: what the policy learns from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class TaskKind(StrEnum):
-    """What was asked for."""
+    """The kind of work."""
 
     REPAIR = "repair"
     REVIEW = "review"
@@ -39,10 +39,10 @@ class Permission(StrEnum):
 
 
 class SignalKind(StrEnum):
-    """One thing that somebody can do about a decision. Silence is none of them.
+    """One thing that a user can do about a decision. Silence is no signal.
 
-    Those of findings are told from the code of a later push: its lines were changed so that it ended, other lines were, a
-    comment for the tool came, the lines or the file went for other reasons; or it was there when the change was merged.
+    Those of findings follow from the code of a later push: a change of its lines ended it, a change of other lines did, a
+    comment silenced the tool, the lines or the file went for other reasons; or it was still there at the merge.
     """
 
     FIX_MERGED = "fix_merged"
@@ -69,7 +69,7 @@ class Factor(StrEnum):
 
 
 class Level(NamedTuple):
-    """One row key of the table: `scope` names the level, `key` what it speaks of. A tuple: choosing, we look up by hundreds."""
+    """One row key of the table: `scope` names the level, `key` its subject. A tuple: a choice looks up hundreds."""
 
     scope: str
     key: str
@@ -124,7 +124,7 @@ class State:
 class Decision:
     """One randomised choice, with everything needed to explain and to re-weigh it.
 
-    `probabilities` stand in the order of `available` and sum to 1; every one is above 0.
+    `probabilities` have the order of `available` and sum to 1; every one is above 0.
     `subject` is the fingerprint of the finding decided upon, empty for a repair. `chosen` can be drawn again: it is what
     a generator seeded with `seed` picks. `features` is what else the policy saw or expected, by name.
     """
@@ -150,10 +150,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the tests said of a decision.
+    """The test result of a decision.
 
     `components` are the named parts of the reward, each within [-1, 1]; `target` is the shaped reward within [0, 1] that
-    they led to at the time, kept so that the table is a sum over the ledger.
+    they gave at the time, kept so that the table is a sum over the ledger.
     """
 
     decision_id: str
@@ -174,12 +174,12 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One thing that somebody did about a decision.
+    """One thing that a user did about a decision.
 
     `source` names the event behind it ("reaction:81", "comment:9") and is unique together with the decision and kind:
-    the same event seen twice is one signal. A signal whose `retracts` holds another's id takes that one back.
-    `actor` is then still who gave it, whose evidence it is, and `by` who took it back.
-    `limited` tells that the weight is 0 because this actor had taught enough that day.
+    the same event seen twice is one signal. A signal whose `retracts` holds another's id undoes that one:
+    `actor` is then still who gave it, and `by` who retracts it.
+    `limited` marks a weight of 0 because this actor is over the daily limit.
     """
 
     id: str
@@ -198,7 +198,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeTotal:
-    """What the tests said of `count` decisions that chose the same in the same state; `target` is their sum in millionths."""
+    """The outcomes of `count` decisions that chose the same in the same state; `target` is their sum in millionths."""
 
     state: State
     chosen: str
@@ -208,15 +208,15 @@ class OutcomeTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackTotal:
-    """What one account said about decisions that chose the same in the same state.
+    """The feedback of one account on decisions that chose the same in the same state.
 
-    `said` holds how often each kind of signal came with each weight, in millionths; a retraction counts -1.
+    `counts` holds how often each kind of signal came with each weight, in millionths; a retraction counts -1.
     """
 
     state: State
     chosen: str
     teacher: int
-    said: Mapping[tuple[SignalKind, int], int]
+    counts: Mapping[tuple[SignalKind, int], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

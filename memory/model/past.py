@@ -1,4 +1,4 @@
-"""What became of findings that nobody had said: the past of a repository, read as a teacher."""
+"""The fates of findings that no review reported: a repository's history as a teacher."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from memory.model.reviews import Severity
 
 
 class Fate(StrEnum):
-    """What the people of a repository did about the lines that a finding stands on.
+    """What the developers of a repository did about the lines of a finding.
 
     `applied` is the tool's own fix to the letter, `fixed` another change of these lines that ended it, `indirect` a change
     elsewhere that did. `silenced` got a comment for the tool, `left` outlived the horizon. `swept` ended together with many
-    of its kind, as by a formatter; `rewritten` and `gone` went with their lines or their file: none of these says anything of
+    of its kind, as by a formatter; `rewritten` and `gone` went with their lines or their file: none of these says anything about
     the finding itself.
     """
 
@@ -29,7 +29,7 @@ class Fate(StrEnum):
 
     @property
     def addressed(self) -> bool | None:
-        """Whether somebody saw to it; None where that cannot be told."""
+        """Whether developers addressed it; None where the fate does not show that."""
         if self in (Fate.SWEPT, Fate.REWRITTEN, Fate.GONE):
             return None
         return self in (Fate.APPLIED, Fate.FIXED, Fate.INDIRECT)

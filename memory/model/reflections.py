@@ -1,4 +1,4 @@
-"""What an attempt that failed leaves to the next one, as values."""
+"""What a failed attempt passes on to the next one, as values."""
 
 from __future__ import annotations
 

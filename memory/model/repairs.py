@@ -31,10 +31,10 @@ second one was wrong."""
 
 
 class Confidence(StrEnum):
-    """What other changes that pass the same tests say of a proven one.
+    """What other changes that pass the same tests show about a proven one.
 
     `unique`: there is no other, after an adequate search. `agreed`: they all behave alike on calls like the tests' own.
-    `disputed`: they do not. `uncompared`: there are others, and no call to compare them by; or nobody looked for any.
+    `disputed`: they do not. `uncompared`: there are others, and no call to compare them by; or none were searched.
     """
 
     UNIQUE = "unique"
@@ -94,7 +94,7 @@ class Proof:
 
     @property
     def asked(self) -> bool:
-        """Whether people are asked if the change is right, rather than told that it is."""
+        """Whether the change is posted as a question instead of a fix."""
         settled = self.confidence in (Confidence.UNIQUE, Confidence.AGREED)
         return not settled or self.doubt is not Doubt.NONE
 

@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What review saw. `fingerprint` survives shifted lines; `anchor` is the normalised source it stands on."""
+    """What review found. `fingerprint` survives shifted lines; `anchor` is the normalised source of its lines."""
 
     fingerprint: str
     path: str
@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingLocation:
-    """Where a finding stood at one commit, what was said of it, and the fingerprint that it has by that place alone."""
+    """The place of a finding at one commit, its message, and the fingerprint that it has by that place alone."""
 
     sha: str
     path: str
@@ -59,10 +59,10 @@ class FindingLocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A finding as it was decided upon in one pull request: what keeps a later round from saying it again.
+    """A finding as one pull request's review decided on it: it keeps a later round from posting it again.
 
     `sha` and `finding` are of the round that decided; `last` is where a later round saw it. `returns` counts how often it
-    was back after it was told to be gone. `missed_in` is the head that was reviewed with the finding in it and without a
+    was back after a round reported it as gone. `missed_in` is the head that was reviewed with the finding in it and without a
     word about it, empty for none; `missed_because` why, where that was known.
     """
 
@@ -85,7 +85,7 @@ class Sighting:
 
 
 def location_of(finding: Finding, sha: str) -> FindingLocation:
-    """Where a finding stands at the commit that it was found at."""
+    """The place of a finding at the commit that it was found at."""
     return FindingLocation(
         sha=sha,
         path=finding.path,

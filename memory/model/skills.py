@@ -1,4 +1,4 @@
-"""Edits that were taught, and what is common to several of them."""
+"""Learned edits, and what several of them have in common."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 class Rewrite:
     """Statements that an edit put in the place of others, as source; a body of `...` alone is any body, left as it is.
 
-    `inside` names what they stand in, innermost first, up to the function (`If.body`); `roles` what the names in them are
+    `inside` names the blocks around them, innermost first, up to the function (`If.body`); `roles` what the names in them are
     there: parameter, local, or of the module. `imports` are the lines that were added for them.
     """
 
@@ -22,7 +22,7 @@ class Rewrite:
 
 
 class SkillState(StrEnum):
-    """`candidate`: proven, but nobody accepted it; `active`: people accepted a fix that taught it; `retired`: it stopped working."""
+    """`candidate`: proven, not accepted yet; `active`: from an accepted fix; `retired`: it stopped working."""
 
     CANDIDATE = "candidate"
     ACTIVE = "active"
@@ -33,10 +33,10 @@ class SkillState(StrEnum):
 class Skill:
     """An edit with open parts, learned of the experiences `taught_by`.
 
-    `before` and `after` are source in which holes stand for what the examples do not share (see memory.terms). It applies
+    `before` and `after` are source with holes for what the examples do not share (see memory.terms). It applies
     inside of `inside`, where all names in `needs` are known, or `imports` bring them. `broader` is the id of the next
     more general skill of the same edits, `teachers` are the accounts that accepted any of them. `tries` are repairs in
-    which it was tried, `wins` those of them that it proved and nobody rejected; `rate` is the mean of its posterior.
+    which it was tried, `wins` those of them that it proved and no maintainer rejected; `rate` is the mean of its posterior.
     """
 
     id: str

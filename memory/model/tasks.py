@@ -1,4 +1,4 @@
-"""What was asked for, what was posted about it, and what is remembered of it."""
+"""Tasks, the posts about them, and the experiences that they leave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memory.model.skills import Rewrite
 
 
 class PostKind(StrEnum):
-    """What we can put on GitHub that people answer to."""
+    """The kinds of posts on GitHub that users answer."""
 
     REVIEW_COMMENT = "review_comment"
     FIX_PULL = "fix_pull"
@@ -23,9 +23,9 @@ class PostKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """Something that we put on GitHub, and the decisions it stands for.
+    """A post on GitHub, and the decisions that it shows.
 
-    `number` is the issue or pull request it stands on; `github_id` the comment's id or the pull request's number.
+    `number` is its issue or pull request; `github_id` the comment's id or the pull request's number.
     `watched` ends when nothing more is to be learned from it.
     """
 
@@ -41,7 +41,7 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
-    """A failure, what was tried, what came of it, and what to remember. `tried` counts candidates by template.
+    """A failure, what was tried, its outcome, and what to remember. `tried` counts candidates by template.
 
     `rewrites` are what a proven patch replaced by what: what skills are learned of. `usual` is the mean of proof that the
     table gave the strategy when it was tried, where it was asked. `images` are the digests of pictures that came with it.

@@ -39,7 +39,7 @@ def is_public(about: TaskKind, label: str) -> bool:
 
 
 def parse(text: str) -> Learnings:
-    """Read a file that nobody trusts; raises BadLearnings with the line and what to do."""
+    """Read an untrusted file; raises BadLearnings with the line and what to do."""
     top = tree(text).mapping(("version", "source", "lessons"))
     version = top["version"].whole(1, 10**6)
     if version > VERSION:
@@ -50,7 +50,7 @@ def parse(text: str) -> Learnings:
     seen: dict[tuple[TaskKind, str, str], None] = {}
     for node, lesson in zip(top["lessons"].items(MOST_LESSONS, lambda each: each), lessons, strict=True):
         if lesson.pattern in seen:
-            raise bad(node.line, f"{lesson.label} with {lesson.strategy} stands here twice; remove one")
+            raise bad(node.line, f"{lesson.label} with {lesson.strategy} occurs twice; remove one")
         seen[lesson.pattern] = None
     return Learnings(source=_matching(top["source"], _SOURCE, "a name such as owner/name"), lessons=lessons)
 

@@ -1,4 +1,4 @@
-"""What the people of one repository taught, as lessons fit to leave it."""
+"""The feedback of one repository, as lessons that may leave it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def harvest(
     quorum: int = QUORUM,
     private_names: bool = False,
 ) -> Learnings:
-    """What at least `quorum` people of a repository taught about acceptance; of too many lessons the weightiest.
+    """The lessons of feedback by at least `quorum` users of a repository; of too many the weightiest.
 
     Only feedback leaves; test results do not. Error types that a project defines are its code, and stay unless
     `private_names`. `link` addresses an issue or pull request of a repository.
@@ -69,7 +69,7 @@ def harvest(
 
 
 def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learnings, ...]:
-    """Learnings without the lessons that this installation taught itself: the table has learned from those already."""
+    """Learnings without the lessons that come from this installation: the table has learned from those already."""
     found = tuple(learnings)
     known = store.ledger.known([each for one in found for lesson in one.lessons for each in lesson.decisions])
     return tuple(not_of(known, each) for each in found)

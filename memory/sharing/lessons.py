@@ -9,18 +9,18 @@ from datetime import date
 from memory.model import TaskKind
 
 QUORUM = 2
-"""So many people whose word counts must have taught what leaves a repository."""
+"""The fewest users with weight behind a lesson that leaves a repository."""
 
 MOST = 20.0
-"""All that was imported about one pattern is worth so many observations at most."""
+"""The most observations that all imports about one pattern are worth."""
 
 OWN = 10.0
-"""What our own prior is worth beside it."""
+"""The observations that our own prior is worth beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """What people made of one rule (with the strategy `finding`), or of one strategy for an error type.
+    """Feedback on one rule (with the strategy `finding`), or on one strategy for an error type.
 
     `mean` of acceptance lies within [0, 1], `weight` is about how many verdicts it comes from, `teachers` how many people
     gave them; `decisions` are ids at the source, `taught_by` links to where it happened.
@@ -40,7 +40,7 @@ class Lesson:
 
     @property
     def pattern(self) -> tuple[TaskKind, str, str]:
-        """What it speaks of."""
+        """The rule or error type, with the strategy."""
         return self.about, self.label, self.strategy
 
 

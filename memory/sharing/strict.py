@@ -1,4 +1,4 @@
-"""YAML from strangers: a plain tree of bounded size, without anchors, tags or duplicate keys; errors say which line. Pure."""
+"""Untrusted YAML: a plain tree of bounded size, without anchors, tags or duplicate keys; errors say which line. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bad(line: int, reason: str) -> BadLearnings:
 
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """One value and where it stands."""
+    """One value and its line."""
 
     found: yaml.Node
 
@@ -43,7 +43,7 @@ class YamlNode:
         for key, value in self.found.value:
             name, line = YamlNode(key).text(40), YamlNode(key).line
             if name in values:
-                raise bad(line, f"{name!r} stands here twice; remove one")
+                raise bad(line, f"{name!r} occurs twice; remove one")
             if name not in (*required, *optional):
                 raise bad(line, f"{name!r} is not known here; known are {', '.join((*required, *optional))}")
             values[name] = YamlNode(value)
@@ -73,7 +73,7 @@ class YamlNode:
         try:
             number = float(value)
         except ValueError:
-            raise bad(self.line, f"{value[:40]!r} is no number") from None
+            raise bad(self.line, f"{value[:40]!r} is not a number") from None
         if not low <= number <= high:
             raise bad(self.line, f"{value[:40]} is not within {low:g} and {high:g}; correct it or remove the entry")
         return number
@@ -82,7 +82,7 @@ class YamlNode:
         """A whole number within bounds."""
         number = self.number(low, high)
         if number != int(number):
-            raise bad(self.line, f"{number:g} is no whole number")
+            raise bad(self.line, f"{number:g} is not a whole number")
         return int(number)
 
     def day(self) -> date:
@@ -91,7 +91,7 @@ class YamlNode:
         try:
             return date.fromisoformat(value)
         except ValueError:
-            raise bad(self.line, f"{value[:40]!r} is no day; write it as 2026-01-31") from None
+            raise bad(self.line, f"{value[:40]!r} is not a day; write it as 2026-01-31") from None
 
     def _scalar(self, wanted: str) -> str:
         if not isinstance(self.found, yaml.ScalarNode):

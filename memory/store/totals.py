@@ -332,7 +332,7 @@ def verdicts(connection: Connection) -> Iterator[FeedbackTotal]:
         for *about, kind, weight, times in rows:
             found.setdefault(tuple(about), {})[_KINDS[kind], weight] = int(times)
     for (*state, chosen, teacher), given in found.items():
-        yield FeedbackTotal(state=_state(*state), chosen=chosen, teacher=teacher, said=given)
+        yield FeedbackTotal(state=_state(*state), chosen=chosen, teacher=teacher, counts=given)
 
 
 def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:

@@ -71,5 +71,5 @@ def test_a_file_of_no_use_is_told(tmp_path: Path) -> None:
     with founding.town(tmp_path, {**FILES, PATH: "version: 1\nversion: 1\n"}, share_learnings=True) as town:
         number = town.propose("empty", EMPTY)
         (review,) = town.reviews(number)
-        assert "- `.apprentice/learnings.yml`: on the base branch, line 2: 'version' stands here twice" in review.body
+        assert "- `.apprentice/learnings.yml`: on the base branch, line 2: 'version' occurs twice" in review.body
         assert inline_chance(town, number) > 0.6

@@ -35,7 +35,7 @@ from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import Job, ReviewPull
 from workers.ports import GitHub, PullRequest
-from workers.review.decide import decide, words
+from workers.review.decide import decide, hints
 from workers.review.detectors.detector import ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
@@ -233,7 +233,7 @@ def choose(
         made=made,
         taste=context.taste(TaskKind.REVIEW, task.repository),
         learnings=learnings,
-        past=words(reviewed, context.store.past.lessons(task.repository, HistoryLessons)),
+        past=hints(reviewed, context.store.past.lessons(task.repository, HistoryLessons)),
     )
     here, elsewhere = (
         [finding for finding in findings if finding.fingerprint not in known]

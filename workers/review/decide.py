@@ -78,13 +78,13 @@ class Sight:
     burst: int
 
 
-def words(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, HistoryHint]:
-    """By fingerprint, what the lessons say of the findings on changed lines; nothing without lessons."""
+def hints(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, HistoryHint]:
+    """By fingerprint, the hints of the lessons on the findings on changed lines; nothing without lessons."""
     if lessons is None:
         return {}
     burst = Counter(finding.rule for finding in reviewed.findings)
     return {
-        finding.fingerprint: lessons.word(
+        finding.fingerprint: lessons.hint(
             Sight(
                 rule=finding.rule,
                 path=finding.path,

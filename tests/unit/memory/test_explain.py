@@ -8,7 +8,7 @@ import pytest
 
 from memory import posting
 from memory.explain import Explanation, explain
-from memory.forget import forget, taught_about
+from memory.forget import forget, learned_from
 from memory.learner import Learner
 from memory.model import (
     Action,
@@ -86,15 +86,15 @@ def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
         assert words in text
 
 
-def test_a_retracted_signal_is_shown_as_taken_back(store: Store, learner: Learner) -> None:
+def test_a_retracted_signal_is_shown_as_retracted(store: Store, learner: Learner) -> None:
     """What somebody took back is still told, with a note, and only once."""
     decision = repair(learner)
     learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
     learner.retract(decision.id, SignalKind.REJECTED, "comment:1")
     why = explained(store, learner, decision.id)
-    assert [signal.taken_back for signal in why.signals] == [True]
+    assert [signal.retracted for signal in why.signals] == [True]
     assert why.table == ()
-    assert "taken back" in why.text()
+    assert "retracted" in why.text()
 
 
 def test_what_was_expected_is_held_against_what_came(store: Store, learner: Learner) -> None:
@@ -118,10 +118,10 @@ def test_a_limit_is_told(store: Store, learner: Learner) -> None:
         learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, "comment:1")
     assert "weight 0.0, over the daily limit" in explained(store, learner, made[-1].id).text()
     learner.conclude(made[0], {"suite_green": 1.0})
-    forget(store, taught_about(store, made[0].id), now=NOW, new_id=lambda: "undo")
+    forget(store, learned_from(store, made[0].id), now=NOW, new_id=lambda: "undo")
     why = explained(store, learner, made[0].id)
     assert why.withdrawn
-    assert "taken back" in why.text()
+    assert "retracted" in why.text()
 
 
 def test_control_decisions_say_so(store: Store, learner: Learner) -> None:

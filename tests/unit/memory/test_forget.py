@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from memory.forget import OPERATOR, SignalsToForget, forget, taught_about, taught_by, taught_in
+from memory.forget import OPERATOR, SignalsToForget, feedback_of, forget, learned_from, learned_in
 from memory.learner import Learner
 from memory.model import Actor, Arm, Decision, Permission, SignalKind, State, TaskKind
 from memory.store import Store
@@ -72,7 +72,7 @@ def test_a_repository_is_forgotten_with_its_tests(learner: Learner, store: Store
     for decision in bad:
         learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0})
         say(learner, decision, MALLORY, SignalKind.ACCEPTED)
-    assert undo(store, taught_in(store, "bad/repo")) == 10
+    assert undo(store, learned_in(store, "bad/repo")) == 10
     assert store.ledger.cells_digest() == before
     learner.rebuild()
     assert store.ledger.cells_digest() == before
@@ -84,11 +84,11 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
     decision = decide(learner)
     outcome = learner.conclude(decision, {"suite_green": 1.0})
     say(learner, decision, ADA)
-    assert undo(store, taught_about(store, decision.id)) == 2
+    assert undo(store, learned_from(store, decision.id)) == 2
     assert store.ledger.cells_digest() == before
     assert learner.conclude(decision, {"suite_green": -1.0}) == outcome
     assert store.ledger.cells_digest() == before
-    assert taught_about(store, decision.id) == SignalsToForget()
+    assert learned_from(store, decision.id) == SignalsToForget()
     (told,) = (each for each in store.record.logged(TaskKind.REPAIR) if each.decision.id == decision.id)
     assert (told.outcome, told.signals) == (None, ())
 
@@ -97,7 +97,7 @@ def test_a_rebuild_remembers_what_was_forgotten(learner: Learner, store: Store, 
     """Retractions and withdrawals are entries of the ledger: a rebuild gives the same table."""
     say(learner, taught[0], MALLORY)
     learner.forget_teacher(MALLORY.id)
-    undo(store, taught_about(store, taught[1].id))
+    undo(store, learned_from(store, taught[1].id))
     digest = store.ledger.cells_digest()
     assert learner.rebuild() == 3 + 3 + 1 + 1 + 1 + 1
     assert store.ledger.cells_digest() == digest
@@ -106,7 +106,7 @@ def test_a_rebuild_remembers_what_was_forgotten(learner: Learner, store: Store, 
 def test_who_undid_it_is_kept(learner: Learner, store: Store, taught: list[Decision]) -> None:
     """A retraction says whose evidence it takes back and who took it."""
     say(learner, taught[0], MALLORY)
-    undo(store, taught_by(store, MALLORY.id))
+    undo(store, feedback_of(store, MALLORY.id))
     (retraction,) = [signal for signal in store.ledger.signals(taught[0].id) if signal.retracts]
     assert (retraction.actor, retraction.by) == (MALLORY, OPERATOR)
 

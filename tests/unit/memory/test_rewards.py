@@ -166,7 +166,7 @@ def test_signals_together_add_what_each_adds(said: list[tuple[SignalKind, int, i
         counts[kind, weight] = counts.get((kind, weight), 0) + count
         for part in rewards.contributions_of_signal(decision(), signal(kind, weight / 10**6, "s0" * (count < 0)))[:1]:
             total = [total[0] + part.weight, total[1] + part.value]
-    verdict = FeedbackTotal(state=decision().state, chosen="swap", teacher=1, said=counts)
+    verdict = FeedbackTotal(state=decision().state, chosen="swap", teacher=1, counts=counts)
     parts = [(part.weight, part.value) for part in rewards.contributions_of_feedback(verdict)[:1]]
     assert parts == ([tuple(total)] if any(total) else [])
 

@@ -68,7 +68,7 @@ def explanation() -> Explanation:
         target=0.75,
         withdrawn=False,
         advantage=0.25,
-        signals=(_heard(taken_back=False), _heard(taken_back=True)),
+        signals=(_feedback(retracted=False), _feedback(retracted=True)),
         neighbours=(
             SimilarCase(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
         ),
@@ -87,7 +87,7 @@ def _option(name: str, probability: float, proof: float) -> ExplainedOption:
     )
 
 
-def _heard(*, taken_back: bool) -> ReceivedFeedback:
+def _feedback(*, retracted: bool) -> ReceivedFeedback:
     return ReceivedFeedback(
         kind="fix_merged",
         login="ada",
@@ -95,7 +95,7 @@ def _heard(*, taken_back: bool) -> ReceivedFeedback:
         weight=1.0,
         source="pull:1",
         at="2026-01-01T00:00:00+00:00",
-        taken_back=taken_back,
+        retracted=retracted,
         limited=False,
     )
 
@@ -125,7 +125,7 @@ Similar cases here
 Results
   tests: suite_green 1.00; target 0.75
   ada (write): fix merged, weight 1.0
-  ada (write): fix merged, weight 1.0, taken back
+  ada (write): fix merged, weight 1.0, retracted
   0.25 better than expected
 """)
 
@@ -288,7 +288,7 @@ Acceptance by rule
   B006  4          3.0       0.33        1
 
 Skills
-  skill  state   edit                                                wins of tries  rate  taught in
+  skill  state   edit                                                wins of tries  rate  learned in
   5ki11  active  __0_Name__ < __1_Name__ → __0_Name__ <= __1_Name__  1 of 4         0.25  o/one, o/two
   1 more wait for an accepted fix
 """)

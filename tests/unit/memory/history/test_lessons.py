@@ -51,7 +51,7 @@ def learned() -> HistoryLessons:
 
 def test_habits_lift_and_lower() -> None:
     """What people fix untold is expected to be welcome, what they leave is not; both within bounds."""
-    fixed, left = (learned().word(Sight(rule)) for rule in ("F401", "B904"))
+    fixed, left = (learned().hint(Sight(rule)) for rule in ("F401", "B904"))
     assert -MOST_LIFT <= left.lift < 0.0 < fixed.lift <= MOST_LIFT
     assert fixed.addressed == pytest.approx(fixed.of)
     assert left.addressed == 0.0 < left.of
@@ -90,7 +90,7 @@ def _appraised(learner: Learner, word: HistoryHint | None, arm: Arm = Arm.LEARNE
 
 def test_the_past_is_a_prior_for_the_learned_arm_alone(learner: Learner) -> None:
     """Fixed untold lifts the expectation, left lowers it; the control arm does not hear of it."""
-    fixed, left = (learned().word(Sight(rule)) for rule in ("F401", "B904"))
+    fixed, left = (learned().hint(Sight(rule)) for rule in ("F401", "B904"))
     assert _appraised(learner, left) < _appraised(learner, None) < _appraised(learner, fixed)
     assert _appraised(learner, fixed, Arm.CONTROL) == _appraised(learner, None, Arm.CONTROL)
 

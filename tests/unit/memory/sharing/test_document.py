@@ -82,20 +82,20 @@ def test_what_is_written_is_read_back(written: list[Lesson]) -> None:
     ("was", "becomes", "said"),
     [
         ("version: 1", "version: 2", "line 3: version 2 is newer than 1, the last one known; upgrade Apprentice"),
-        ("version: 1", "version: one", "line 3: 'one' is no number"),
+        ("version: 1", "version: one", "line 3: 'one' is not a number"),
         ("teachers: 3", "teachers: 1", "line 12: 1 is not within 2 and 1e+06; correct it or remove the entry"),
-        ("mean: 0.821", "mean: .nan", "line 10: '.nan' is no number"),
+        ("mean: 0.821", "mean: .nan", "line 10: '.nan' is not a number"),
         ("mean: 0.821", "mean: nan", "line 10: nan is not within 0 and 1; correct it or remove the entry"),
         ("weight: 14.0", "weight: 1e9", "line 11: 1e9 is not within 0 and 1e+06; correct it or remove the entry"),
-        ("teachers: 3", "teachers: 2.5", "line 12: 2.5 is no whole number"),
+        ("teachers: 3", "teachers: 2.5", "line 12: 2.5 is not a whole number"),
         ("    teachers: 3\n", "", "line 6: teachers is missing; export the file again"),
         ("teachers: 3", "teachers: 3\n    code: x = 1", "line 13: 'code' is not known here; known are about, label"),
-        ("mean: 0.821", "mean: 0.8\n    mean: 0.9", "line 11: 'mean' stands here twice; remove one"),
+        ("mean: 0.821", "mean: 0.8\n    mean: 0.9", "line 11: 'mean' occurs twice; remove one"),
         ("about: review", "about: gossip", "line 6: about is 'gossip'; it is repair or review"),
         ("label: B006", 'label: "x = [1]"', "line 7: 'x = [1]' is not a rule or an error type"),
         ("label: B006", 'label: "a\\u202eb"', "line 7: expected printable text of 1 to 100 characters"),
         ("label: B006", "label: [B006]", "line 7: expected text"),
-        ("until: 2026-03-01", "until: soon", "line 14: 'soon' is no day; write it as 2026-01-31"),
+        ("until: 2026-03-01", "until: soon", "line 14: 'soon' is not a day; write it as 2026-01-31"),
         ("until: 2026-03-01", "until: 2025-03-01", "line 14: until 2025-03-01 is before since 2026-01-04"),
         ("https://github.com/acme/shop/pull/14", "javascript:x", "line 15: expected the address"),
         ("source: ", "source: &a ", "line 4: anchors and aliases are not read; write the value out"),
@@ -141,7 +141,7 @@ def test_sizes_are_bounded() -> None:
 
 def test_the_same_pattern_twice_is_refused() -> None:
     """Else an entry could count double."""
-    with pytest.raises(BadLearnings, match="line 17: B006 with finding stands here twice"):
+    with pytest.raises(BadLearnings, match="line 17: B006 with finding occurs twice"):
         parse(render(replace(LEARNINGS, lessons=(LESSON, LESSON))))
 
 
