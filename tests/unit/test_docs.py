@@ -19,6 +19,7 @@ from bot.web.commands import Verb
 from bot.web.metrics import Metrics
 from memory.store import JobState
 from tests.json_contracts import documented, undocumented
+from tests.unit.test_house import BANNED
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
 
@@ -225,7 +226,14 @@ def test_permissions_are_documented() -> None:
     assert {name.replace(" ", "_"): access for name, access in installing.items()} == PERMISSIONS
 
 
-# ── Paths ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Words and paths ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_use_plain_words(page: str) -> None:
+    """No page uses a word that plain English does without; code is exempt."""
+    text = re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in text.splitlines() if BANNED.search(line)] == []
 
 
 def test_paths_that_contributors_need_exist() -> None:
