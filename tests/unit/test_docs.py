@@ -226,6 +226,11 @@ def test_permissions_are_documented() -> None:
     assert {name.replace(" ", "_"): access for name, access in installing.items()} == PERMISSIONS
 
 
+def test_every_page_is_checked() -> None:
+    """A new page in docs/ is among those that these tests read."""
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= set(PAGES)
+
+
 # ── Words and paths ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
