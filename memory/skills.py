@@ -1,165 +1,263 @@
-"""Skills: accepted edits that were generalised, how well they do, and where they may be used.
+"""Skills: proven edits without their names, how well they do, and which of them fit a failure.
 
-Nothing is counted here: teachers come from the ledger, tries and wins from the experiences, so that whatever is taken back
-or forgotten is as if it had never been, and the same memory gives the same skills.
+Nothing is counted or kept here: a skill is derived from experiences and signals each time, so that feedback that was taken
+back and experiences that were forgotten leave no trace, and the same memory gives the same skills.
 """
 
 from __future__ import annotations
 
+import builtins
+import difflib
+import hashlib
+import keyword
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from math import sqrt
 
-from memory.generalise import generalised
-from memory.groups import Taught
-from memory.model import AttemptOutcome, Experience, Signal, Skill, SkillState
-from memory.rewards import say
-from memory.rewrites import library_name
+from memory.model import AttemptOutcome, EditShape, Experience, Recollection, Signal
+from memory.rewards import clipped, say
 from memory.store import QUORUM, Store
-from memory.terms import EVERYWHERE, TELLING, pattern, words_in
 
 PRIOR_WINS, PRIOR_LOSSES = 0.1, 1.9
-"""A skill that nobody tried repairs one failure in twenty that it fits, and that is worth two tries: edits of other
-repositories hardly ever fit (docs/repair.md)."""
+"""An untried skill is expected to repair one failure in twenty, a belief worth two tries: edits of other repositories
+hardly ever fit (docs/repair.md)."""
 
 PRIOR_RATE = PRIOR_WINS / (PRIOR_WINS + PRIOR_LOSSES)
 
 TEACHING, ACCEPTING = 0.25, 0.25
-"""What an edit that taught a skill is worth as a win, as it would have repaired that, and what each person who took it is."""
+"""What each fix that taught a skill counts as a win, and what each maintainer who accepted one of them counts."""
 
 UPPER = 1.645
-"""Standard deviations above the mean that the upper bound of a rate stands, about its 95 % quantile."""
+"""Standard deviations from the mean of a rate to its upper bound, about its 95 % quantile."""
 
-MOST_READ = 5000
-"""Experiences that skills are derived of, the latest."""
+GOOD_RATE = 0.2
+"""From this rate on a skill is tried at failures that resemble none of those that it repaired."""
 
-MOST_USED = 60
-"""Skills that one repair looks for places of, the best."""
+MOST_READ = 2000
+"""Experiences that skills are derived from, the latest."""
 
-_PREFIX = "skill:"
-_VERSION = "1"
+MOST_TOKENS = 80
+"""Tokens of either side of a skill. A longer edit fits one place only."""
+
+_KEPT_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, frozenset, tuple, int, float)
+
+EVERYWHERE: frozenset[str] = (
+    frozenset(keyword.kwlist)
+    | frozenset(dir(builtins))
+    | frozenset(name for kind in _KEPT_TYPES for name in dir(kind) if not name.startswith("_"))
+    | frozenset({"self", "cls", "deepcopy", "__init__", "key", "reverse"})
+)
+"""Names that mean the same everywhere: keywords, builtins, methods of builtin types."""
+
+CONSTANTS = frozenset({"0", "1", "2", "0.0", "1.0"})
+"""Numbers that mean something by themselves."""
+
+_SILENT = re.compile(r"\.|[a-zA-Z]{0,2}'?\$\d+'?")
+"""Tokens of a shape that mean nothing by themselves: a hole, a string that is one, and the dot between two."""
+
+_OPEN_OR_EMPTY = re.compile(r"\$\d+|[a-zA-Z]{0,2}'(?:\$\d+)?'")
+_WORD = re.compile(r"[^\W\d]\w*|\d")
+_AND = " … "
 
 
-def template_of(skill: Skill) -> str:
-    """What a skill's edits are counted under, beside those of templates."""
-    return f"{_PREFIX}{skill.id}"
+class SkillState(StrEnum):
+    """`candidate`: no maintainer accepted a fix that taught it; `active`: one did; `retired`: it stopped working."""
+
+    CANDIDATE = "candidate"
+    ACTIVE = "active"
+    RETIRED = "retired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """What people made of fixes, by the id of the decision: the sum of what they said, and who was for it."""
+class Skill:
+    """An edit that the experiences `taught_by` prove, at failures of these families.
 
-    against: Mapping[str, float] = field(default_factory=dict)
-    teachers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    `teachers` are the accounts that accepted any of them. `tries` are repairs in which it was tried, `wins` those of them
+    that it proved and no maintainer rejected; `rate` is the mean of the rate's posterior.
+    """
 
-    def rejected(self, decision: str) -> bool:
-        """Whether those whose word counts were, taken together, against it."""
-        return self.against.get(decision, 0.0) > 0.0
+    shape: EditShape
+    families: tuple[str, ...]
+    taught_by: tuple[str, ...]
+    repositories: tuple[str, ...]
+    teachers: tuple[int, ...] = ()
+    tries: int = 0
+    wins: int = 0
+    rate: float = 0.0
+    state: SkillState = SkillState.CANDIDATE
+
+    @property
+    def name(self) -> str:
+        """The template that makes the edit, and a digest of the edit."""
+        return name_of(self.shape)
 
 
-def verdicts(signals: Iterable[Signal]) -> Verdicts:
-    """The verdicts in signals that stand."""
-    against: defaultdict[str, float] = defaultdict(float)
-    teachers: dict[str, list[int]] = {}
+def name_of(shape: EditShape) -> str:
+    """The name of the skill with this shape."""
+    text = "\0".join((shape.template, shape.before, shape.after))
+    return f"{shape.template}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:6]}"
+
+
+def tried_as(name: str) -> str:
+    """What tries of a skill are counted under, beside those of templates."""
+    return f"skill:{name}"
+
+
+def composed(one: EditShape, other: EditShape) -> EditShape:
+    """The shape of two edits that were made together."""
+    return EditShape(
+        template=f"{one.template}+{other.template}",
+        before=f"{one.before}{_AND}{other.before}",
+        after=f"{one.after}{_AND}{other.after}",
+    )
+
+
+def parts_of(shape: EditShape) -> tuple[EditShape, ...]:
+    """The edits that a shape is composed of: itself, if it is one edit."""
+    if "+" not in shape.template:
+        return (shape,)
+    sides = zip(shape.template.split("+"), shape.before.split(_AND), shape.after.split(_AND), strict=False)
+    return tuple(EditShape(template=template, before=before, after=after) for template, before, after in sides)
+
+
+def teaches(shape: EditShape) -> bool:
+    """Whether an edit says anything where the names are others.
+
+    It does if an operator, a builtin, a kept literal or structure is part of what changed, or if the same tokens change
+    places. `$0` → `$1` or `$0.$1` → `$0.$2` do not: every name in scope would fit them.
+    """
+    before, after = shape.before.split(), shape.after.split()
+    if max(len(before), len(after)) > MOST_TOKENS:
+        return False
+    if before != after and sorted(before) == sorted(after):
+        return True
+    changes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changed = (t for kind, a, b, c, d in changes if kind != "equal" for t in (*before[a:b], *after[c:d]))
+    return not all(_SILENT.fullmatch(token) for token in changed)
+
+
+def is_public(shape: EditShape) -> bool:
+    """Whether all that an edit spells out means the same everywhere: builtins, their methods, small numbers."""
+    tokens = (token for side in (shape.before, shape.after) for token in side.split())
+    return all(
+        token in EVERYWHERE or token in CONSTANTS or not _WORD.search(_OPEN_OR_EMPTY.sub("", token)) for token in tokens
+    )
+
+
+def derived(experiences: Sequence[Experience], signals: Iterable[Signal]) -> tuple[Skill, ...]:
+    """The skills of these experiences with the signals about them, the best first."""
+    verdicts: defaultdict[str, float] = defaultdict(float)
+    accepting: defaultdict[str, set[int]] = defaultdict(set)
     for signal in signals:
-        said = say(signal)
-        against[signal.decision_id] -= said
-        if said > 0.0:
-            teachers.setdefault(signal.decision_id, []).append(signal.actor.id)
-    return Verdicts(against=against, teachers={key: tuple(dict.fromkeys(ids)) for key, ids in teachers.items()})
-
-
-def derived(experiences: Sequence[Experience], said: Verdicts) -> tuple[Skill, ...]:
-    """The skills of these experiences, given newest first, the most specific skills first."""
-    taught = [each for experience in experiences for each in _taught(experience, said)]
-    return tuple(_judged(skill, experiences, said) for skill in generalised(taught))
-
-
-def _taught(experience: Experience, said: Verdicts) -> list[Taught]:
-    if experience.outcome is not AttemptOutcome.PROVEN or said.rejected(experience.id):
-        return []
-    return [
-        Taught(
-            experience=experience.id,
-            repository=experience.repository,
-            error_type=experience.error_type,
-            family=experience.family,
-            rewrite=rewrite,
-            teachers=said.teachers.get(experience.id, ()),
-        )
-        for rewrite in experience.rewrites
+        verdict = say(signal)
+        verdicts[signal.decision_id] += verdict
+        if verdict > 0.0:
+            accepting[signal.decision_id].add(signal.actor.id)
+    accepted = [each for each in experiences if _is_proven(each) and verdicts[each.id] >= 0.0]
+    taught: defaultdict[EditShape, list[Experience]] = defaultdict(list)
+    for each in accepted:
+        for shape in _edits(each):
+            if teaches(shape):
+                taught[shape].append(each)
+    tries, wins = _tasks(experiences), _tasks(accepted, won=True)
+    skills = [
+        _skill(shape, by, accepting, len(tries[name_of(shape)]), len(wins[name_of(shape)]))
+        for shape, by in taught.items()
     ]
+    return tuple(sorted(skills, key=lambda skill: (-skill.rate, skill.name)))
 
 
-def _judged(skill: Skill, experiences: Sequence[Experience], said: Verdicts) -> Skill:
-    name = template_of(skill)
-    tried = [each for each in experiences if each.tried.get(name)]
-    won = [each for each in tried if _won(each, name) and not said.rejected(each.id)]
-    tries, wins = len({each.task_id for each in tried}), len({each.task_id for each in won})
-    judged = replace(skill, tries=tries, wins=wins, rate=mean(skill, tries, wins))
-    return replace(judged, state=_state(judged))
+def _is_proven(experience: Experience) -> bool:
+    return experience.outcome is AttemptOutcome.PROVEN
 
 
-def _won(experience: Experience, name: str) -> bool:
-    shape = experience.shape
-    return experience.outcome is AttemptOutcome.PROVEN and shape is not None and shape.template == name
+def _edits(experience: Experience) -> tuple[EditShape, ...]:
+    return parts_of(experience.shape) if experience.shape is not None else ()
 
 
-def _state(skill: Skill) -> SkillState:
-    if upper(skill) < PRIOR_RATE:
-        return SkillState.RETIRED
-    return SkillState.ACTIVE if skill.teachers else SkillState.CANDIDATE
+def _tasks(experiences: Iterable[Experience], *, won: bool = False) -> defaultdict[str, set[str]]:
+    """The repairs in which each skill was tried, or made a part of the edit that was proven."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for experience in experiences:
+        made = {tried_as(name_of(shape)) for shape in _edits(experience)}
+        for key, count in experience.tried.items():
+            if count and key.startswith(tried_as("")) and (not won or key in made):
+                found[key.removeprefix(tried_as(""))].add(experience.task_id)
+    return found
 
 
-def _evidence(skill: Skill, tries: int, wins: int) -> tuple[float, float]:
-    """The parameters of the rate's Beta posterior."""
-    taught = TEACHING * len(skill.taught_by) + ACCEPTING * len(skill.teachers)
-    return PRIOR_WINS + wins + taught, PRIOR_LOSSES + tries - wins
+def _skill(
+    shape: EditShape, by: Sequence[Experience], accepting: Mapping[str, set[int]], tries: int, wins: int
+) -> Skill:
+    teachers = {account for each in by for account in accepting.get(each.id, ())}
+    taught = TEACHING * len(by) + ACCEPTING * len(teachers)
+    rate, upper = _posterior(PRIOR_WINS + wins + taught, PRIOR_LOSSES + tries - wins)
+    active = SkillState.ACTIVE if teachers else SkillState.CANDIDATE
+    return Skill(
+        shape=shape,
+        families=tuple(sorted({each.family for each in by})),
+        taught_by=tuple(sorted(each.id for each in by)),
+        repositories=tuple(sorted({each.repository for each in by})),
+        teachers=tuple(sorted(teachers)),
+        tries=tries,
+        wins=wins,
+        rate=rate,
+        state=SkillState.RETIRED if upper < PRIOR_RATE else active,
+    )
 
 
-def mean(skill: Skill, tries: int, wins: int) -> float:
-    """The posterior mean of how often a skill repairs where it is tried."""
-    successes, failures = _evidence(skill, tries, wins)
-    return successes / (successes + failures)
-
-
-def upper(skill: Skill) -> float:
-    """The upper bound of that rate."""
-    successes, failures = _evidence(skill, skill.tries, skill.wins)
+def _posterior(successes: float, failures: float) -> tuple[float, float]:
+    """The mean and the upper bound of a rate under its Beta posterior."""
     total = successes + failures
     rate = successes / total
-    return min(1.0, rate + UPPER * sqrt(rate * (1.0 - rate) / (total + 1.0)))
-
-
-def usable(skills: Iterable[Skill], repository: str, quorum: int = QUORUM) -> tuple[Skill, ...]:
-    """The skills to be tried in a repository, the best first.
-
-    What a repository's own fixes taught may be tried there; elsewhere only what `quorum` people accepted, and what
-    shows nothing of the code that taught it.
-    """
-    open_here = [each for each in skills if each.state is not SkillState.RETIRED and _reaches(each, repository, quorum)]
-    return tuple(sorted(open_here, key=lambda each: -each.rate)[:MOST_USED])
-
-
-def _reaches(skill: Skill, repository: str, quorum: int) -> bool:
-    return repository in skill.repositories or (len(skill.teachers) >= quorum and is_public(skill))
-
-
-def is_public(skill: Skill) -> bool:
-    """Whether all that a skill spells out means the same everywhere: builtins, the standard library, telling constants."""
-    library = {library_name(line) for line in skill.imports}
-    spelled = {word for side in (skill.before, skill.after) for word in words_in(pattern(side))}
-    return "" not in library and spelled <= EVERYWHERE | TELLING | library
+    return rate, min(1.0, rate + UPPER * sqrt(rate * (1.0 - rate) / (total + 1.0)))
 
 
 def current(store: Store) -> tuple[Skill, ...]:
-    """The skills of what is remembered now: as they are kept, or derived anew where anything has changed since."""
-    sources = f"{_VERSION} {store.skills.sources()}"
-    if store.skills.stamp() == sources:
-        return tuple(store.skills.all())
+    """The skills of the memory as it is now."""
     experiences = store.experiences.all(limit=MOST_READ)
-    proven = [each.id for each in experiences if each.outcome is AttemptOutcome.PROVEN]
-    skills = derived(experiences, verdicts(store.ledger.live_signals(proven)))
-    store.skills.replace(skills, sources)
-    return skills
+    proven = [each.id for each in experiences if _is_proven(each)]
+    return derived(experiences, store.ledger.live_signals(proven))
+
+
+def usable(skills: Iterable[Skill], repository: str, quorum: int = QUORUM) -> tuple[Skill, ...]:
+    """The skills that may be used in a repository, in their order.
+
+    What a repository's own fixes taught may be used there; elsewhere only what `quorum` maintainers accepted, and what
+    shows nothing of the code that taught it.
+    """
+    return tuple(each for each in skills if each.state is not SkillState.RETIRED and _reaches(each, repository, quorum))
+
+
+def _reaches(skill: Skill, repository: str, quorum: int) -> bool:
+    return repository in skill.repositories or (len(skill.teachers) >= quorum and is_public(skill.shape))
+
+
+def fitting(
+    skills: Sequence[Skill], recalled: Iterable[Recollection], *, family: str, repository: str, quorum: int = QUORUM
+) -> dict[EditShape, float]:
+    """The edits to try at a failure, each with how well it fits, within (0, 1].
+
+    An edit that repaired a recalled failure fits as well as that failure resembles this one; a skill with a good record at
+    failures of this family fits as often as it succeeds.
+    """
+    retired = {each.shape for each in skills if each.state is SkillState.RETIRED}
+    found: dict[EditShape, float] = {}
+    for shape, weight in (*_recalled(recalled, repository), *_on_record(usable(skills, repository, quorum), family)):
+        if weight > 0.0 and shape not in retired and teaches(shape):
+            found[shape] = max(weight, found.get(shape, 0.0))
+    return found
+
+
+def _recalled(recalled: Iterable[Recollection], repository: str) -> Iterator[tuple[EditShape, float]]:
+    for each in recalled:
+        if _is_proven(each.experience):
+            own = each.experience.repository == repository
+            yield from ((shape, clipped(each.score)) for shape in _edits(each.experience) if own or is_public(shape))
+
+
+def _on_record(skills: Iterable[Skill], family: str) -> Iterator[tuple[EditShape, float]]:
+    return ((each.shape, each.rate) for each in skills if each.rate >= GOOD_RATE and family in each.families)

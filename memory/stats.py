@@ -21,13 +21,13 @@ from memory.model import (
     Factor,
     LoggedDecision,
     SignalKind,
-    Skill,
     State,
     TaskKind,
 )
 from memory.prompt_ablation import PartUse, measured
 from memory.rewards import PATTERN
 from memory.rollback import current
+from memory.skills import Skill
 from memory.skills import current as skills
 from memory.store import Spent, Store, TaskSpent
 from memory.versions import CONTROL

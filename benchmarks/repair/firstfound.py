@@ -7,7 +7,6 @@ from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
-from memory.rewrites import rewrites
 from workers.ports import Sandbox
 from workers.repair.candidates import Candidate
 from workers.repair.engines.search.queue import Stream
@@ -71,5 +70,4 @@ class FirstFound(SearchSession):
             ruled_out=tuple(self.screened[before:]),
             patch=self.diff(found) if found else "",
             shape=found.shape if found else None,
-            rewrites=rewrites(self.sources[found.path], found.source) if found else (),
         )

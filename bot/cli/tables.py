@@ -12,11 +12,11 @@ from memory.explain import ExplainedOption, Explanation, TableRow, feedback_line
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
-from memory.model import Skill, SkillState
 from memory.preferences.model import PreferenceModel
 from memory.prompt_ablation import PartUse
 from memory.rollback import VersionComparison, VersionJudgement
 from memory.sharing.lessons import Learnings
+from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store import Spent
 
@@ -172,9 +172,9 @@ def _skills(skills: Sequence[Skill]) -> list[TextTable]:
 
 
 def _skill(skill: Skill) -> tuple[str, ...]:
-    edit = " → ".join(" ".join(side.split()) or "nothing" for side in (skill.before, skill.after))
+    edit = " → ".join(side or "nothing" for side in (skill.shape.before, skill.shape.after))
     tries = f"{skill.wins} of {skill.tries}"
-    return (skill.id, skill.state, edit, tries, f"{skill.rate:.2f}", ", ".join(skill.repositories))
+    return (skill.name, skill.state, edit, tries, f"{skill.rate:.2f}", ", ".join(skill.repositories))
 
 
 def _arm(arm: ArmStats) -> tuple[str, ...]:

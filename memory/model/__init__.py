@@ -60,11 +60,6 @@ from memory.model.reviews import (
     Sighting,
     location_of,
 )
-from memory.model.skills import (
-    Rewrite,
-    Skill,
-    SkillState,
-)
 from memory.model.tasks import (
     Among,
     Experience,
@@ -114,13 +109,10 @@ __all__ = [
     "Recollection",
     "Reflection",
     "RetryMode",
-    "Rewrite",
     "Severity",
     "Sighting",
     "Signal",
     "SignalKind",
-    "Skill",
-    "SkillState",
     "State",
     "Suggestion",
     "SuiteCount",

@@ -10,7 +10,6 @@ from enum import StrEnum
 from memory.model.failures import Family
 from memory.model.learning import TaskKind
 from memory.model.repairs import Attempt, AttemptOutcome, EditShape
-from memory.model.skills import Rewrite
 
 
 class PostKind(StrEnum):
@@ -41,10 +40,10 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experience:
-    """A failure, what was tried, its outcome, and what to remember. `tried` counts candidates by template.
+    """A failure, what was tried, its outcome, and what to remember. `tried` counts candidates by template and skill.
 
-    `rewrites` are what a proven patch replaced by what: what skills are learned of. `usual` is the mean of proof that the
-    table gave the strategy when it was tried, where it was asked. `images` are the digests of pictures that came with it.
+    `shape` is the proven edit without its names: what a skill is. `usual` is the mean of proof that the table gave the
+    strategy when it was tried, where it was asked. `images` are the digests of pictures that came with it.
     """
 
     id: str
@@ -61,7 +60,6 @@ class Experience:
     shape: EditShape | None
     created_at: datetime
     tried: Mapping[str, int] = field(default_factory=dict)
-    rewrites: tuple[Rewrite, ...] = ()
     usual: float | None = None
     images: tuple[str, ...] = ()
 

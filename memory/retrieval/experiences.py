@@ -230,16 +230,6 @@ def neighbours(recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:
     )
 
 
-def replay_shapes(recollections: Sequence[Recollection]) -> Mapping[EditShape, float]:
-    """Edits worth trying first, with weights in (0, 1]: the proven ones that `recall` gave."""
-    shapes: dict[EditShape, float] = {}
-    for found in recollections:
-        shape, weight = found.experience.shape, clipped(found.score)
-        if shape is not None and found.experience.outcome is AttemptOutcome.PROVEN and weight > 0.0:
-            shapes[shape] = max(weight, shapes.get(shape, 0.0))
-    return shapes
-
-
 def searchable(experience: Experience) -> str:
     """The text that an experience is found by: the failure, and the file of the repair."""
     return f"{experience.error_type} {experience.signature} {experience.path}"

@@ -18,7 +18,6 @@ from memory.store.documents import (
     PastFindings,
     Picture,
     RewardModels,
-    Skills,
     Trajectory,
     Walked,
 )
@@ -80,7 +79,6 @@ __all__ = [
     "Reservation",
     "RewardModels",
     "Scope",
-    "Skills",
     "Spent",
     "Store",
     "StoreError",
@@ -117,7 +115,6 @@ class Store:
         """By decision; a repository owns them."""
         self.pictures = Documents(database, PICTURES)
         """By experience and digest; an experience owns them."""
-        self.skills = Skills(database)
         self.posts = Posts(database)
         self.tasks = Tasks(database)
         """Repairs and reviews, with their attempts."""

@@ -10,9 +10,9 @@ from typing import TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
 from memory.errors import StoreError
-from memory.model import PastFinding, Skill, TaskKind
+from memory.model import PastFinding, TaskKind
 from memory.store.database import Database, Row, changed, dialect_insert, dump, in_batches, load
-from memory.store.tables import documents, experiences, signals
+from memory.store.tables import documents
 
 Body = TypeVar("Body")
 _BATCH = 500
@@ -184,41 +184,6 @@ class RewardModels:
     def deactivate(self, kind: TaskKind) -> bool:
         """Use no model of this kind; False when none was in use."""
         return self._in_use.remove(kind)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SkillSet:
-    stamp: str
-    skills: tuple[Skill, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Skills:
-    """The skills as last derived, and from which state of the memory: all of it can be derived again."""
-
-    database: Database
-
-    def all(self) -> list[Skill]:
-        """The skills in the order in which they were stored."""
-        return list(self._stored().skills)
-
-    def stamp(self) -> str:
-        """The `sources` that the skills were derived from; "" where there are none."""
-        return self._stored().stamp
-
-    def sources(self) -> str:
-        """A text that changes whenever experiences or signals do."""
-        last_change = select(func.max(experiences.c.sequence))
-        reactions = select(func.count()).select_from(signals)
-        with self.database.reading() as connection:
-            return f"{connection.execute(last_change).scalar_one()} {connection.execute(reactions).scalar_one()}"
-
-    def replace(self, new: Sequence[Skill], stamp: str) -> None:
-        """Store these in the place of all others."""
-        Documents(self.database, "skills").put("all", _SkillSet(stamp=stamp, skills=tuple(new)))
-
-    def _stored(self) -> _SkillSet:
-        return Documents(self.database, "skills").get("all", _SkillSet) or _SkillSet(stamp="", skills=())
 
 
 # ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,14 +14,13 @@ import pytest
 
 from benchmarks.repair.firstfound import FirstFound
 from memory.learner import Learner
-from memory.model import Actor, Permission, RetryMode, SignalKind, SkillState, Task, TaskKind
+from memory.model import Actor, Permission, RetryMode, SignalKind, Task, TaskKind
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
-from memory.skills import current, template_of, usable
+from memory.skills import SkillState, current, tried_as, usable
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.repair.engines.engine import RepairDeps
-from workers.repair.engines.search.engine import SKILLED
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
@@ -175,9 +174,10 @@ def test_an_accepted_fix_is_made_elsewhere_in_fewer_candidates(house: House, fre
     assert (skill.state, skill.repositories, skill.teachers) == (SkillState.ACTIVE, ("o/shelf",), (1, 2))
     learned, cold = house.repair("queue", QUEUE), fresh.repair("queue", QUEUE)
     assert candidates(learned) < candidates(cold)
-    assert candidates(learned) <= SKILLED
     (used,) = (each for each in house.store.experiences.all() if each.repository == "o/queue")
-    assert set(used.tried) == {template_of(skill)}
+    assert used.tried[tried_as(skill.name)] == candidates(learned)
+    again = next(each for each in current(house.store) if each.name == skill.name)
+    assert (again.tries, again.wins) == (1, 1)
 
 
 def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:

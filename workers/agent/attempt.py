@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from memory.model import AttemptOutcome, NearMiss
-from memory.rewrites import rewrites
 from workers.agent.checkout import Checkout, checked
 from workers.agent.conversation import ModelConversation, truncated
 from workers.agent.loop import MODEL_MISSING, AgentLoop, Run, RunEnd, finishing
@@ -24,6 +23,7 @@ from workers.llm.untrusted import data, visible_text
 from workers.patches import unified
 from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.repair.result import AttemptResult
+from workers.repair.skills import shape_between
 
 OPTIONAL_TOOLS = ("recall", "history", "symbol", "try_edits")
 """Tools that a run can do without, so that their use can be measured."""
@@ -140,7 +140,7 @@ def _proven(context: AttemptContext, run: Run, evaluation: PatchEvaluation) -> A
         path=path,
         patch=checkout.diff() + "".join(unified(name, None, text) for name, text in sorted(tests.items())),
         proof=evaluation.proof,
-        rewrites=rewrites(checkout.original(path), edits[path]) if alone else (),
+        shape=shape_between(checkout.original(path), edits[path]) if alone else None,
         images=context.assignment.images,
         effort=_effort(context, run),
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory.model import Experience, Failure, NearMiss, Recollection, Skill
+from memory.model import Experience, Failure, NearMiss, Recollection
+from memory.skills import Skill
 from workers.agent.conversation import truncated
 from workers.agent.tools.reading import numbered
 from workers.llm.messages import ChatMessage, ChatRole
@@ -105,7 +106,7 @@ def memory(assignment: Assignment, remembered: MemoryParts, withheld: Collection
     }
     headings = {
         "attempts": "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)",
-        "skills": "# Edits that repaired failures like this (a name such as `__0_Call__` means anything)",
+        "skills": "# Edits that repaired failures like this (`$0` is any name or operand, the same on both sides)",
         "examples": "# Repairs that people here accepted",
     }
     parts = [f"{headings[name]}\n{text}" for name, text in sections.items() if text and name not in withheld]
@@ -138,7 +139,10 @@ def _row(experience: Experience, reward: float, repository: str) -> str:
 
 
 def _skills(skills: Sequence[Skill]) -> str:
-    rows = [f"{each.before}\n  becomes\n{each.after}" for each in skills[:SHOWN_SKILLS]]
+    rows = [
+        f"{each.shape.before or 'nothing'}\n  becomes\n{each.shape.after or 'nothing'}"
+        for each in skills[:SHOWN_SKILLS]
+    ]
     return data("skills", "\n\n".join(rows), code=True) if rows else ""
 
 

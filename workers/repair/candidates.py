@@ -21,6 +21,7 @@ class Candidate:
     """One edit of one module. `source` is the whole module with the edit made.
 
     `function` is the dotted qualified name of the innermost function around the edit ("Basket.total"), empty at module level.
+    `skills` names those whose edits it makes.
     """
 
     path: str
@@ -31,6 +32,7 @@ class Candidate:
     strategy: str
     shape: EditShape
     score: float
+    skills: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory.model import EditShape, Failure
+from memory.skills import composed
 from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.search import propose
 
@@ -79,6 +80,7 @@ def propose_around(
     failure: Failure,
     *,
     strategies: Sequence[str] | None = None,
+    replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
     seed: int = 0,
 ) -> Iterator[Candidate]:
@@ -90,7 +92,9 @@ def propose_around(
     original = sources[first.path]
     moved = list(_moved(first, original, suspects))
     edited = {**sources, first.path: first.source}
-    seconds = propose(edited, moved, failure, strategies=strategies, template_weight=template_weight, seed=seed)
+    seconds = propose(
+        edited, moved, failure, strategies=strategies, replay=replay, template_weight=template_weight, seed=seed
+    )
     return (_pair(first, second) for second in seconds if second.source != original)
 
 
@@ -100,15 +104,23 @@ def combine(
     suspects: Sequence[Suspect],
     failure: Failure,
     *,
+    replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
     seed: int = 0,
 ) -> Iterator[Candidate]:
     """Second edits on top of several near misses at once, each with its `nearness`; the likeliest pairs first.
 
+    Second edits in `replay` come forward by how well they fit, so that two learned edits make one patch.
+
     Pairs of one meaning may come twice, by way of either edit: the caller knows what was tried.
     """
     streams = [
-        _weighed(propose_around(first, sources, suspects, failure, template_weight=template_weight, seed=seed), weight)
+        _weighed(
+            propose_around(
+                first, sources, suspects, failure, replay=replay, template_weight=template_weight, seed=seed
+            ),
+            weight,
+        )
         for first, weight in near
     ]
     yield from heapq.merge(*streams, key=lambda candidate: -candidate.score)
@@ -135,16 +147,15 @@ def _moved(first: Candidate, original: str, suspects: Sequence[Suspect]) -> Iter
 
 
 def _pair(first: Candidate, second: Candidate) -> Candidate:
-    name = f"{first.template}+{second.template}"
-    one, other = first.shape, second.shape
-    shape = EditShape(template=name, before=f"{one.before} … {other.before}", after=f"{one.after} … {other.after}")
+    shape = composed(first.shape, second.shape)
     score = first.score * second.score * (1.0 if second.function == first.function else ELSEWHERE)
     return replace(
         second,
         line=first.line,
         function=first.function,
         strategy=first.strategy,
-        template=name,
+        template=shape.template,
         shape=shape,
         score=score,
+        skills=(*first.skills, *second.skills),
     )

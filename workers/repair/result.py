@@ -16,7 +16,6 @@ from memory.model import (
     Failure,
     NearMiss,
     Proof,
-    Rewrite,
     Task,
 )
 from memory.rewards import repair_components
@@ -52,7 +51,7 @@ class FirstPlausible:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptResult:
-    """The result of trying one strategy. `patch` is a unified diff, empty unless proven; so are `shape`, `proof`, `rewrites`.
+    """The result of trying one strategy. `patch` is a unified diff, empty unless proven; so are `shape` and `proof`.
 
     `candidates` are edits that were tried, or steps of a model; `effort` is the share of a model's steps, None for a search.
     `fixed` is the most failing tests that any candidate made pass, `became` the failure that the nearest candidate led to
@@ -77,7 +76,6 @@ class AttemptResult:
     patch: str = ""
     shape: EditShape | None = None
     proof: Proof | None = None
-    rewrites: tuple[Rewrite, ...] = ()
     images: tuple[Image, ...] = ()
     effort: float | None = None
     counts: bool = True
@@ -136,7 +134,6 @@ def experience_of(task: Task, failure: Failure, decision: Decision, result: Atte
         shape=result.shape,
         created_at=decision.created_at,
         tried=result.tried,
-        rewrites=result.rewrites,
         usual=usual(decision),
         images=tuple(image.digest for image in result.images),
     )

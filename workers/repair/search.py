@@ -18,13 +18,14 @@ from types import CodeType
 import libcst as cst
 
 from memory.model import EditShape, Failure, Family
+from memory.skills import name_of
 from workers.repair.candidates import Candidate, Suspect
 from workers.repair.classify import is_test_path
 from workers.repair.clues import clues_of
 from workers.repair.project import Project
 from workers.repair.region import Extent, Region, SourceModule, Unit
-from workers.repair.shapes import shape_of
 from workers.repair.site import Edit, Site
+from workers.repair.skills import shape_of
 from workers.repair.splices import Splice, spliced
 from workers.repair.templates import STRATEGIES, Template, all_templates
 from workers.repair.unparsable import mended
@@ -54,18 +55,22 @@ __all__ = ["REPLAY", "STRATEGIES", "propose"]
 MENDING = "statements"
 """The strategy that edits of texts which do not parse count as."""
 
+LIFT = 0.9
+"""How far an edit that fits perfectly is lifted to the front. Below 1, so that among its places the suspects still rank."""
+
 REPLAY = "replay"
 """The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditDraft:
-    """An edit that was thought of but not yet made."""
+    """An edit that was thought of but not yet made; `learned` where a skill makes it."""
 
     site: Site
     template: Template
     edit: Edit
     score: float
+    learned: bool = False
 
     @property
     def shape(self) -> EditShape:
@@ -81,12 +86,11 @@ class Weighing:
     strategies: frozenset[str]
     replay: Mapping[EditShape, float]
     template_weight: Mapping[str, float]
-    learned: tuple[Template, ...] = ()
 
     def templates(self) -> tuple[Template, ...]:
         """The templates that can yield anything."""
         replayed = {shape.template for shape in self.replay}
-        return (*(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed), *self.learned)
+        return tuple(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed)
 
     def base(self, suspect: float, template: Template) -> float:
         """The score of a template's best edit at a suspect, without replay."""
@@ -102,8 +106,8 @@ class Weighing:
         """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
         weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
         if weight is not None:
-            return replace(draft, score=_lifted(draft.score, weight))
-        return draft if draft.template.strategy in self.strategies or draft.template.strategy == REPLAY else None
+            return replace(draft, score=_lifted(draft.score, weight), learned=True)
+        return draft if draft.template.strategy in self.strategies else None
 
     def replays(self, template: Template) -> bool:
         """Whether any shape of this template is to be replayed."""
@@ -111,7 +115,7 @@ class Weighing:
 
 
 def _lifted(score: float, weight: float) -> float:
-    return score + (1.0 - score) * weight
+    return score + (1.0 - score) * LIFT * weight
 
 
 @dataclass(slots=True)
@@ -146,20 +150,19 @@ def propose(
     strategies: Sequence[str] | None,
     replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
-    learned: Sequence[Template] = (),
     seed: int = 0,
 ) -> Iterator[Candidate]:
     """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
 
-    `strategies` limits to those arms (None: all of them); beside them, shapes in `replay` and what `learned` templates make
-    are yielded whatever their arm, so that REPLAY, or no arm at all, means those alone. Tests are never edited. Equal arguments give equal candidates.
+    `strategies` limits to those (None: all of them); beside them, edits in `replay`, by how well they fit, are yielded
+    whatever their strategy, so that REPLAY, or no strategy at all, means those alone. Tests are never edited. Equal
+    arguments give equal candidates.
     """
     weighing = Weighing(
         failure=failure,
         strategies=frozenset(STRATEGIES if strategies is None else strategies),
         replay=replay,
         template_weight=template_weight,
-        learned=tuple(learned),
     )
     agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
     search = _Search(weighing, Project(sources), agenda)
@@ -289,4 +292,5 @@ def _candidate(draft: EditDraft, edited: bytes) -> Candidate:
         strategy=draft.template.strategy,
         shape=draft.shape,
         score=draft.score,
+        skills=(name_of(draft.shape),) if draft.learned else (),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
 from memory.model import Failure
+from memory.skills import tried_as
 from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.classify import family_of
 from workers.repair.result import First
@@ -46,7 +47,7 @@ class Clock:
 class AttemptTally:
     """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
 
-    `tried` counts those up to the first plausible one, by template, `wasted` those whose tests never ended or ended their
+    `tried` counts those up to the first plausible one, by template and by skill, `wasted` those whose tests never ended or ended their
     process. `rivals`, screened to tell whether a plausible one
     is the only one, are not among the `candidates`.
     """
@@ -64,7 +65,8 @@ class AttemptTally:
         """Count a verdict; of equals the first one, which was the likeliest, stays nearest."""
         self.candidates += 1
         self.wasted += verdict.error_type in {TIMEOUT, CRASH}
-        self.tried[verdict.candidate.template] += self.first is None
+        for name in (verdict.candidate.template, *map(tried_as, verdict.candidate.skills)):
+            self.tried[name] += self.first is None
         self._judge(verdict)
         if verdict.plausible and self.first is None:
             self.first = First(candidates=self.candidates, at=time.monotonic())

@@ -1,140 +1,133 @@
-"""Skills as templates: where a learned edit fits a statement, its open parts filled from there. Pure."""
+"""Turning a proven edit into a skill: the edit without its names, to be made in another place by the same template."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import difflib
+import keyword
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-import libcst as cst
+from memory.model import EditShape
+from memory.skills import CONSTANTS, EVERYWHERE, teaches
+from workers.repair.templates import all_templates
 
-from memory.model import Family, Skill
-from memory.rewrites import imported_name
-from memory.skills import template_of
-from memory.terms import Hole, NotSource, Term, Tree, holes_in, pattern, size, term_of
-from memory.unify import matched
-from workers.repair.placing import Block, as_list, blocks_of, is_list, splices_of
-from workers.repair.site import Edit, Site
-from workers.repair.splices import Splice
-from workers.repair.templates import Template
+_TOKEN = re.compile(
+    r"""(?P<string>[rbfuRBFU]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
+      | (?P<number>\d[\w.]*|\.\d[\w.]*)
+      | (?P<name>[^\W\d]\w*)
+      | (?P<comment>\#[^\n]*)
+      | (?P<operator>\*\*=?|//=?|>>=?|<<=?|[-+*/%&|^@=!<>:]=|->|\S)""",
+    re.VERBOSE | re.DOTALL,
+)
 
-STRATEGY = "replay"
-
-_ANY_NODE: type[cst.CSTNode] = cst.CSTNode  # type: ignore[type-abstract]  # every kind of node; none is made
-
-MOST_FILLS = 6
-"""Names that a hole is filled with which only the new code has, the nearest first."""
-
-
-def templates_of(skills: Iterable[Skill]) -> tuple[Template, ...]:
-    """A template for each skill that can be read."""
-    return tuple(made for made in map(_template, skills) if made is not None)
+MODEL = "model"
+"""The template of edits that a model wrote: no template makes them again, and a model is shown them."""
 
 
-def _template(skill: Skill) -> Template | None:
-    try:
-        before, after = pattern(skill.before), pattern(skill.after)
-    except NotSource:
-        return None
-    if isinstance(before, Hole) or is_list(before) != is_list(after):
-        before, after = as_list(before), as_list(after)
-    taught = _Taught(skill, before, after)
-    return Template(
-        name=template_of(skill),
-        strategy=STRATEGY,
-        families=frozenset(Family(each) for each in skill.families if each in set(Family)),
-        prior=min(max(skill.rate, 0.01), 0.99),
-        node=_ANY_NODE,
-        generate=taught.edits,
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+_DOT = _Token("operator", ".")
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+
+
+def shape_of(template: str, before: str, after: str) -> EditShape:
+    """The shape of replacing source `before` by `after`: equal for equal edits under other names.
+
+    An operand that the edit leaves as it is, `self.limit` or `len(rows)`, is one hole, as a name would be.
+    """
+    old, new = _tokens(before), _tokens(after)
+    numbers: dict[str, int] = {}
+    return EditShape(
+        template=template,
+        before=_with_holes(_operands(old, new), numbers),
+        after=_with_holes(_operands(new, old), numbers),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """One place where the old code of a skill stands: nodes for it, and what the holes stand for."""
-
-    root: list[ast.stmt] | ast.expr
-    bound: Mapping[int, Term]
-
-
-@dataclass(frozen=True, slots=True)
-class _Taught:
-    """One skill, read."""
-
-    skill: Skill
-    before: Term
-    after: Term
-
-    def edits(self, node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-        """The edits that a skill makes of a statement, at the statement's own node."""
-        if node is not site.unit.node:
-            return
-        block = blocks_of(site.region.module).get(site.unit.first_line)
-        if block is None or block.inside[: len(self.skill.inside)] != self.skill.inside or not self._known(site):
-            return
-        imports = tuple(line for line in self.skill.imports if imported_name(line) not in site.names)
-        for found in self._matches(block):
-            for weight, bound in self._filled(found.bound, site):
-                splices = splices_of(self.before, self.after, found.root, block, bound, site.region)
-                if splices:
-                    yield _edit(splices, weight * _specific(self.before), imports)
-
-    def _known(self, site: Site) -> bool:
-        brought = set(map(imported_name, self.skill.imports))
-        return all(name in site.names or name in brought for name in self.skill.needs)
-
-    def _matches(self, block: Block) -> Iterator[_Match]:
-        if isinstance(self.before, Tree) and self.before.kind == "[]":
-            length = len(self.before.children)
-            for first in range(max(0, block.at - length + 1), block.at + 1) if length else (block.at,):
-                window = list(block.body[first : first + length])
-                bound: dict[int, Term] = {}
-                if len(window) == length and matched(self.before, term_of(window), bound):
-                    yield _Match(window, bound)
-            return
-        for node in _expressions(block.body[block.at]):
-            bound = {}
-            if matched(self.before, term_of(node), bound):
-                yield _Match(node, bound)
-
-    def _filled(self, bound: Mapping[int, Term], site: Site) -> Iterator[tuple[float, Mapping[int, Term]]]:
-        """What the holes stand for, with names for those that only the new code has; the nearest names first."""
-        free = {hole for hole in holes_in(self.after) if hole.number not in bound}
-        if not free:
-            yield 1.0, bound
-            return
-        (hole,) = free
-        for place, name in enumerate(_candidates(hole.kind, site)):
-            yield 0.9**place, {**bound, hole.number: term_of(ast.Name(id=name))}
+def shape_between(before: str, after: str) -> EditShape | None:
+    """The shape of a model's edit of a module; None where it is in several places or teaches nothing."""
+    old, new = before.splitlines(), after.splitlines()
+    changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changed = [(old[a:b], new[c:d]) for kind, a, b, c, d in changes if kind != "equal"]
+    if len(changed) != 1:
+        return None
+    ((removed, added),) = changed
+    shape = shape_of(MODEL, "\n".join(removed), "\n".join(added))
+    return shape if teaches(shape) else None
 
 
-def _candidates(role: str, site: Site) -> list[str]:
-    function = site.function
-    parameters = function.parameters if function else ()
-    of = {
-        "parameter": parameters,
-        "local": tuple(name for name in site.live if name not in parameters),
-        "module": (*site.module.variables, *site.callables),
-    }
-    return list(dict.fromkeys(of.get(role, site.live)))[:MOST_FILLS]
+def replayable(fitting: Mapping[EditShape, float]) -> dict[EditShape, float]:
+    """Those of the fitting edits that a template makes."""
+    known = {template.name for template in all_templates()}
+    return {shape: weight for shape, weight in fitting.items() if shape.template in known}
 
 
-def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions of a statement, outermost first, without those of the statements in it."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
-            continue
-        if isinstance(child, ast.expr):
-            yield child
-        if not isinstance(child, (ast.JoinedStr, ast.FormattedValue)):
-            yield from _expressions(child)
+def _tokens(text: str) -> list[_Token]:
+    return [_Token(m.lastgroup or "", m.group()) for m in _TOKEN.finditer(text) if m.lastgroup != "comment"]
 
 
-def _specific(before: Term) -> float:
-    """The more of an edit's old code is given, the more it says that it fits."""
-    return 1.0 - 1.0 / (2.0 + size(before))
+def _operands(tokens: list[_Token], others: list[_Token]) -> list[_Token]:
+    """`tokens` with the longest operands that occur in `others` too as one token each."""
+    found: list[_Token] = []
+    at = 0
+    while at < len(tokens):
+        end = next((end for end in _ends(tokens, at) if _occurs(tokens[at:end], others)), at + 1)
+        found.append(tokens[at] if end == at + 1 else _Token("operand", " ".join(t.text for t in tokens[at:end])))
+        at = end
+    return found
 
 
-def _edit(splices: Sequence[Splice], weight: float, imports: tuple[str, ...]) -> Edit:
-    around = min(each.start for each in splices), max(each.end for each in splices)
-    return Edit(splices=tuple(splices), around=around, weight=weight, imports=imports)
+def _ends(tokens: list[_Token], start: int) -> list[int]:
+    """Where a name with attributes, calls and subscripts can end that starts at `start`, the farthest first."""
+    if tokens[start].kind != "name" or tokens[start].text in keyword.kwlist or tokens[start - 1 : start] == [_DOT]:
+        return []
+    ends: list[int] = []
+    at = start + 1
+    while at < len(tokens):
+        if tokens[at] == _DOT and at + 1 < len(tokens):
+            at += 2
+        elif tokens[at].text in "([" and (closed := _closed(tokens, at)) is not None:
+            at = closed
+        else:
+            break
+        ends.append(at)
+    return ends[::-1]
+
+
+def _closed(tokens: list[_Token], opened: int) -> int | None:
+    """Past the bracket that closes the one at `opened`."""
+    depth = 0
+    for at in range(opened, len(tokens)):
+        depth += (tokens[at].text in _OPENING) - (tokens[at].text in _CLOSING)
+        if depth == 0:
+            return at + 1
+    return None
+
+
+def _occurs(run: list[_Token], tokens: list[_Token]) -> bool:
+    return any(tokens[at : at + len(run)] == run for at in range(len(tokens) - len(run) + 1))
+
+
+def _with_holes(tokens: Iterable[_Token], numbers: dict[str, int]) -> str:
+    """Token by token, names, operands and larger constants as numbered holes; `numbers` is extended."""
+    return " ".join(_hole(kind, token, numbers) for kind, token in tokens)
+
+
+def _hole(kind: str, token: str, numbers: dict[str, int]) -> str:
+    if kind == "operator" or (kind == "name" and token in EVERYWHERE):
+        return token
+    if kind == "number" and token in CONSTANTS:
+        return token
+    if kind == "string":
+        quote = token.lstrip("rbfuRBFU")
+        prefix = token[: len(token) - len(quote)].lower().replace("u", "")
+        return f"{prefix}''" if quote in ("''", '""') else f"{prefix}'${_number(quote, numbers)}'"
+    return f"${_number(token, numbers)}"
+
+
+def _number(token: str, numbers: dict[str, int]) -> int:
+    return numbers.setdefault(token, len(numbers))

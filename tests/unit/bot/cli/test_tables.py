@@ -15,8 +15,9 @@ from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
 from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow
 from memory.intervals import Band
-from memory.model import Skill, SkillState
+from memory.model import EditShape
 from memory.rollback import VersionComparison, VersionJudgement
+from memory.skills import Skill, SkillState
 from memory.stats import ArmDifference, ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store import Spent
 
@@ -227,14 +228,8 @@ def test_stats() -> None:
         patterns=(RuleAcceptance(rule="B006", decisions=4, verdicts=3.0, acceptance=1 / 3, repositories=1),),
         skills=(
             Skill(
-                id="5ki11",
-                before="__0_Name__ < __1_Name__",
-                after="__0_Name__ <= __1_Name__",
-                inside=(),
+                shape=EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1"),
                 families=("assertion",),
-                error_types=("AssertionError",),
-                needs=(),
-                imports=(),
                 taught_by=("e1", "e2"),
                 repositories=("o/one", "o/two"),
                 teachers=(7,),
@@ -244,14 +239,8 @@ def test_stats() -> None:
                 state=SkillState.ACTIVE,
             ),
             Skill(
-                id="candi",
-                before="",
-                after="",
-                inside=(),
+                shape=EditShape(template="guard", before="", after="if $0 is None :"),
                 families=(),
-                error_types=(),
-                needs=(),
-                imports=(),
                 taught_by=("e3",),
                 repositories=("o/one",),
             ),
@@ -288,8 +277,8 @@ Acceptance by rule
   B006  4          3.0       0.33        1
 
 Skills
-  skill  state   edit                                                wins of tries  rate  learned in
-  5ki11  active  __0_Name__ < __1_Name__ → __0_Name__ <= __1_Name__  1 of 4         0.25  o/one, o/two
+  skill                       state   edit                wins of tries  rate  learned in
+  comparison_operator-6ce6d3  active  $0 < $1 → $0 <= $1  1 of 4         0.25  o/one, o/two
   1 more wait for an accepted fix
 """)
 

@@ -20,12 +20,14 @@ from memory.model import (
     Experience,
     Family,
     Permission,
+    Recollection,
     SignalKind,
     State,
     TaskKind,
 )
 from memory.retrieval.embeddings import HashedWords
-from memory.retrieval.experiences import Experiences, neighbours, replay_shapes
+from memory.retrieval.experiences import Experiences, neighbours
+from memory.skills import fitting
 from memory.store import Store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -156,6 +158,11 @@ def test_remembering_twice_changes_nothing(experiences: Experiences) -> None:
     assert not experiences.remember(experience(outcome=AttemptOutcome.UNPROVEN))
 
 
+def replayed_of(found: Sequence[Recollection]) -> dict[EditShape, float]:
+    """The edits that what is recalled alone says to try."""
+    return fitting((), found, family="lookup", repository="o/r")
+
+
 def test_only_proven_edits_are_replayed(experiences: Experiences) -> None:
     """Failed attempts and attempts without a shape give nothing to replay; weights lie in (0, 1]."""
     other = EditShape(template="swap", before="a", after="b")
@@ -163,7 +170,7 @@ def test_only_proven_edits_are_replayed(experiences: Experiences) -> None:
     experiences.remember(experience("failed", outcome=AttemptOutcome.UNPROVEN, shape=other))
     experiences.remember(experience("shapeless", shape=None))
     found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
-    shapes = replay_shapes(found)
+    shapes = replayed_of(found)
     assert set(shapes) == {SHAPE}
     assert 0.0 < shapes[SHAPE] <= 1.0
     assert {n.success for n in neighbours(found)} == {True, False}
@@ -185,7 +192,7 @@ def test_what_people_rejected_is_remembered_but_not_replayed(
     def shapes() -> set[EditShape]:
         found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
         assert len(found) == 1
-        return set(replay_shapes(found))
+        return set(replayed_of(found))
 
     assert shapes() == ({SHAPE} if replayed else set())
     learner.retract(decision.id, SignalKind.FIX_CLOSED, "pull:1")

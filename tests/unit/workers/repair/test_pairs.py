@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
 from memory.model import EditShape, Failure, Family
+from memory.skills import name_of, parts_of
 from workers.repair.candidates import Candidate, ScreenVerdict, Suspect
 from workers.repair.pairs import combine, nearness, propose_around
 from workers.repair.search import propose
@@ -39,6 +41,18 @@ def test_a_second_edit_completes_the_first() -> None:
     whole = next(candidate for candidate in found if candidate.source == WHOLE)
     assert whole.template == "counterpart+swapped_operands"
     assert (whole.line, whole.function) == (2, "spread")
+
+
+def test_two_learned_edits_make_one_patch() -> None:
+    """A learned second edit comes before all others, and the pair names the skills of both of its edits."""
+    near = replace(first(), skills=(name_of(first().shape),))
+    pairs = {c.source: c for c in combine([(near, 1.0)], {"it.py": BROKEN}, SUSPECTS, failing())}
+    second = parts_of(pairs[WHOLE].shape)[1]
+    learned = next(combine([(near, 1.0)], {"it.py": BROKEN}, SUSPECTS, failing(), replay={second: 1.0}))
+    assert learned.source == WHOLE
+    assert learned.skills == (name_of(near.shape), name_of(second))
+    assert pairs[WHOLE].skills == near.skills
+    assert next(iter(pairs)) != WHOLE, "without the skill others come first"
 
 
 def test_no_pair_is_the_original_again() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from memory.model import EditShape, NearMiss
 from workers.patches import unified
 from workers.repair.candidates import Candidate
-from workers.repair.engines.search.queue import by_score
 from workers.repair.previous_attempts import LATER, put_off, restored
 
 SOURCE = "def f(a):\n    return a\n"
@@ -32,11 +31,6 @@ def test_what_failed_before_stands_where_a_quarter_of_its_score_falls() -> None:
     assert 0.8 * LATER > 0.1
     assert names(put_off(LINE, set(), lambda each: each.source)) == ["a", "b", "c", "d"]
     assert sorted(names(put_off(LINE, {"d", "c", "b", "a"}, lambda each: each.source))) == ["a", "b", "c", "d"]
-
-
-def test_streams_are_one_by_score() -> None:
-    """What comes best first in each comes best first in all."""
-    assert names(by_score(iter(LINE[::2]), iter(LINE[1::2]))) == ["a", "b", "c", "d"]
 
 
 def test_a_near_miss_is_made_again_where_it_still_fits() -> None:

@@ -1,124 +1,123 @@
-"""Where skills fit, and the edits that they make there."""
+"""Shapes are equal for equal edits under other names, and only then."""
 
 from __future__ import annotations
 
-from textwrap import dedent
-
 import pytest
 
-from memory.generalise import generalised
-from memory.groups import Taught
-from memory.model import Failure, Family, Skill
-from memory.rewrites import rewrites
-from workers.repair.candidates import Suspect
-from workers.repair.search import propose
-from workers.repair.skills import templates_of
-
-FAILURE = Failure(
-    error_type="AssertionError", family=Family.ASSERTION, message="", frames=(), failing_tests=("test_a.py::test",)
-)
-
-TAUGHT = dedent(
-    """\
-    import os
-
-    def f(rows, limit):
-        found = [rows, "a"]
-        if rows.size < limit:
-            return found
-        for row in rows:
-            found.append(row.name)
-        return found
-    """
-)
-
-ELSEWHERE = dedent(
-    """\
-    import sys
-
-    class Box:
-        def put(self, things, most):
-            kept = [things, 'b']
-            if (self.count   <
-                    most):  # full
-                return kept
-            if things.size < most:  # room
-                return kept
-            for thing in things:
-                kept.append(thing.title)
-            return kept
-    """
-)
+from memory.model import EditShape
+from memory.skills import teaches
+from workers.repair.skills import MODEL, replayable, shape_between, shape_of
 
 
-def skills(old: str, new: str) -> tuple[Skill, ...]:
-    """What one edit of TAUGHT teaches."""
-    edited = TAUGHT.replace(old, new)
-    assert edited != TAUGHT
-    taught = [
-        Taught(experience="e", repository="o/r", error_type="AssertionError", family="assertion", rewrite=each)
-        for each in rewrites(TAUGHT, edited)
-    ]
-    return generalised(taught)
-
-
-def made(found: tuple[Skill, ...], source: str = ELSEWHERE) -> list[str]:
-    """The lines that candidates of skills put in the place of others, likeliest first."""
-    suspects = [Suspect(path="box.py", line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
-    candidates = propose({"box.py": source}, suspects, FAILURE, strategies=(), learned=templates_of(found))
-    before = source.splitlines()
-    return ["|".join(line.strip() for line in each.source.splitlines() if line not in before) for each in candidates]
+def test_names_become_holes_and_known_names_stay() -> None:
+    """Variables are numbered by first appearance; keywords, builtins and builtin methods keep their meaning."""
+    assert alone("if len(rows) > limit: rows.append(row)") == "if len ( $0 ) > $1 : $0 . append ( $2 )"
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
+    ("text", "expected"),
     [
-        (
-            "rows.size < limit",
-            "rows.size <= limit",
-            ["if things.size <= most:  # room", "if (self.count <= most):  # full"],
-        ),
-        ("return found", "return sorted(found)", ["return sorted(kept)"] * 3),
-        ("found.append(row.name)", "found.extend(row.name)", ["kept.extend(thing.title)"]),
-        ('[rows, "a"]', 'os.path.join(rows, "a")', []),
-        ('[rows, "a"]', "[rows]", ["kept = [things]"]),
+        ("x[0] + 1", "$0 [ 0 ] + 1"),
+        ("x[17]", "$0 [ $1 ]"),
+        ("d['name']", "$0 [ '$1' ]"),
+        ('d[""]', "$0 [ '' ]"),
+        ('f"{a}"', "f'$0'"),
+        ("a  #  why", "$0"),
+        ("a  //b", "$0 // $1"),
     ],
 )
-def test_an_edit_is_made_elsewhere(old: str, new: str, expected: list[str]) -> None:
-    """With the names of the place; its text is left as it is but for what changes; what is not known there is not used."""
-    assert made(skills(old, new)) == expected
+def test_constants_keep_what_teaches(text: str, expected: str) -> None:
+    """Small numbers and empty strings stay; other constants are holes; comments and spacing go."""
+    assert alone(text) == expected
 
 
-def test_missing_imports_are_brought_along() -> None:
-    """A skill that needs a module imports it."""
-    edited = TAUGHT.replace("import os\n", "import os\nimport copy\n").replace("[rows, ", "[copy.copy(rows), ")
-    taught = [
-        Taught(experience="e", repository="o/r", error_type="E", family="assertion", rewrite=each)
-        for each in rewrites(TAUGHT, edited)
-    ]
-    assert made(generalised(taught)) == ["import copy|kept = [copy.copy(things), 'b']"]
+def test_equal_edits_elsewhere_have_equal_shapes() -> None:
+    """Renaming everything, and spacing differently, leaves the shape."""
+    one = shape_of("comparison_operator", "age<limit", "age <= limit")
+    other = shape_of("comparison_operator", "x < y", "x<=y")
+    assert one == other
 
 
-def test_added_statements_take_the_names_of_the_place() -> None:
-    """A guard is tried with the nearest names that play the same part, at every statement that may be at fault."""
-    found = made(skills("    found = [rows", "    if limit is None:\n        return None\n    found = [rows"))
-    assert "if most is None:|return None" in found
-    assert all(line.startswith(("if most", "if self", "if things")) for line in found)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("self.count() < self.limit", "self.count() <= self.limit"),
+        ("ages[0] < limits.of(b)", "ages[0] <= limits.of(b)"),
+        ("f(g(x)) < (y)", "f(g(x)) <= (y)"),
+    ],
+)
+def test_an_operand_that_stays_is_one_hole(before: str, after: str) -> None:
+    """What is compared, an attribute, an item or what a call gives, is no part of the edit."""
+    assert shape_of("t", before, after).before in {"$0 < $1", "$0 < ( $1 )"}
 
 
-def test_a_skill_that_cannot_be_read_is_left_out() -> None:
-    """What comes from elsewhere may be no Python at all."""
-    (skill,) = skills("return found", "return sorted(found)")[:1]
-    broken = Skill(
-        id="x",
-        before="return (",
-        after="",
-        inside=(),
-        families=(),
-        error_types=(),
-        needs=(),
-        imports=(),
-        taught_by=(),
-        repositories=(),
+def test_an_operand_that_changes_is_told_as_far_as_it_does() -> None:
+    """The part of a chain that stays is a hole, what is done with it is kept."""
+    made = shape_of("t", "self.rows.append(x[0])", "self.rows.extend(x[0])")
+    assert (made.before, made.after) == ("$0 . append ( $1 )", "$0 . extend ( $1 )")
+
+
+def test_which_name_goes_where_matters() -> None:
+    """`a - b → b - a` and `a - b → a - c` differ: the same name is the same hole on both sides."""
+    assert shape_of("t", "a - b", "b - a") != shape_of("t", "a - b", "a - c")
+    assert shape_of("t", "a - b", "b - a") == shape_of("t", "p - q", "q - p")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a < b", "a <= b"),
+        ("a - b", "b - a"),
+        ("f(a, b)", "f(b, a)"),
+        ("xs.append(x)", "xs.extend(x)"),
+        ("range(0, n)", "range(1, n)"),
+        ("a[s:n]", "a[s : s + n]"),
+        ("text", "int(text)"),
+        ("a and b", "a or b"),
+        ("total", "self.total"),
+        ("", "if a is None:\n    return []"),
+    ],
+)
+def test_a_change_of_operator_builtin_literal_or_structure_teaches(before: str, after: str) -> None:
+    """What such an edit did can be done again under any names."""
+    assert teaches(shape_of("t", before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a", "b"),
+        ("a.b", "a.c"),
+        ("a.b", "a"),
+        ("a < b", "a < c"),
+        ("f(a)", "g(a)"),
+        ("'one'", "'two'"),
+        ("17", "18"),
+    ],
+)
+def test_one_name_for_another_is_not_telling(before: str, after: str) -> None:
+    """Holes for holes fit everywhere: the shape would be replayed at every name in scope."""
+    assert not teaches(shape_of("t", before, after))
+
+
+def test_a_models_edit_of_one_place_is_a_shape() -> None:
+    """The lines that changed, whatever surrounds them; edits of several places, and of names alone, are none."""
+    before = "def f(rows):\n    a = 1\n    rows.sort()\n    return rows[a]\n"
+    assert shape_between(before, before.replace("rows[a]", "sorted(rows)[a]")) == EditShape(
+        template=MODEL, before="return $0 [ $1 ]", after="return sorted ( $0 ) [ $1 ]"
     )
-    assert len(templates_of([broken, skill])) == 1
+    assert shape_between(before, before.replace("a = 1", "a = 0").replace("rows[a]", "rows[0]")) is None
+    assert shape_between(before, before.replace("return rows", "return others")) is None
+    assert shape_between(before, before) is None
+
+
+def test_only_what_a_template_makes_is_replayed() -> None:
+    """A model's edits, and pairs, are remembered and not searched for."""
+    made = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
+    written = EditShape(template=MODEL, before="$0 < $1", after="$0 <= $1")
+    assert replayable({made: 0.5, written: 0.9}) == {made: 0.5}
+
+
+def alone(text: str) -> str:
+    """The shape of `text` where nothing of it stays."""
+    return shape_of("t", text, "").before

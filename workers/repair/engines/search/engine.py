@@ -11,18 +11,16 @@ from itertools import chain, islice
 from memory.edits import edit_weights
 from memory.model import Attempt, AttemptOutcome, Decision, EditShape
 from memory.reflections import given
-from memory.retrieval.experiences import replay_shapes
-from memory.skills import current, usable
+from memory.skills import current, fitting
 from workers.repair.candidates import Candidate
 from workers.repair.engines.engine import Case, Options, RepairDeps
-from workers.repair.engines.search.queue import CandidateQueue, by_score
-from workers.repair.engines.search.session import SINGLES_FIRST, SearchSession
+from workers.repair.engines.search.queue import CandidateQueue
+from workers.repair.engines.search.session import SearchSession
 from workers.repair.previous_attempts import PreviousAttempts, put_off, restored
 from workers.repair.result import AttemptResult
 from workers.repair.search import REPLAY
-from workers.repair.shapes import is_telling
-from workers.repair.skills import templates_of
-from workers.repair.templates import STRATEGIES, Template, all_templates
+from workers.repair.skills import replayable
+from workers.repair.templates import STRATEGIES, all_templates
 
 REPLAY_PRIOR = 0.8
 """Exact past edits convert far better than similar past fixes do, and cost one test run each."""
@@ -36,18 +34,8 @@ DEEP = "everything"
 DEEP_PRIOR = 0.3
 
 REPLAYED = 20
-"""So many past edits are tried again before anything else where they repaired the very same failure: elsewhere, most of
-them fit nothing."""
-
-LIFT = 0.9
-"""How far an edit that repaired the very same failure is lifted to the front. Below 1, so that among its places the
-suspects still rank."""
-
-SKILLED = 3
-"""So many edits of skills are tried before anything else at most, of skills that do better than a strategy's turn."""
-
-RESUMED = 40
-"""Candidates of one edit before any of two, where an earlier repair left something to build upon."""
+"""So many learned edits are tried before anything else where one repaired the very same failure: elsewhere, most of them
+fit nothing."""
 
 SLICE = 0.25
 """The share of the time left that one strategy may use."""
@@ -89,12 +77,11 @@ class SearchEngine:
         self._previous = previous
         self._session = session
         self._deadline = deadline
-        self._shapes = lifted(replay_shapes(case.recalled))
-        self._skills = self._learned()
+        self._fitting = self._learned_edits()
         self._choice = previous.choose()
         self._given = given(self._choice.mode, previous.reflections())
         seed = deps.rng.getrandbits(32)
-        self._queue = CandidateQueue(self._in_order(STRATEGIES, replay=self._shapes, seed=seed), tried=session.tried)
+        self._queue = CandidateQueue(self._in_order(STRATEGIES, seed=seed), tried=session.tried)
         self._first = self._tried_first()
 
     @property
@@ -104,7 +91,7 @@ class SearchEngine:
 
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The open strategies with what is expected of a turn of each."""
-        known = priors(self._queue.near(), replayable=bool(self._first) or replays(self._shapes) > 0)
+        known = priors(self._queue.near(), replayable=bool(self._first or self._fitting))
         left = open_strategies(known, tried) if self._seconds_left() > 0 else ()
         return Options(priors={name: known[name] for name in left}) if left else None
 
@@ -113,11 +100,11 @@ class SearchEngine:
         chosen, seed = decision.chosen, self._deps.rng.getrandbits(32)
         session, slice_end = self._session, min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
         if chosen == DEEP:
-            singles = by_score(self._queue.rest(), self._in_order((), seed=seed) if self._skills else iter(()))
-            everything = session.with_pairs(singles, RESUMED if self._given.start else SINGLES_FIRST)
+            resumed = bool(self._given.start)
+            everything = session.with_pairs(self._queue.rest(), self._fitting, resumed=resumed)
             return session.attempt(everything, strategies=STRATEGIES, deadline=self._deadline, seed=seed)
         if chosen == REPLAY:
-            replayed = islice(session.proposed((), replay=self._shapes, seed=seed), replays(self._shapes))
+            replayed = islice(session.proposed((), replay=self._fitting, seed=seed), replays(self._fitting))
             return session.attempt(chain(self._first, replayed), strategies=(), deadline=slice_end, seed=seed)
         return session.attempt(self._queue.of(chosen), strategies=(chosen,), deadline=slice_end, seed=seed)
 
@@ -133,32 +120,31 @@ class SearchEngine:
     def _seconds_left(self) -> float:
         return self._deadline - time.monotonic()
 
-    def _learned(self) -> tuple[Template, ...]:
-        """The skills that may be used here."""
+    def _learned_edits(self) -> dict[EditShape, float]:
+        """The edits of skills that fit this failure, each with how well."""
         if not self._case.remembers:
-            return ()
-        return templates_of(usable(current(self._deps.store), self._case.task.repository, self._deps.learner.quorum))
+            return {}
+        case, quorum = self._case, self._deps.learner.quorum
+        family, repository = case.failure.family, case.task.repository
+        skills = current(self._deps.store)
+        return replayable(fitting(skills, case.recalled, family=family, repository=repository, quorum=quorum))
 
-    def _in_order(
-        self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] | None = None, seed: int
-    ) -> Iterator[Candidate]:
+    def _in_order(self, strategies: Sequence[str], *, seed: int) -> Iterator[Candidate]:
         """What is proposed, best first, and what failed in an earlier repair later than that."""
-        learned = () if strategies else self._skills
-        proposed = self._session.proposed(strategies, replay=replay, learned=learned, seed=seed)
+        proposed = self._session.proposed(strategies, replay=self._fitting, seed=seed)
         return put_off(proposed, self._given.later, self._session.digest)
 
     def _tried_first(self) -> tuple[Candidate, ...]:
-        """What came nearest in an earlier repair, then edits of skills that do better than the likeliest strategy's turn."""
+        """What came nearest in an earlier repair."""
         sources = self._session.sources
-        again = [found for miss in self._given.start if (found := restored(miss, sources.get(miss.path))) is not None]
-        good = [skill for skill in self._skills if skill.prior >= TURN_PRIOR]
-        return (*again, *islice(self._session.proposed((), learned=good) if good else (), SKILLED))
+        found = (restored(miss, sources.get(miss.path)) for miss in self._given.start)
+        return tuple(each for each in found if each is not None)
 
 
 def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
     """The strategies with the proofs expected of each; `near` is how near each one comes to the likeliest.
 
-    `replay` is one when there is something to replay, the last resort always.
+    Learned edits are one when any fit, the last resort always.
     """
     known = {strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}
     found = {REPLAY: REPLAY_PRIOR, **known} if replayable else known
@@ -166,23 +152,15 @@ def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
 
 
 def open_strategies(strategies: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:
-    """What may be chosen next: past edits before anything else, the last resort after everything else."""
+    """What may be chosen next: learned edits before anything else, the last resort after everything else."""
     left = [name for name in strategies if name not in tried]
     if REPLAY in left:
         return (REPLAY,)
     return tuple(name for name in left if name != DEEP) or tuple(left)
 
 
-def lifted(shapes: Mapping[EditShape, float]) -> dict[EditShape, float]:
-    """Past edits by how far they come forward in the search: the less, the less their failures were like this one.
-
-    One that fits any name anywhere is no lesson: replayed, it would find whatever happens to pass the tests.
+def replays(learned: Mapping[EditShape, float]) -> int:
+    """How many learned edits to try before anything else: by the square of how well the best one fits, as both have to
+    be right, what is recalled and what was done about it.
     """
-    return {shape: LIFT * weight for shape, weight in shapes.items() if is_telling(shape)}
-
-
-def replays(shapes: Mapping[EditShape, float]) -> int:
-    """How many past edits, as `lifted` gave them, to try before anything else: by the square of how near the nearest
-    failure is, as both have to fit, what is recalled and what was done about it.
-    """
-    return math.ceil(REPLAYED * (max(shapes.values(), default=0.0) / LIFT) ** 2)
+    return math.ceil(REPLAYED * max(learned.values(), default=0.0) ** 2)

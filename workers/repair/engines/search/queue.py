@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -73,8 +72,3 @@ class Stream:
                 self._sources.pop()
             else:
                 yield following
-
-
-def by_score(*streams: Iterator[Candidate]) -> Iterator[Candidate]:
-    """Streams that come best first as one that does."""
-    return heapq.merge(*streams, key=lambda candidate: -candidate.score)

@@ -9,7 +9,6 @@ from types import TracebackType
 from memory.model import AttemptOutcome, EditShape, Failure, NearMiss
 from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
-from memory.rewrites import rewrites
 from workers.patches import unified
 from workers.ports import Limits, Sandbox
 from workers.repair.candidates import Candidate, ScreenVerdict
@@ -24,7 +23,6 @@ from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.repair.search import propose
 from workers.repair.selection import screening_tests, sources_of
 from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, AttemptTally, Clock, shortlist
-from workers.repair.templates import Template
 from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100
@@ -34,6 +32,9 @@ MOST_DEMANDED = 8
 
 SINGLES_FIRST, PAIRS_A_TURN = 400, 200
 """Candidates of one edit before any of two are tried, and how often the near misses are looked at again."""
+
+RESUMED = 40
+"""Candidates of one edit before any of two, where there is something to build upon."""
 
 
 class SearchSession:
@@ -90,10 +91,9 @@ class SearchSession:
         strategies: Sequence[str],
         *,
         replay: Mapping[EditShape, float] | None = None,
-        learned: Sequence[Template] = (),
         seed: int = 0,
     ) -> Iterator[Candidate]:
-        """What these strategies, replayed shapes and learned templates propose, best first."""
+        """What these strategies and learned edits propose, best first."""
         return propose(
             self.sources,
             self._suspects,
@@ -101,30 +101,33 @@ class SearchSession:
             strategies=tuple(strategies),
             replay=replay or {},
             template_weight=self._weights,
-            learned=learned,
             seed=seed,
         )
 
-    def with_pairs(self, singles: Iterator[Candidate], first: int = SINGLES_FIRST) -> Iterator[Candidate]:
-        """Candidates of one edit, and once the likeliest, `first` of them, are through those of two in turn with them.
+    def with_pairs(
+        self, singles: Iterator[Candidate], replay: Mapping[EditShape, float] = {}, *, resumed: bool = False
+    ) -> Iterator[Candidate]:
+        """Candidates of one edit, and once the likeliest are through those of two in turn with them.
 
-        The first of two is a near miss, of this attempt or an earlier one.
+        The first of two is a near miss, of this attempt or an earlier one. Where there is something to build upon, because
+        this repair is `resumed` or a near miss is a learned edit, pairs begin earlier.
         """
-        yield from islice(singles, first)
-        near, pairs = self._paired([])
+        known = resumed or any(candidate.skills for candidate, _ in self._near.best())
+        yield from islice(singles, RESUMED if known else SINGLES_FIRST)
+        near, pairs = self._paired([], replay)
         for number, single in enumerate(singles):
             if number % PAIRS_A_TURN == 0 and self._near.best() != near:
-                near, pairs = self._paired(self._near.best())
+                near, pairs = self._paired(self._near.best(), replay)
             yield single
             yield from islice(pairs, 1)
-        yield from pairs if self._near.best() == near else self._paired(self._near.best())[1]
+        yield from pairs if self._near.best() == near else self._paired(self._near.best(), replay)[1]
 
     def attempt(
         self, candidates: Iterable[Candidate], *, strategies: Sequence[str], deadline: float, seed: int = 0
     ) -> AttemptResult:
         """Try candidates, best first, until `deadline` (of time.monotonic). What was tried before is passed over.
 
-        `strategies` are those that the candidates came from, for the result to name; none for replayed edits.
+        `strategies` are those that the candidates came from, for the result to name; none for learned edits.
         """
         assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
@@ -206,9 +209,12 @@ class SearchSession:
         for near in (line, function, self._suspects):
             yield from propose(self.sources, near, self._failure, strategies=None, template_weight=self._weights)
 
-    def _paired(self, near: list[tuple[Candidate, float]]) -> tuple[list[tuple[Candidate, float]], Iterator[Candidate]]:
+    def _paired(
+        self, near: list[tuple[Candidate, float]], replay: Mapping[EditShape, float]
+    ) -> tuple[list[tuple[Candidate, float]], Iterator[Candidate]]:
         """These near misses, and what they give with a second edit."""
-        return near, combine(near, self.sources, self._suspects, self._failure, template_weight=self._weights)
+        pairs = combine(near, self.sources, self._suspects, self._failure, replay=replay, template_weight=self._weights)
+        return near, pairs
 
     def nearest(self, tally: AttemptTally) -> NearMiss | None:
         """The candidate of an attempt that came closest, as the next attempt uses it."""
@@ -250,7 +256,6 @@ class SearchSession:
             ruled_out=tuple(screened),
             patch=self.diff(best.candidate) if best else "",
             shape=best.candidate.shape if best else None,
-            rewrites=rewrites(self.sources[best.candidate.path], best.candidate.source) if best else (),
             proof=best.proof if best else None,
         )
 
