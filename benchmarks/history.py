@@ -35,7 +35,7 @@ from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
 from workers.history.learn import learn, settled
-from workers.own_git import git_directory
+from workers.local_repository import git_directory
 from workers.review.detectors.rules import is_selected
 from workers.sandbox.bubblewrap import Bubblewrap
 

@@ -21,8 +21,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from benchmarks.report import show, spread
-from memory import policy, rewards
-from memory.learner import Learner
+from memory import rewards
 from memory.model import (
     Actor,
     Arm,
@@ -36,6 +35,8 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.policy import q_table
+from memory.policy.learner import Learner
 from memory.store import Store, open_store, totals
 from memory.store.database import dump, insert_bare
 from memory.store.tables import cells as cell_rows
@@ -141,7 +142,7 @@ def _samples() -> tuple[Decision, Outcome, Signal]:
     decision = Decision(
         id="0" * 16, task_id="t" * 16, state=state, available=STRATEGIES,
         probabilities=(1 / len(STRATEGIES),) * len(STRATEGIES), chosen=STRATEGIES[0], arm=Arm.LEARNED,
-        policy_version=policy.PRESENT.version, created_at=now, seed=2**52, features={"expected": 1 / 3},
+        policy_version=q_table.PRESENT.version, created_at=now, seed=2**52, features={"expected": 1 / 3},
     )  # fmt: skip
     outcome = Outcome(
         decision_id=decision.id, components=dict.fromkeys(rewards.COMPONENT_WEIGHTS, 1 / 3), target=1 / 3,
@@ -300,7 +301,7 @@ def arithmetic(url: str, scale: Scale, choices: int) -> list[Took]:
             state = scale.state(rng)
             known = learner(store, 0).cells(state)
             begun, busy = time.perf_counter(), time.process_time()
-            policy.choose(state, STRATEGIES, known, {}, rng, arm=Arm.LEARNED)
+            q_table.choose(state, STRATEGIES, known, {}, rng, arm=Arm.LEARNED)
             took.append((1000 * (time.perf_counter() - begun), 1000 * (time.process_time() - busy)))
     return took
 

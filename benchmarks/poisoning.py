@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.report import show
-from memory import policy
 from memory.forget import forget, learned_in
-from memory.learner import Learner, opaque_id
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
+from memory.policy import q_table
+from memory.policy.learner import Learner, opaque_id
 from memory.store import Store, open_store
 
 GOOD, BAD = "good", "bad"
@@ -69,7 +69,7 @@ class Town:
     def odds(self, repository: str = VICTIM) -> Odds:
         """With which probability each strategy would be chosen now; the same table gives the same numbers."""
         here = state(repository)
-        return policy.choose(here, STRATEGIES, self.learner.cells(here), {}, random.Random(0), arm=Arm.LEARNED)[0]
+        return q_table.choose(here, STRATEGIES, self.learner.cells(here), {}, random.Random(0), arm=Arm.LEARNED)[0]
 
     def without_quota(self) -> float:
         """Proof times acceptance of the good strategy as plain sums over everyone would have it."""

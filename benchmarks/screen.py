@@ -16,18 +16,18 @@ from pathlib import Path
 
 from benchmarks.repair.importers.sdists import PACKAGES, unpacked
 from benchmarks.report import show, spread
-from workers.repair.candidates import Candidate, ScreenVerdict
 from workers.repair.classify import failure_of
-from workers.repair.localise import suspects
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.localise import suspects
+from workers.repair.engines.search.search import propose
 from workers.repair.reproduce import reproduce
 from workers.repair.running.candidate_runner import verdict_from
 from workers.repair.running.forkserver import cores
 from workers.repair.running.runner_pool import open_pool
-from workers.repair.search import propose
-from workers.repair.selection import ScreeningTests, screening_tests, sources_of
+from workers.repair.running.test_selection import ScreeningTests, screening_tests, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 
 COMMAND = ("python", "-m", "pytest", "-x", "-q")
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from benchmarks.history import name_of
 from benchmarks.report import show
 from memory.model import Suggestion
+from workers.diffs import split_lines
 from workers.history.changes import Blobs, changes, positions, read
-from workers.own_git import git_directory
-from workers.patches import split_lines
+from workers.local_repository import git_directory
 from workers.review.detectors.ruff import Ruff
 from workers.review.suggestions import drafts
 from workers.sandbox.bubblewrap import Bubblewrap

@@ -13,13 +13,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Finding, Sighting, Task, TaskKind
-from memory.posting import PostingDecision
+from memory.policy.review_policy import PostingDecision
 from workers.context import Context
+from workers.diffs import patched
 from workers.errors import BadInput
-from workers.flows.modelled import reviewer
+from workers.flows.llm_access import reviewer
 from workers.flows.review import choose, known_learnings, read_change
-from workers.own_git import local_commits, origin, top_level, uncommitted
-from workers.patches import patched
+from workers.local_repository import local_commits, origin, top_level, uncommitted
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed

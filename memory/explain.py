@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from memory import posting
-from memory.learner import Learner
+from memory.evaluation.rollback import current
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
-from memory.policy import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
+from memory.policy import review_policy
+from memory.policy.learner import Learner
+from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
 from memory.retrieval.words import WordIndex, best, terms
 from memory.rewards import PATTERN, acceptance, advantage
-from memory.rollback import current
 from memory.store import Store
 
 NEIGHBOURS = 3
@@ -200,7 +200,7 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
     if decision.state.kind is TaskKind.REVIEW:
         here = cells.get((decision.state.here, PATTERN, Factor.ACCEPTANCE), Cell(weight=0.0, mean=0.0))
         belief = _posting_belief(store, decision, cells)
-        return posting.reason(decision, posting.Appraisal(belief=belief, here=here))
+        return review_policy.reason(decision, review_policy.Appraisal(belief=belief, here=here))
     tried = cells.get((decision.state.here, decision.chosen, Factor.PROOF))
     if decision.arm is Arm.CONTROL or tried is None:
         return "control arm, nothing learned was used" if decision.arm is Arm.CONTROL else "never concluded here before"
@@ -210,8 +210,8 @@ def _reason(store: Store, decision: Decision, cells: Cells) -> str:
 def _posting_belief(store: Store, decision: Decision, cells: Cells) -> Belief:
     finding = _finding(store, decision)
     proven = Action.INLINE_SUGGESTION in decision.available
-    prior = posting.prior_of(finding, suggestion_proven=proven) if finding else ACCEPTANCE_PRIOR
-    return believe(decision.state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior, pull=posting.PULL)
+    prior = review_policy.prior_of(finding, suggestion_proven=proven) if finding else ACCEPTANCE_PRIOR
+    return believe(decision.state, PATTERN, Factor.ACCEPTANCE, cells, prior=prior, pull=review_policy.PULL)
 
 
 def _finding(store: Store, decision: Decision) -> Finding | None:

@@ -12,6 +12,8 @@ import numpy as np
 
 from memory.evaluation.control_arm import Uplift, results, uplift
 from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, addressed, suppression
+from memory.evaluation.prompt_ablation import PartUse, measured
+from memory.evaluation.rollback import current
 from memory.intervals import wilson
 from memory.model import (
     Action,
@@ -24,13 +26,11 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.prompt_ablation import PartUse, measured
+from memory.policy.versions import CONTROL
 from memory.rewards import PATTERN
-from memory.rollback import current
 from memory.skills import Skill
 from memory.skills import current as skills
 from memory.store import Spent, Store, TaskSpent
-from memory.versions import CONTROL
 
 _RESAMPLES = 2000
 LIKED = frozenset({SignalKind.ACCEPTED, SignalKind.REACTION_UP})

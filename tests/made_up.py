@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from memory.learner import Learner
 from memory.model import (
     Actor,
     Arm,
@@ -24,6 +23,7 @@ from memory.model import (
     Task,
     TaskKind,
 )
+from memory.policy.learner import Learner
 from memory.store import Store
 
 REPOSITORY = "made/up"

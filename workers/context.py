@@ -10,12 +10,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from memory.learner import Learner
+from memory.evaluation.rollback import current
 from memory.model import Task, TaskKind
+from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
-from memory.rollback import current
 from memory.store import Store, open_store
 from workers.git import Mirror, Remote
 from workers.ports import Image, Sandbox

@@ -19,8 +19,8 @@ from benchmarks.learner.vowpal import Tuning, Vowpal
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
-from memory.baselines import AGENTS
-from memory.versions import FORMER
+from memory.policy.baselines import AGENTS
+from memory.policy.versions import FORMER
 
 TEXTBOOK = "q-learning"
 """What all others are given as a share of."""

@@ -12,8 +12,6 @@ from typing import Protocol, cast
 import numpy as np
 
 from benchmarks.learner.world import VIEW, Case, Floats, World, best_first
-from memory import baselines
-from memory.learner import USUAL, Learner
 from memory.model import (
     Actor,
     Arm,
@@ -29,11 +27,13 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.policy import Neighbour
+from memory.policy import baselines
+from memory.policy.learner import USUAL, Learner
+from memory.policy.q_table import Neighbour
+from memory.policy.versions import PRESENT
 from memory.rewards import repair_components
 from memory.store import QUORUM, Store
 from memory.store.totals import MILLION, Pool, Sum, Witness, pool, reaching
-from memory.versions import PRESENT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -15,12 +15,12 @@ from bot.local import digest, snapshot
 from memory.model import Task, TaskKind
 from memory.retrieval.embeddings import Embedder, HashedWords
 from workers.context import Context, open_context
+from workers.diffs import apply_unified, parse_diff
 from workers.errors import ApprenticeError
-from workers.patches import apply_unified, parse_diff
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.sandbox.project import Project, discover
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 from workers.settings import WorkerSettings, load
 
 

@@ -28,16 +28,16 @@ from benchmarks.repair.firstfound import FirstFound
 from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
-from memory import versions
-from memory.learner import Learner
 from memory.model import Task
+from memory.policy import versions
+from memory.policy.learner import Learner
 from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.repair.classify import failure_of
+from workers.repair.engines.search.search import STRATEGIES
 from workers.repair.episode import repair
 from workers.repair.reproduce import reproduce
-from workers.repair.search import STRATEGIES
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project
 

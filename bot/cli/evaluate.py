@@ -22,12 +22,12 @@ def evaluate(
 ) -> None:
     """Estimate from the ledger what policies would have been worth, and whether the one in use stays."""
     from bot.cli import tables
-    from memory import rollback
+    from memory.evaluation import rollback
     from memory.evaluation.off_policy import evaluate as estimate
     from memory.evaluation.off_policy import targets
-    from memory.learner import opaque_id
     from memory.model import TaskKind
-    from memory.versions import CONTROL, VERSIONS
+    from memory.policy.learner import opaque_id
+    from memory.policy.versions import CONTROL, VERSIONS
 
     with refusing():
         context = command_context()

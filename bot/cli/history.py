@@ -67,7 +67,7 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     from bot.local import mirror_name, repository_name
     from workers.errors import BadInput
     from workers.history.learn import learn as read
-    from workers.own_git import git_directory, local_commits, top_level
+    from workers.local_repository import git_directory, local_commits, top_level
 
     directory = git_directory(path)
     if directory is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bot.local import LocalReview
 from memory.model import Attempt, DistinguishingCall, Failure, Finding, Proof
-from memory.posting import PostingDecision
+from memory.policy.review_policy import PostingDecision
 from workers.repair.result import Repaired
 
 Json = Mapping[str, object]

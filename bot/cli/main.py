@@ -82,7 +82,7 @@ def sweep() -> None:
 @app.command()
 def up() -> None:
     """Run web process, worker and sweeper on this machine, supervised."""
-    from bot.supervisor import up as run
+    from bot.processes import up as run
     from workers.logs import configure
     from workers.settings import WebSettings, load
 

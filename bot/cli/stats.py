@@ -65,7 +65,7 @@ def forget(
     """Undo exactly what was learned from an account, a repository or a decision; or delete an experience."""
     from bot.cli import tables
     from memory.forget import forget as undo
-    from memory.learner import opaque_id
+    from memory.policy.learner import opaque_id
     from workers.errors import BadInput
 
     with refusing():

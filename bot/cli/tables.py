@@ -8,13 +8,13 @@ from bot.cli.table import TextTable
 from memory.evaluation.audit import AuditItem
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
+from memory.evaluation.prompt_ablation import PartUse
+from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.explain import ExplainedOption, Explanation, TableRow, feedback_line
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
 from memory.preferences.model import PreferenceModel
-from memory.prompt_ablation import PartUse
-from memory.rollback import VersionComparison, VersionJudgement
 from memory.sharing.lessons import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from bot.local import LocalReview
 from memory.model import Proof
-from workers.comments import repairs
+from workers.messages import repair
 from workers.repair.result import Repaired, RepairStatus
 
 
@@ -76,10 +76,10 @@ def _proof(proof: Proof) -> str:
 
 def _confidence(proof: Proof, out: Console) -> None:
     """How sure the proof is; a disputed one ends with the question and the rival patch."""
-    if confidence := repairs.confidence(proof):
+    if confidence := repair.confidence(proof):
         out.print(f"confidence: {escape(confidence)}")
     if proof.telling is not None:
-        out.print(escape(repairs.asked_result(proof)))
+        out.print(escape(repair.asked_result(proof)))
         out.print(Syntax(proof.telling.patch, "diff", background_color="default"))
 
 

@@ -18,7 +18,7 @@ from bot.playground.client import ShownComment, ShownPull
 from bot.playground.demo_environment import DemoEnvironment, demo_environment
 from memory.explain import explain
 from memory.model import Action, Attempt, Factor, Sighting, Task
-from memory.policy import ACCEPTANCE_PRIOR, believe
+from memory.policy.q_table import ACCEPTANCE_PRIOR, believe
 from memory.store import JobState
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})

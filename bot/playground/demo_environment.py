@@ -25,7 +25,7 @@ from bot.playground.client import Maintainer
 from bot.playground.models import App
 from bot.playground.server import Playground
 from bot.playground.world import utc_now
-from memory.learner import Learner
+from memory.policy.learner import Learner
 from memory.store import Store, open_store
 from workers.errors import CannotRun
 from workers.settings import WorkerSettings, environment_with, load

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memory.evaluation.off_policy import proven, verdict
 from memory.intervals import LEAST, Numbers, band
 from memory.model import Arm, LoggedDecision
-from memory.policy import ACCEPTANCE_PRIOR
+from memory.policy.q_table import ACCEPTANCE_PRIOR
 
 Flags = NDArray[np.bool_]
 

@@ -13,7 +13,7 @@ import numpy as np
 from memory.evaluation.off_policy import effective, verdict
 from memory.intervals import wilson
 from memory.model import Action, Arm, Decision, LoggedDecision, SignalKind
-from memory.posting import PROTECTED
+from memory.policy.review_policy import PROTECTED
 
 ADDRESSED = frozenset(
     {SignalKind.SUGGESTION_APPLIED, SignalKind.FINDING_FIXED, SignalKind.FINDING_FIXED_ELSEWHERE},

@@ -25,8 +25,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory import policy
-from memory.baselines import AGENTS, BaselineAgent
 from memory.model import (
     EMBEDDED,
     Arm,
@@ -40,9 +38,11 @@ from memory.model import (
     Signal,
     State,
 )
+from memory.policy import q_table as policy
+from memory.policy.baselines import AGENTS, BaselineAgent
+from memory.policy.versions import CONTROL, VERSIONS, PolicyVersion
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, acceptance, contributions_of_outcome, contributions_of_signal
-from memory.versions import CONTROL, VERSIONS, PolicyVersion
 
 Numbers = NDArray[np.float64]
 

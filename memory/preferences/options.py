@@ -10,7 +10,7 @@ from math import log, log1p
 from pathlib import PurePosixPath
 
 from memory.model import Attempt, Confidence, Doubt, Finding, Severity, Signal, TaskKind
-from memory.posting import prior_of
+from memory.policy.review_policy import prior_of
 from memory.rewards import say
 
 RIVALS = 3

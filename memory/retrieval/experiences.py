@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
-from memory.policy import Neighbour
+from memory.policy.q_table import Neighbour
 from memory.retrieval.embeddings import Embedder
 from memory.retrieval.vectors import DEPTH, FAILURES, FOCUS, WHOLE, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, say

@@ -11,7 +11,6 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from memory import policy
 from memory.evaluation.off_policy import RunningTable
 from memory.model import (
     Actor,
@@ -25,8 +24,9 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.policy import q_table
+from memory.policy.versions import PolicyVersion
 from memory.rewards import contributions_of_outcome, contributions_of_signal
-from memory.versions import PolicyVersion
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STRATEGIES = tuple(f"s{n}" for n in range(6))
@@ -90,9 +90,9 @@ class _Author:
             state = replace(state, tried=(*state.tried, entry.decision.chosen))
 
     def _decided(self, number: int, state: State, arm: Arm) -> LoggedDecision:
-        names, rng = policy.remaining(state, STRATEGIES), self._rng
+        names, rng = q_table.remaining(state, STRATEGIES), self._rng
         chances = (
-            policy.uniform(names)
+            q_table.uniform(names)
             if arm is Arm.CONTROL
             else self._version.chances(state, names, self._table.cells, {}, (), rng)
         )
@@ -102,7 +102,7 @@ class _Author:
             state=state,
             available=names,
             probabilities=tuple(chances.values()),
-            chosen=policy.pick(chances, rng),
+            chosen=q_table.pick(chances, rng),
             arm=arm,
             policy_version=self._version.version,
             created_at=next(self._clock),

@@ -17,8 +17,8 @@ import pytest
 
 from bot.model_server.script import Script, ScriptedCall, Turn, When
 from bot.model_server.server import ModelServer
-from memory.learner import Learner
 from memory.model import Actor, AttemptOutcome, Permission, RetryMode, SignalKind, Task, TaskKind
+from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.store import Store

@@ -9,8 +9,8 @@ import pytest
 
 from memory.model import Action, Finding, Suggestion
 from tests.unit.workers.history.conftest import Branch, Files
+from workers.diffs import split_lines
 from workers.git import Mirror, Remote
-from workers.patches import split_lines
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
 from workers.review.suggestions import applied

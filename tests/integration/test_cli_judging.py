@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from memory.policy.versions import CONTROL, PRESENT, VERSIONS
 from memory.rewards import contributions_of_outcome, contributions_of_signal
-from memory.versions import CONTROL, PRESENT, VERSIONS
 from tests.databases import migrated_store
 from tests.integration.command_line import apprentice, apprentice_process
 from tests.integration.simulated import World, simulate

@@ -11,13 +11,13 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
-from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.differential_testing import Comparer
 from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
+from workers.repair.judging.shortlist import Shortlist
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
-from workers.repair.selection import ScreeningTests
-from workers.repair.shortlist import Shortlist
+from workers.repair.running.test_selection import ScreeningTests
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from memory.model import AttemptOutcome, EditShape, Family, Proof
+from workers.diffs import apply_unified
 from workers.errors import CannotRun
-from workers.patches import apply_unified
 from workers.ports import Limits
-from workers.repair.candidates import Candidate
 from workers.repair.classify import failure_of
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.prove import PROOFS, Unproven, prove
 from workers.repair.reproduce import reproduce

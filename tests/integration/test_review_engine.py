@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memory.model import Action, Finding, Severity
+from workers.diffs import changed_lines, commentable_lines
 from workers.errors import BadInput, CannotRun
-from workers.patches import changed_lines, commentable_lines
 from workers.ports import CompletedRun, Sandbox, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review

@@ -22,7 +22,7 @@ from workers.ports import Ending, Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 from workers.sandbox.report import TestOutcome
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -23,7 +23,7 @@ from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.detect import open_sandbox, problems
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 from workers.sandbox.unsandboxed import UnsandboxedRunner
 from workers.settings import WorkerSettings
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.repair.firstfound import FirstFound
-from memory.learner import Learner
 from memory.model import Actor, Permission, RetryMode, SignalKind, Task, TaskKind
+from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.skills import SkillState, current, tried_as, usable

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.supervisor import parts, up
+from bot.processes import parts, up
 from workers.errors import BadInput
 from workers.settings import WebSettings, WorkerSettings
 
@@ -23,7 +23,7 @@ PATIENCE = 60.0
 
 SUPERVISE = """
 import os, sys
-from bot.supervisor import Part, supervise
+from bot.processes import Part, supervise
 parts = [
     Part(name=str(number), command=[sys.executable, "-c", program], environment=os.environ)
     for number, program in enumerate(sys.argv[1:])

@@ -26,7 +26,7 @@ DOORS = {
     "alembic": ("memory.store", "memory.migrations"),
     "github": ("workers.github",),
     "sentence_transformers": ("memory.retrieval.embeddings",),
-    "subprocess": ("workers.git", "workers.history.changes", "workers.sandbox", "bot.supervisor", "bot.playground"),
+    "subprocess": ("workers.git", "workers.history.changes", "workers.sandbox", "bot.processes", "bot.playground"),
     "fastapi": ("bot.web.app", "bot.playground"),
     "libcst": ("workers.repair",),
     "openai": ("workers.llm.endpoint",),
@@ -112,7 +112,7 @@ def test_the_environment_has_one_door() -> None:
         "workers.sandbox.launcher",
         "workers.sandbox.pytest_plugin",
         "workers.sandbox.tracing",
-        "workers.repair.forked",
+        "workers.repair.running.in_sandbox",
     }
     readers = [n for n, p in modules() if re.search(r"os\.environ\b|os\.getenv\b", p.read_text())]
     strangers = [n for n in readers if n != "workers.settings" and not any(n.startswith(i) for i in inside)]

@@ -16,14 +16,14 @@ from workers.agent.tools.reading import History, reading
 from workers.agent.tools.testing import described, testing
 from workers.agent.tools.tool import Toolset
 from workers.agent.tree_search import WIDTH, Preference, TreeSearch
+from workers.diffs import unified
 from workers.llm.errors import ModelError
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
 from workers.llm.prompting import prompt
 from workers.llm.untrusted import data, visible_text
-from workers.patches import unified
+from workers.repair.engines.search.learned_edits import shape_between
 from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.repair.result import AttemptResult
-from workers.repair.skills import shape_between
 
 OPTIONAL_TOOLS = ("recall", "history", "symbol", "try_edits")
 """Tools that a run can do without, so that their use can be measured."""

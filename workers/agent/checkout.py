@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from workers.diffs import unified
 from workers.errors import ApprenticeError
-from workers.patches import unified
-from workers.repair.guard import forbidden
+from workers.repair.judging.protected_files import forbidden
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20

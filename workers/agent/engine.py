@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
+from memory.evaluation.prompt_ablation import drawn, withheld
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure
-from memory.prompt_ablation import drawn, withheld
 from memory.store import Picture, Trajectory
 from workers.agent.attempt import OPTIONAL_TOOLS, AttemptContext, Strategy, attempt
 from workers.agent.checkout import Checkout
@@ -22,9 +22,9 @@ from workers.llm.messages import ChatMessage, Model
 from workers.llm.untrusted import visible_text
 from workers.ports import Image
 from workers.repair.engines.engine import Case, Options, RepairDeps
+from workers.repair.engines.search.localise import suspects
+from workers.repair.judging.preference_score import liking_of_diffs
 from workers.repair.judging.prove import Prover
-from workers.repair.liking import liking_of_diffs
-from workers.repair.localise import suspects
 from workers.repair.previous_attempts import PreviousAttempts, RetryChoice
 from workers.repair.result import AttemptResult
 

@@ -15,7 +15,7 @@ from workers.agent.tools.reading import numbered
 from workers.llm.messages import ChatMessage, ChatRole
 from workers.llm.untrusted import data
 from workers.ports import Image
-from workers.repair.candidates import Suspect
+from workers.repair.engines.search.candidates import Suspect
 
 SHOWN_TESTS, SHOWN_SUSPECTS, SHOWN_ATTEMPTS, SHOWN_SKILLS, SHOWN_EXAMPLES = 10, 12, 6, 5, 2
 LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000

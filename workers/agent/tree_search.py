@@ -19,11 +19,11 @@ from workers.agent.checkout import Checkout, ToolFailed
 from workers.agent.conversation import truncated
 from workers.agent.tools.editing import replaced
 from workers.agent.tools.testing import OneEdit, described
+from workers.diffs import unified
 from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
 from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
-from workers.patches import unified
 from workers.repair.judging.prove import PatchEvaluation, Prover
 
 WIDTH, EXPANSIONS = 4, 4

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from workers.flows import (
     ask,
     feedback,
-    fix,
     history,
     policy_check,
     poll_feedback,
     redeliver_webhooks,
+    repair,
     review,
     share_learnings,
 )
@@ -31,7 +31,7 @@ from workers.jobs import (
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
-    Fix: fix.run,
+    Fix: repair.run,
     ReviewPull: review.run,
     Feedback: feedback.run,
     TrackPull: poll_feedback.run,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from memory.explain import explain
 from memory.model import PostKind
-from workers.comments import conversation
 from workers.flows.permissions import actor_of, may_command, reply_in_place, reply_to_outsider
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job
+from workers.messages import conversation
 from workers.ports import GitHub
 
 if TYPE_CHECKING:  # loaded only where a model is set

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workers.comments import conversation, reviews
 from workers.errors import ApprenticeError
 from workers.flows.permissions import post_comment
 from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
+from workers.messages import conversation, review
 from workers.ports import GitHub
 
 
@@ -42,7 +42,7 @@ def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github:
             sha=sha,
             external_id=key,
             conclusion="neutral",
-            title=reviews.CHECK_FAILED,
+            title=review.CHECK_FAILED,
             summary=conversation.could_not("review this", str(error), key=key),
             annotations=(),
         ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.model import Decision, Post, PostKind, Signal, SignalKind
-from workers.comments import conversation
-from workers.comments.marker import marker
 from workers.flows.permissions import actor_of, post_comment
-from workers.flows.reflecting import reflect
+from workers.flows.rejection_reasons import reflect
 from workers.job_context import JobContext
 from workers.jobs import Feedback, Job, SubjectKind
+from workers.messages import conversation
+from workers.messages.marker import marker
 from workers.ports import GitHub
 
 VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})

@@ -8,9 +8,9 @@ from functools import cache
 from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
+from workers.diffs import Change, parse_diff, split_lines
 from workers.flows.review_context import Round
 from workers.job_context import JobContext
-from workers.patches import Change, parse_diff, split_lines
 from workers.review.decide import INLINE
 from workers.review.engine import Reviewed
 from workers.review.matching import touches

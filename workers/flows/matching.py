@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from memory.model import Sighting, location_of
+from workers.diffs import Change, parse_diff
 from workers.flows.review_context import KnownAgain, Round
 from workers.job_context import JobContext
-from workers.patches import Change, parse_diff
 from workers.review.engine import Reviewed
 from workers.review.matching import Known, LastSeen, identities, path_now
 

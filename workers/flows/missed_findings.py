@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memory.model import Finding
+from workers.diffs import Change, FileStatus
 from workers.flows.review_context import Before, Round, exported
 from workers.job_context import JobContext
-from workers.patches import Change, FileStatus
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
 from workers.review.matching import Known, LastSeen, identities

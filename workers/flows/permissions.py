@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memory.model import Actor, Permission
-from workers.comments import conversation
-from workers.comments.marker import marker
 from workers.job_context import JobContext
 from workers.jobs import Account, AnswerCommand, AnswerQuestion, Fix, ReviewPull, ShareLearnings
+from workers.messages import conversation
+from workers.messages.marker import marker
 from workers.ports import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.rollback import check
+from memory.evaluation.rollback import check
 from workers.job_context import JobContext
 from workers.jobs import CheckPolicy, Job
 

@@ -13,20 +13,19 @@ from pathlib import Path
 from types import MappingProxyType
 
 from memory.history.lessons import HistoryLessons
-from memory.learner import Learner
 from memory.model import Decision, Finding, Task, TaskKind
-from memory.posting import PostingDecision
+from memory.policy.learner import Learner
+from memory.policy.review_policy import PostingDecision
 from memory.sharing.document import PATH
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
 from memory.sharing.strict import BadLearnings
-from workers.comments import reviews
 from workers.context import Context
 from workers.errors import BadInput, Gone
 from workers.flows.finding_outcomes import hear_endings
+from workers.flows.llm_access import may_ask, readers
 from workers.flows.matching import recognised
 from workers.flows.missed_findings import missed
-from workers.flows.modelled import may_ask, readers
 from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
 from workers.flows.posting import post
 from workers.flows.review_context import REVIEWED, Round, before, ended, exported
@@ -34,6 +33,7 @@ from workers.flows.share_learnings import learnings_at
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import Job, ReviewPull
+from workers.messages import review
 from workers.ports import GitHub, PullRequest
 from workers.review.decide import decide, hints
 from workers.review.detectors.detector import ChangeDetector
@@ -87,7 +87,7 @@ def _overtaken(job: ReviewPull, pull: PullRequest) -> bool:
 def _say_overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> None:
     if job.commanded and job.comment_id:
         key = f"{context.job_id}:overtaken"
-        post_comment(job.number, reviews.overtaken(closed=pull.state != "open", key=key), key, context, github)
+        post_comment(job.number, review.overtaken(closed=pull.state != "open", key=key), key, context, github)
 
 
 def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 
 from memory.model import Decision, FindingLocation, Sighting, Task
 from memory.store import StoredTask
+from workers.diffs import Change, parse_diff
 from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror
 from workers.jobs import RepositoryRef, ReviewPull
-from workers.patches import Change, parse_diff
 from workers.ports import GitHub, PullRequest
 from workers.review.engine import Reviewed
 

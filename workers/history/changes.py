@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from workers.diffs import Change, FileChange, FileStatus, parse_diff
 from workers.errors import CannotRun
 from workers.git import environment, program
-from workers.patches import Change, FileChange, FileStatus, parse_diff
 from workers.review.detectors.detector import Detector, HeadTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import FindingWithFix, seen_in

@@ -12,7 +12,7 @@ from memory.model import PastFinding
 from memory.store import Store, Walked
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
-from workers.own_git import local_commits
+from workers.local_repository import local_commits
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.ruff import Ruff

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from memory.model import Fate, Finding, PastFinding
+from workers.diffs import FileChange, FileStatus, split_lines
 from workers.history.changes import FileVersion, PastChange, ReadChange
-from workers.patches import FileChange, FileStatus, split_lines
 from workers.review.findings import FindingWithFix
 from workers.review.matching import moved, touches
 from workers.review.outcomes import ending

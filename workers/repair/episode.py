@@ -26,7 +26,7 @@ from workers.repair.result import (
     components,
     experience_of,
 )
-from workers.repair.selection import sources_of
+from workers.repair.running.test_selection import sources_of
 from workers.sandbox.project import Project
 
 NEIGHBOURS = 5

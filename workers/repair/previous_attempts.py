@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from memory.model import Attempt, AttemptOutcome, Decision, EditShape, NearMiss, Reflection, RetryMode
 from memory.reflections import MOST_RECALLED, MOST_RULED_OUT, arms, mode_of, of_same
+from workers.diffs import apply_unified
 from workers.errors import BadInput
-from workers.patches import apply_unified
-from workers.repair.candidates import Candidate
 from workers.repair.engines.engine import Case, RepairDeps
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.result import AttemptResult, choice_components
 
 LATER = 0.25

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox
 from workers.repair.classify import failure_of, innermost
-from workers.repair.clues import clues_of
+from workers.repair.engines.search.clues import clues_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.testing import TestRun, run_tests
+from workers.sandbox.run_tests import TestRun, run_tests
 
 FIRST_LOOK_SECONDS = 30.0
 """A suite that takes longer is looked at again: one of its tests may never end."""

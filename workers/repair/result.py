@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from memory.learner import usual
 from memory.model import (
     Attempt,
     AttemptOutcome,
@@ -18,6 +17,7 @@ from memory.model import (
     Proof,
     Task,
 )
+from memory.policy.learner import usual
 from memory.rewards import repair_components
 from workers.ports import Image
 from workers.repair.classify import signature

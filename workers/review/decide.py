@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from memory import posting
 from memory.history.lessons import HistoryHint, HistoryLessons
-from memory.learner import Learner
 from memory.model import Action, Arm, Decision, Finding, Severity
-from memory.posting import PostingDecision
+from memory.policy import review_policy
+from memory.policy.learner import Learner
+from memory.policy.review_policy import PostingDecision
 from memory.preferences.model import PreferenceModel
 from memory.preferences.options import option_of_finding
 from memory.sharing.lessons import Learnings
@@ -42,7 +42,7 @@ def decide(
     """
     decided: dict[str, PostingDecision] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):
-        decided[finding.fingerprint] = posting.decide_posting(
+        decided[finding.fingerprint] = review_policy.decide_posting(
             learner,
             task_id,
             repository,

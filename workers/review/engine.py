@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from memory.model import Finding, Suggestion
-from workers.patches import Change, FileChange, FileStatus, changed_lines, parse_diff
+from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
@@ -36,7 +36,7 @@ from workers.review.suggestions import SuggestionProver, drafts, suggested, that
 from workers.review.tests_by_import import ImportGraph
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 from workers.settings import ReviewTool
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Finding, Severity
-from workers.patches import Change, changed_lines, split_lines
+from workers.diffs import Change, changed_lines, split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import twin
 from workers.review.source import scope_of, scopes

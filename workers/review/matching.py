@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from enum import IntEnum
 
 from memory.model import Finding
-from workers.patches import Change, FileChange, FileStatus, Hunk, changed_lines
+from workers.diffs import Change, FileChange, FileStatus, Hunk, changed_lines
 from workers.review.detectors.rules import twin
 from workers.review.findings import order
 

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import Protocol
 
 from memory.model import Fate, Suggestion
-from workers.patches import Hunk, split_lines
+from workers.diffs import Hunk, split_lines
 from workers.review.source import CodeScope
 
 CONTEXT_LINES = 2

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from memory.model import Action, Finding, Sighting, Suggestion
-from workers.patches import Change, commentable_lines
+from workers.diffs import Change, commentable_lines
 from workers.review.findings import harm, order
 
 _INLINE = (Action.INLINE_SUGGESTION, Action.INLINE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from workers.patches import FileChange, FileStatus, split_lines
+from workers.diffs import FileChange, FileStatus, split_lines
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows

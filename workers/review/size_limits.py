@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from workers.patches import FileChange
+from workers.diffs import FileChange
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.rules import is_test_path
 from workers.review.detectors.workflows import Workflows

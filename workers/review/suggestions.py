@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Proof, Suggestion, SuiteCount
+from workers.diffs import replace_lines, split_lines
 from workers.errors import BadInput
-from workers.patches import replace_lines, split_lines
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
 from workers.review.findings import FindingWithFix, harm, order, seen_in
 from workers.review.source import parsed

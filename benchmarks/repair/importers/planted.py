@@ -30,7 +30,7 @@ from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.testing import TestRun, run_tests
+from workers.sandbox.run_tests import TestRun, run_tests
 
 BUDGET_SECONDS = 60.0
 COUNT = 200

@@ -14,7 +14,7 @@ from tests.integration.command_line import git
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.project import discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 
 pytestmark = pytest.mark.sandbox
 

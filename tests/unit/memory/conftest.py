@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.learner import Learner
+from memory.policy.learner import Learner
 from memory.store import Store
 from tests.databases import migrated_store
 

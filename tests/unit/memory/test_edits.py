@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.edits import BOUNDS, QUOTA, edit_weights
 from memory.model import AttemptOutcome, EditShape, Experience, Family
+from memory.policy.template_success import BOUNDS, QUOTA, edit_weights
 
 PRIOR = {"swap": 0.5, "drop": 0.5, "wrap": 0.1}
 

@@ -6,10 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory import posting
 from memory.explain import Explanation, explain
 from memory.forget import forget, learned_from
-from memory.learner import Learner
 from memory.model import (
     Action,
     Actor,
@@ -26,6 +24,8 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.policy import review_policy
+from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
@@ -148,7 +148,7 @@ def test_the_belief_shown_is_the_one_that_decides(store: Store, learner: Learner
     """With the finding at hand, an explanation shows exactly the posterior that posting would use."""
     decision = _posted(learner)
     store.posts.add_sightings([_sighting(decision)])
-    appraisal = posting.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False)
+    appraisal = review_policy.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False)
     assert {option.acceptance for option in explained(store, learner, decision.id).options} == {appraisal.belief.mean}
 
 
@@ -170,7 +170,7 @@ def test_an_explanation_is_json(store: Store, learner: Learner) -> None:
 
 
 def _posted(learner: Learner) -> Decision:
-    return posting.decide_posting(
+    return review_policy.decide_posting(
         learner, "t1", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=5
     ).decision
 

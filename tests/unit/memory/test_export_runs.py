@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory.export import ExportForm, export
-from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
+from memory.policy.learner import Learner
 from memory.store import Store, Trajectory
 from tests.databases import migrated_store
 

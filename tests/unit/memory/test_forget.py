@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from memory.forget import OPERATOR, SignalsToForget, feedback_of, forget, learned_from, learned_in
-from memory.learner import Learner
 from memory.model import Actor, Arm, Decision, Permission, SignalKind, State, TaskKind
+from memory.policy.learner import Learner
 from memory.store import Store
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)

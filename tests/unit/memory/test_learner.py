@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory import rewards
-from memory.learner import Learner, draw_again
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
+from memory.policy.learner import Learner, draw_again
 from memory.store import Store
 from memory.trust import SIGNALS_ON_ONE_LABEL
 from tests.databases import migrated_store

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import policy
 from memory.model import Arm, Cell, Factor, Level, State, TaskKind
+from memory.policy import q_table
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
 NAMES = ("swap", "guard", "rename")
@@ -24,7 +24,9 @@ tables = st.dictionaries(
     st.tuples(st.sampled_from(STATE.levels()), st.sampled_from(NAMES), st.sampled_from(list(Factor))), cell
 )
 neighbours = st.lists(
-    st.builds(policy.Neighbour, strategy=st.sampled_from(NAMES), success=st.booleans(), similarity=st.floats(0.0, 1.0)),
+    st.builds(
+        q_table.Neighbour, strategy=st.sampled_from(NAMES), success=st.booleans(), similarity=st.floats(0.0, 1.0)
+    ),
     max_size=8,
 )
 
@@ -36,39 +38,39 @@ def cells(strategy: str, weight: float, mean: float, scopes: tuple[str, ...], fa
 
 
 def expected(strategy: str, table: Cells) -> float:
-    return policy.values(STATE, NAMES, table, {})[strategy].proof.mean
+    return q_table.values(STATE, NAMES, table, {})[strategy].proof.mean
 
 
 @given(tables, neighbours, st.floats(0.0, 1.0))
-def test_factors_stay_in_bounds(table: Cells, near: list[policy.Neighbour], prior: float) -> None:
+def test_factors_stay_in_bounds(table: Cells, near: list[q_table.Neighbour], prior: float) -> None:
     """Whatever the evidence, both factors and their product lie within [0, 1], and a deviation is no negative number."""
-    for estimate in policy.values(STATE, NAMES, table, dict.fromkeys(NAMES, prior), near).values():
+    for estimate in q_table.values(STATE, NAMES, table, dict.fromkeys(NAMES, prior), near).values():
         for number in (estimate.proof.mean, estimate.acceptance.mean, estimate.q):
             assert 0.0 <= number <= 1.0
         assert estimate.proof.deviation >= 0.0
 
 
 @given(tables, neighbours, st.integers(0, 2**32))
-def test_probabilities_are_a_distribution_without_zeros(table: Cells, near: list[policy.Neighbour], seed: int) -> None:
+def test_probabilities_are_a_distribution_without_zeros(table: Cells, near: list[q_table.Neighbour], seed: int) -> None:
     """Probabilities sum to 1 and every strategy keeps a real chance, however hopeless it looks."""
-    estimates = policy.values(STATE, NAMES, table, {}, near)
-    chances = policy.probabilities(estimates, random.Random(seed), attempts=len(NAMES))
+    estimates = q_table.values(STATE, NAMES, table, {}, near)
+    chances = q_table.probabilities(estimates, random.Random(seed), attempts=len(NAMES))
     assert sum(chances.values()) == pytest.approx(1.0)
-    assert min(chances.values()) >= 0.2 * policy.PRESENT.floor / len(NAMES)
+    assert min(chances.values()) >= 0.2 * q_table.PRESENT.floor / len(NAMES)
 
 
 def test_without_evidence_the_prior_speaks() -> None:
     """An empty table believes the prior of each strategy, and the default where none is given."""
-    estimates = policy.values(STATE, NAMES, {}, {"swap": 0.8})
+    estimates = q_table.values(STATE, NAMES, {}, {"swap": 0.8})
     assert estimates["swap"].proof.mean == pytest.approx(0.8)
-    assert estimates["guard"].proof.mean == pytest.approx(policy.PROOF_PRIOR)
+    assert estimates["guard"].proof.mean == pytest.approx(q_table.PROOF_PRIOR)
 
 
 def test_back_off_is_the_documented_formula() -> None:
     """With evidence at one level, the mean is (n * mean + m * prior) / (n + m) of that level."""
-    m = policy.PRESENT.pulls["repository"]
+    m = q_table.PRESENT.pulls["repository"]
     assert expected("swap", cells("swap", 6.0, 1.0, ("repository",))) == pytest.approx(
-        (6.0 + m * policy.PROOF_PRIOR) / (6.0 + m)
+        (6.0 + m * q_table.PROOF_PRIOR) / (6.0 + m)
     )
 
 
@@ -91,7 +93,7 @@ def test_acceptance_is_learned_apart_and_multiplied() -> None:
     scopes = tuple(level.scope for level in STATE.levels())
     proven = cells("swap", 30.0, 0.9, scopes)
     refused = proven | cells("swap", 30.0, 0.0, scopes, Factor.ACCEPTANCE)
-    before, after = (policy.values(STATE, NAMES, table, {})["swap"] for table in (proven, refused))
+    before, after = (q_table.values(STATE, NAMES, table, {})["swap"] for table in (proven, refused))
     assert after.proof == before.proof
     assert after.q < 0.1 * before.q
 
@@ -99,11 +101,11 @@ def test_acceptance_is_learned_apart_and_multiplied() -> None:
 def test_neighbours_count_as_fractions_of_an_observation() -> None:
     """A near success raises a strategy, a far one hardly, a failure lowers it, and another strategy's says nothing."""
 
-    def mean(near: list[policy.Neighbour]) -> float:
-        return policy.values(STATE, NAMES, {}, {}, near)["swap"].proof.mean
+    def mean(near: list[q_table.Neighbour]) -> float:
+        return q_table.values(STATE, NAMES, {}, {}, near)["swap"].proof.mean
 
-    def seen(*, strategy: str = "swap", success: bool = True, similarity: float) -> list[policy.Neighbour]:
-        return [policy.Neighbour(strategy=strategy, success=success, similarity=similarity)]
+    def seen(*, strategy: str = "swap", success: bool = True, similarity: float) -> list[q_table.Neighbour]:
+        return [q_table.Neighbour(strategy=strategy, success=success, similarity=similarity)]
 
     assert (
         mean(seen(similarity=0.9)) > mean(seen(similarity=0.1)) > mean([]) > mean(seen(success=False, similarity=0.9))
@@ -113,20 +115,20 @@ def test_neighbours_count_as_fractions_of_an_observation() -> None:
 
 def test_a_neighbour_that_went_as_expected_says_nothing_new() -> None:
     """What the table expected of a remembered case is in the table already: only the surprise moves the mean."""
-    belief = policy.Belief(mean=0.2, strength=10.0)
+    belief = q_table.Belief(mean=0.2, strength=10.0)
     as_expected = [
-        policy.Neighbour(strategy="swap", success=success, similarity=1.0, expected=0.5) for success in (True, False)
+        q_table.Neighbour(strategy="swap", success=success, similarity=1.0, expected=0.5) for success in (True, False)
     ]
-    assert policy.recalled(belief, as_expected, 4.0).mean == pytest.approx(0.2)
-    surprising = [policy.Neighbour(strategy="swap", success=True, similarity=0.5, expected=0.1)]
-    assert policy.recalled(belief, surprising, 4.0).mean == pytest.approx(0.2 + 0.5 * 0.9 / 4.5)
+    assert q_table.recalled(belief, as_expected, 4.0).mean == pytest.approx(0.2)
+    surprising = [q_table.Neighbour(strategy="swap", success=True, similarity=0.5, expected=0.1)]
+    assert q_table.recalled(belief, surprising, 4.0).mean == pytest.approx(0.2 + 0.5 * 0.9 / 4.5)
 
 
 def test_better_evidence_gets_the_larger_share() -> None:
     """The strategy that works is chosen mostly, but not always."""
     scopes = tuple(level.scope for level in STATE.levels())
-    chances = policy.probabilities(
-        policy.values(STATE, NAMES, cells("guard", 40.0, 0.95, scopes), {}), random.Random(1), attempts=len(NAMES)
+    chances = q_table.probabilities(
+        q_table.values(STATE, NAMES, cells("guard", 40.0, 0.95, scopes), {}), random.Random(1), attempts=len(NAMES)
     )
     assert 0.8 < chances["guard"] < 1.0
 
@@ -148,7 +150,7 @@ def test_the_best_order_begins_with_what_trying_all_orders_says(
     proof: list[float], acceptance: list[float], attempts: int
 ) -> None:
     """No order of so many strategies, or of fewer, is worth more than one that begins with it."""
-    first = int(policy.first_of_best_order(np.array([proof]), np.array([acceptance]), attempts, COST)[0])
+    first = int(q_table.first_of_best_order(np.array([proof]), np.array([acceptance]), attempts, COST)[0])
     orders = [order for size in range(1, attempts + 1) for order in permutations(range(4), size)]
     worth = {order: worth_of(order, proof, acceptance) for order in orders}
     best = max(worth.values())
@@ -162,20 +164,20 @@ def test_each_draw_is_planned_for_by_itself() -> None:
     """The draws are planned for together, and each as if it were alone."""
     generator = np.random.default_rng(3)
     proof, acceptance = generator.random((200, 6)), generator.random((200, 6))
-    alone = [policy.first_of_best_order(proof[[n]], acceptance[[n]], 4, COST)[0] for n in range(200)]
-    assert policy.first_of_best_order(proof, acceptance, 4, COST).tolist() == alone
+    alone = [q_table.first_of_best_order(proof[[n]], acceptance[[n]], 4, COST)[0] for n in range(200)]
+    assert q_table.first_of_best_order(proof, acceptance, 4, COST).tolist() == alone
 
 
 def test_what_is_often_proven_and_seldom_accepted_waits() -> None:
     """The first proof ends an episode: with attempts left, the one that people accept is tried before it."""
     proof, acceptance = np.array([[0.9, 0.4]]), np.array([[0.5, 0.95]])
-    assert policy.first_of_best_order(proof, acceptance, 1, COST)[0] == 0
-    assert policy.first_of_best_order(proof, acceptance, 2, COST)[0] == 1
+    assert q_table.first_of_best_order(proof, acceptance, 1, COST)[0] == 0
+    assert q_table.first_of_best_order(proof, acceptance, 2, COST)[0] == 1
 
 
 def test_the_floor_shrinks_with_evidence_and_never_goes() -> None:
     """Exploration falls towards a fifth of the floor."""
-    least = [min(policy.with_floor([1.0, 0.0], evidence, floor=0.1)) for evidence in (0.0, 50.0, 1e9)]
+    least = [min(q_table.with_floor([1.0, 0.0], evidence, floor=0.1)) for evidence in (0.0, 50.0, 1e9)]
     assert least[0] == pytest.approx(0.05)
     assert least[0] > least[1] > least[2] > 0.0099
 
@@ -183,7 +185,7 @@ def test_the_floor_shrinks_with_evidence_and_never_goes() -> None:
 def test_control_arm_is_uniform_whatever_was_learned() -> None:
     """The yardstick uses no evidence, no prior and no neighbour."""
     table = cells("guard", 500.0, 1.0, ("repository",))
-    chances, _ = policy.choose(STATE, NAMES, table, {"guard": 0.99}, random.Random(1), arm=Arm.CONTROL)
+    chances, _ = q_table.choose(STATE, NAMES, table, {"guard": 0.99}, random.Random(1), arm=Arm.CONTROL)
     assert chances == dict.fromkeys(NAMES, pytest.approx(1 / 3))
 
 
@@ -191,14 +193,14 @@ def test_control_arm_is_uniform_whatever_was_learned() -> None:
 def test_tried_strategies_are_left_out(arm: Arm) -> None:
     """An episode never tries a strategy twice; with none left there is no choice."""
     tried = State(kind=STATE.kind, repository="o/r", label="KeyError", family="lookup", tried=("swap", "guard"))
-    assert policy.choose(tried, NAMES, {}, {}, random.Random(1), arm=arm)[0] == {"rename": pytest.approx(1.0)}
+    assert q_table.choose(tried, NAMES, {}, {}, random.Random(1), arm=arm)[0] == {"rename": pytest.approx(1.0)}
     with pytest.raises(ValueError, match="no strategy is left"):
-        policy.choose(tried, ("swap",), {}, {}, random.Random(1), arm=arm)
+        q_table.choose(tried, ("swap",), {}, {}, random.Random(1), arm=arm)
 
 
 def test_the_same_seed_gives_the_same_probabilities() -> None:
     """Everything random comes from the injected generator."""
-    runs = [policy.choose(STATE, NAMES, {}, {}, random.Random(5), arm=Arm.LEARNED) for _ in range(2)]
+    runs = [q_table.choose(STATE, NAMES, {}, {}, random.Random(5), arm=Arm.LEARNED) for _ in range(2)]
     assert runs[0] == runs[1]
 
 
@@ -209,8 +211,8 @@ def test_recorded_probabilities_are_the_frequencies_of_choice() -> None:
     chosen: Counter[str] = Counter()
     logged: Counter[str] = Counter()
     for _ in range(3000):
-        chances, _ = policy.choose(STATE, NAMES, table, {}, rng, arm=Arm.LEARNED)
-        chosen[policy.pick(chances, rng)] += 1
+        chances, _ = q_table.choose(STATE, NAMES, table, {}, rng, arm=Arm.LEARNED)
+        chosen[q_table.pick(chances, rng)] += 1
         logged.update(chances)
     for name in NAMES:
         spread = (logged[name] * (1 - logged[name] / 3000)) ** 0.5

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from memory import policy, posting
-from memory.learner import Learner
 from memory.model import Action, Actor, Arm, Decision, Finding, Permission, Severity, SignalKind
+from memory.policy import q_table, review_policy
+from memory.policy.learner import Learner
 from memory.store import Store
 
 MAINTAINER = Actor(id=1, login="ada")
@@ -28,7 +28,7 @@ def finding(
 def post(
     learner: Learner, what: Finding, *, proven: bool = False, slots: int = 9, arm: Arm = Arm.LEARNED, repo: str = "o/r"
 ) -> Decision:
-    return posting.decide_posting(
+    return review_policy.decide_posting(
         learner, "t1", repo, what, arm=arm, suggestion_proven=proven, slots_left=slots
     ).decision
 
@@ -87,9 +87,9 @@ def test_rejections_stay_where_they_were_made(learner: Learner) -> None:
 
 def test_outsiders_mute_nothing(learner: Learner) -> None:
     """Any number of rejections without rights leaves the belief as it was."""
-    before = posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
+    before = review_policy.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
     say(learner, finding(), SignalKind.REJECTED, 20, permission="read")
-    assert posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True) == before
+    assert review_policy.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True) == before
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,10 @@ def test_control_arm_decides_as_on_the_first_day(learner: Learner) -> None:
     say(learner, finding(), SignalKind.REJECTED, 20)
     decision = post(learner, finding(), proven=True, arm=Arm.CONTROL)
     assert chance(decision, *LOUD) > 0.8
-    appraisal = posting.appraise(learner, "o/r", finding(), arm=Arm.CONTROL, suggestion_proven=True)
-    assert posting.reason(decision, appraisal).startswith("control arm, nothing learned was used; acceptance 0.65")
+    appraisal = review_policy.appraise(learner, "o/r", finding(), arm=Arm.CONTROL, suggestion_proven=True)
+    assert review_policy.reason(decision, appraisal).startswith(
+        "control arm, nothing learned was used; acceptance 0.65"
+    )
 
 
 def test_decision_is_recorded_about_the_fingerprint(learner: Learner, store: Store) -> None:
@@ -156,11 +158,11 @@ def test_decision_is_recorded_about_the_fingerprint(learner: Learner, store: Sto
 def test_reason_counts_the_verdicts(learner: Learner) -> None:
     """The reason tells how many verdicts there were here, and what is expected."""
     say(learner, finding(), SignalKind.REJECTED, 3)
-    appraisal = posting.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
-    assert posting.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.1")
-    fresh = posting.appraise(learner, "new/repo", finding(rule="E1"), arm=Arm.LEARNED, suggestion_proven=False)
+    appraisal = review_policy.appraise(learner, "o/r", finding(), arm=Arm.LEARNED, suggestion_proven=True)
+    assert review_policy.reason(post(learner, finding()), appraisal).startswith("3 of 3 rejected here; acceptance 0.1")
+    fresh = review_policy.appraise(learner, "new/repo", finding(rule="E1"), arm=Arm.LEARNED, suggestion_proven=False)
     decision = post(learner, finding(rule="E1"), repo="new/repo")
-    assert posting.reason(decision, fresh).startswith("no verdict on E1 here yet; acceptance")
+    assert review_policy.reason(decision, fresh).startswith("no verdict on E1 here yet; acceptance")
 
 
 def test_recorded_probability_is_the_share_of_the_band() -> None:
@@ -169,8 +171,8 @@ def test_recorded_probability_is_the_share_of_the_band() -> None:
     for severity in Severity:
         for proven in (True, False):
             for slots in (0, 1):
-                actions = posting.permitted(finding(severity), suggestion_proven=proven, slots_left=slots)
-                belief = policy.Belief(mean=0.4, strength=3.0)
-                chances = posting.action_chances(belief, severity, actions, rng)
+                actions = review_policy.permitted(finding(severity), suggestion_proven=proven, slots_left=slots)
+                belief = q_table.Belief(mean=0.4, strength=3.0)
+                chances = review_policy.action_chances(belief, severity, actions, rng)
                 assert sum(chances.values()) == pytest.approx(1.0)
                 assert min(chances.values()) > 0.0

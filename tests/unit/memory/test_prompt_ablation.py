@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from memory.evaluation.prompt_ablation import LEFT_OUT, WITHHELD, PartUse, drawn, measured, withheld
 from memory.model import Arm, LoggedDecision
-from memory.prompt_ablation import LEFT_OUT, WITHHELD, PartUse, drawn, measured, withheld
 from tests.unit.memory.ledgers import logged
 
 PARTS = ("clues", "skills", "run_python")

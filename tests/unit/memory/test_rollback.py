@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 import pytest
 
+from memory.evaluation.rollback import ActiveVersion, check, current, in_use, judge, reinstate, worse_than_control
 from memory.intervals import Band
-from memory.learner import Learner
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, State, TaskKind
-from memory.rollback import ActiveVersion, check, current, in_use, judge, reinstate, worse_than_control
+from memory.policy.learner import Learner
+from memory.policy.versions import CONTROL, FORMER, PRESENT, VERSIONS, TableVersion, former_of
 from memory.store import Store
-from memory.versions import CONTROL, FORMER, PRESENT, VERSIONS, TableVersion, former_of
 from tests.unit.memory.conftest import Ticking
 from tests.unit.memory.ledgers import at, logged, said
 

@@ -11,7 +11,7 @@ from statistics import mean
 
 import pytest
 
-from memory import policy, rewards
+from memory import rewards
 from memory.model import (
     Actor,
     Arm,
@@ -27,6 +27,7 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.policy import q_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STRATEGIES = tuple(f"s{i}" for i in range(8))
@@ -79,8 +80,8 @@ def run_episode(world: World, table: Table, rng: random.Random, state: State, ar
     """One repair of up to three attempts; 1 when a fix was proven and accepted, less for every attempt before it."""
     for step in range(ATTEMPTS):
         cells = table.cells()
-        chances, _ = policy.choose(state, STRATEGIES, cells, {}, rng, arm=arm, attempts=ATTEMPTS - step)
-        chosen = policy.pick(chances, rng)
+        chances, _ = q_table.choose(state, STRATEGIES, cells, {}, rng, arm=arm, attempts=ATTEMPTS - step)
+        chosen = q_table.pick(chances, rng)
         decision = Decision(
             id="d", task_id="t", state=state, available=tuple(chances), probabilities=tuple(chances.values()),
             chosen=chosen, arm=arm, policy_version="v", created_at=NOW,

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.learner import Learner
 from memory.model import (
     Actor,
     Arm,
@@ -23,6 +22,7 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.policy.learner import Learner
 from memory.rewards import WEIGHTS_VERSION
 from memory.skills import (
     GOOD_RATE,

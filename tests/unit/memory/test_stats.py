@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory import posting
-from memory.learner import Learner
 from memory.model import (
     Action,
     Actor,
@@ -23,9 +21,11 @@ from memory.model import (
     Task,
     TaskKind,
 )
+from memory.policy import review_policy
+from memory.policy.learner import Learner
+from memory.policy.versions import PRESENT
 from memory.stats import MissedEarlier, mean_difference, rate_difference, stats
 from memory.store import Store
-from memory.versions import PRESENT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -78,7 +78,7 @@ def test_patterns_and_signals_are_counted(store: Store, learner: Learner) -> Non
     )  # fmt: skip
     verdicts = [SignalKind.REJECTED, SignalKind.REJECTED, SignalKind.SUGGESTION_APPLIED, SignalKind.REACTION_DOWN]
     for i, kind in enumerate(verdicts):
-        decision = posting.decide_posting(
+        decision = review_policy.decide_posting(
             learner, "t", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=True, slots_left=9
         ).decision
         learner.record_signal(decision.id, kind, Actor(id=1, login="ada"), Permission.WRITE, f"comment:{i}")
@@ -122,7 +122,7 @@ def test_what_was_missed_is_counted(store: Store, learner: Learner) -> None:
     )  # fmt: skip
     late = (("", ""), ("1" * 40, ""), ("1" * 40, "it does not parse"), ("1" * 40, ""))
     for number, (missed_in, why) in enumerate(late):
-        decision = posting.decide_posting(
+        decision = review_policy.decide_posting(
             learner, f"t{number}", "o/r", finding, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1
         ).decision
         store.posts.add_sightings(

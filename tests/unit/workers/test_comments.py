@@ -17,7 +17,7 @@ from memory.model import (
     Proof,
     SuiteCount,
 )
-from workers.comments.repairs import asked_result, confidence, fix_body, fix_for_fork, fix_published, fix_undecided
+from workers.messages.repair import asked_result, confidence, fix_body, fix_for_fork, fix_published, fix_undecided
 
 COUNT = SuiteCount(passed=3, failed=0, skipped=0, collected=3)
 PROOF = Proof(

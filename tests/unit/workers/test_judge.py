@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memory.model import Arm
+from memory.policy.versions import CONTROL, FORMER, PRESENT
 from memory.retrieval.embeddings import HashedWords
 from memory.rewards import contributions_of_outcome
-from memory.versions import CONTROL, FORMER, PRESENT
 from tests.databases import migrated
 from tests.unit.memory.ledgers import logged
 from workers.flows import FLOWS, policy_check

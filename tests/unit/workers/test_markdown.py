@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from workers.markdown import LONGEST_LINE, code, name, plain, prose, words
+from workers.messages.markdown import LONGEST_LINE, code, name, plain, prose, words
 
 BREAK = "\u200b"
 

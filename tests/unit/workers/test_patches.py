@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.errors import BadInput
-from workers.patches import (
+from workers.diffs import (
     FileStatus,
     apply_unified,
     changed_lines,
@@ -21,6 +20,7 @@ from workers.patches import (
     split_lines,
     unified,
 )
+from workers.errors import BadInput
 
 Git = Callable[..., str]
 TEN = "".join(f"line {n}\n" for n in range(1, 11))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memory.model import Actor, Permission, Signal, SignalKind
-from workers.comments.conversation import receipt
+from workers.messages.conversation import receipt
 
 SIGNAL = Signal(
     id="s", decision_id="d", kind=SignalKind.REJECTED, actor=Actor(id=1, login="ada"), permission=Permission.WRITE,

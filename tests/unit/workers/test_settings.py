@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.doctor import CheckState, examine
-from bot.supervisor import parts
+from bot.processes import parts
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.registry import readers_of_changes, readers_of_trees

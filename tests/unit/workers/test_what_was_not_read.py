@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from workers.comments.reviews import SHOWN_UNREAD, SHOWN_UNREAD_IN_CHECK, check_summary, check_title
+from workers.messages.review import SHOWN_UNREAD, SHOWN_UNREAD_IN_CHECK, check_summary, check_title
 
 
 def summary(coverage: dict[str, str]) -> list[str]:

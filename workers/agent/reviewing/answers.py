@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from memory.model import Severity
-from memory.posting import PROTECTED
+from memory.policy.review_policy import PROTECTED
 from workers.review.detectors.detector import Category
 
 MOST_FINDINGS = 12

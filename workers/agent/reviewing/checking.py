@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from memory.model import Severity
 from workers.agent.reviewing.answers import MOST_FINDINGS, ModelFinding, ReportedFinding
+from workers.diffs import replace_lines, split_lines
 from workers.llm.untrusted import verbatim, visible_text
-from workers.patches import replace_lines, split_lines
 from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, RawFinding, ToolFix
 from workers.review.detectors.rules import is_test_path
 

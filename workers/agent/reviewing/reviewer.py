@@ -13,12 +13,12 @@ from workers.agent.reviewing.answers import MOST_FINDINGS, ModelFinding, Reporte
 from workers.agent.reviewing.checking import checked, raw_of, same_place, unlike
 from workers.agent.reviewing.critique import MaintainerOpinion, criticised, nearest
 from workers.agent.reviewing.showing import Page, halves, shown
+from workers.diffs import split_lines
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
 from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
-from workers.patches import split_lines
 from workers.review.detectors.detector import MODEL, Category, Delta, Detection, RawFinding
 from workers.review.size_limits import CODE
 

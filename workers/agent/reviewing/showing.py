@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from workers.diffs import Hunk, split_lines
 from workers.llm.untrusted import data
-from workers.patches import Hunk, split_lines
 from workers.review.detectors.detector import Delta
 from workers.review.detectors.rules import is_test_path
 from workers.review.source import CodeScope, scopes

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memory.learner import Learner
 from memory.model import Arm, Attempt, Decision, Failure, Recollection, RetryMode, State, Task, TaskKind
+from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel
 from memory.retrieval.experiences import Experiences
 from memory.store import Store

@@ -16,14 +16,14 @@ from itertools import takewhile
 
 from memory.model import Failure, Family
 from memory.preferences.model import PreferenceModel
-from workers.repair.candidates import Candidate
 from workers.repair.classify import is_test_path
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.judging.overfit_signs import kind_of
+from workers.repair.judging.preference_score import liking
 from workers.repair.judging.ranking import BehaviourComparison, Field
-from workers.repair.liking import liking
+from workers.repair.judging.shortlist import Shortlist, changed_characters
 from workers.repair.running.forkserver import Observe
 from workers.repair.running.runner_pool import RunnerPool
-from workers.repair.shortlist import Shortlist, changed_characters
-from workers.repair.suspicion import kind_of
 
 MIX = (0.5, 0.3, 0.2)
 """What is believed of three tokens in a row, of two, and of one alone; an unseen token gets what add-one leaves it."""

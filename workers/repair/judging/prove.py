@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from memory.model import DistinguishingCall, Failure, Proof, SuiteCount
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate
-from workers.repair.guard import forbidden
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.judging.protected_files import forbidden
 from workers.repair.judging.ranking import Field, opinion, telling
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 
 SHOWN = 3
 """So many tests are named in a reason."""

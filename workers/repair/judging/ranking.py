@@ -15,9 +15,9 @@ from itertools import compress
 
 from memory.model import Confidence, DistinguishingCall, Doubt
 from memory.preferences.model import rank
-from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.judging.overfit_signs import Kind
 from workers.repair.running.forkserver import Observed, ObservedCall
-from workers.repair.suspicion import Kind
 
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
 """What a difference counts on a call that keeps the habits of the tests' calls, on one that does not, and, times that,

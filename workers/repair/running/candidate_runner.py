@@ -15,7 +15,7 @@ import msgspec
 
 from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, ScreenVerdict, implausible
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, implausible
 from workers.repair.judging.prove import passes
 from workers.repair.running.forkserver import (
     Brief,
@@ -27,11 +27,11 @@ from workers.repair.running.forkserver import (
     arguments,
     workload,
 )
+from workers.repair.running.test_selection import ScreeningTests
 from workers.repair.running.timeout_schedule import CAPS, ScheduledCandidate, cap
-from workers.repair.selection import ScreeningTests
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.testing import run_tests
+from workers.sandbox.run_tests import run_tests
 
 TIMEOUT, CRASH = "Timeout", "Crash"
 """The error type of a candidate that computed too long, or ended the process that tried it."""

@@ -1,4 +1,4 @@
-"""The host's side of the fork server: starts `forked/` in a sandbox session and speaks with it in typed values."""
+"""The host's side of the fork server: starts `in_sandbox/` in a sandbox session and exchanges typed values with it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import msgspec
 from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
 from workers.sandbox.project import Project
-from workers.sandbox.testing import ROOT_OPTION, WORKSPACE, base_environment
+from workers.sandbox.run_tests import ROOT_OPTION, WORKSPACE, base_environment
 
 _T = TypeVar("_T")
 
-PACKAGE = Path(__file__).parent.parent / "forked"
+PACKAGE = Path(__file__).parent / "in_sandbox"
 """To be shown read-only inside the sandbox, at the same place."""
 
 _START = """
 import sys
 place = sys.argv.pop(1)
 sys.path.insert(0, place)
-from forked.server import main
+from in_sandbox.server import main
 sys.path.remove(place)
 main()
 """

@@ -16,11 +16,11 @@ from queue import SimpleQueue
 from threading import Lock
 
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, ScreenVerdict, implausible
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, implausible
 from workers.repair.running.candidate_runner import TIMEOUT, CandidateRunner, Screened
 from workers.repair.running.forkserver import Observe, Observed, cores
+from workers.repair.running.test_selection import ScreeningTests
 from workers.repair.running.timeout_schedule import ScheduledCandidate, TimeoutSchedule
-from workers.repair.selection import ScreeningTests
 from workers.sandbox.project import Project
 
 AHEAD, TOGETHER = 24, 12

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate
 
 CAPS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
 """Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited, as long as that adds

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from packaging.requirements import InvalidRequirement, Requirement
 
 from memory.model import Severity
-from workers.patches import split_lines
+from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
 
 _NAMES = """

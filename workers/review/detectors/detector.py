@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from memory.model import Severity
+from workers.diffs import Hunk
 from workers.errors import ApprenticeError
-from workers.patches import Hunk
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 
 MODEL = "model"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from memory.model import Severity
-from workers.patches import split_lines
+from workers.diffs import split_lines
 from workers.redaction import FORMATS, REDACTED
 from workers.review.detectors.detector import Category, Delta, Detection, RawFinding
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from memory.model import Severity
-from workers.patches import split_lines
+from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
 
 MAX_CHARACTERS = 200_000

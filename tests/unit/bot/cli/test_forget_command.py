@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli.main import app
-from memory.learner import Learner
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
+from memory.policy.learner import Learner
 from memory.store import Store
 from tests.databases import migrated_store
 

@@ -13,10 +13,10 @@ from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
 from memory.evaluation.control_arm import Uplift
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
+from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow
 from memory.intervals import Band
 from memory.model import EditShape
-from memory.rollback import VersionComparison, VersionJudgement
 from memory.skills import Skill, SkillState
 from memory.stats import ArmDifference, ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store import Spent

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory import policy
 from memory.evaluation.off_policy import AgentPolicy, Situation, evaluate, replay, targets, verdict
 from memory.model import Arm, Factor, RetryMode, SignalKind, State
+from memory.policy import q_table
+from memory.policy.versions import CONTROL, PRESENT
 from memory.reflections import arms
-from memory.versions import CONTROL, PRESENT
 from tests.unit.memory.ledgers import at, logged, said
 
 EVEN = {"a": 0.5, "b": 0.5}
@@ -41,7 +41,7 @@ def test_a_decision_is_met_before_its_own_outcome() -> None:
     spy = Spy()
     walked = replay([logged(0, EVEN, "a", proven=True), logged(1, EVEN, "a", proven=False)], {"spy": spy})
     assert spy.cells == [0, 4]
-    assert walked.steps[0].value.tolist() == [policy.PROOF_PRIOR] * 2
+    assert walked.steps[0].value.tolist() == [q_table.PROOF_PRIOR] * 2
     assert walked.steps[1].value[0] > walked.steps[1].value[1]
     assert spy.told == [("a", 1.0, ()), ("a", 0.0, ("b",))]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from memory import posting
 from memory.history.lessons import ENOUGH, MOST_LIFT, HistoryHint, HistoryLessons, lessons
-from memory.learner import Learner
 from memory.model import Action, Arm, Fate, Finding, Severity
+from memory.policy import review_policy
+from memory.policy.learner import Learner
 from memory.store import Store, Walked
 from tests.unit.memory.history.pasts import past
 
@@ -85,7 +85,7 @@ def test_lessons_are_kept(store: Store) -> None:
 
 
 def _appraised(learner: Learner, word: HistoryHint | None, arm: Arm = Arm.LEARNED, finding: Finding = FINDING) -> float:
-    return posting.appraise(learner, "o/r", finding, arm=arm, suggestion_proven=False, past=word).belief.mean
+    return review_policy.appraise(learner, "o/r", finding, arm=arm, suggestion_proven=False, past=word).belief.mean
 
 
 def test_the_past_is_a_prior_for_the_learned_arm_alone(learner: Learner) -> None:
@@ -100,7 +100,7 @@ def test_a_past_that_left_everything_never_silences_security(learner: Learner) -
     hole = replace(FINDING, rule="S110", tool="bandit", category="security")
     word = HistoryHint(lift=-MOST_LIFT, addressed=0.0, of=1000.0)
     for number in range(200):
-        decision = posting.decide_posting(
+        decision = review_policy.decide_posting(
             learner, f"t{number}", "o/r", hole, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
         ).decision
         assert decision.chosen != Action.HOLD
@@ -109,10 +109,10 @@ def test_a_past_that_left_everything_never_silences_security(learner: Learner) -
 def test_the_reason_tells_of_the_past(learner: Learner) -> None:
     """Before any verdict people read what the past showed."""
     word = HistoryHint(lift=1.0, addressed=12.4, of=14.6)
-    decision = posting.decide_posting(
+    decision = review_policy.decide_posting(
         learner, "t", "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, slots_left=1, past=word
     ).decision
-    appraisal = posting.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, past=word)
-    assert posting.reason(decision, appraisal).startswith(
+    appraisal = review_policy.appraise(learner, "o/r", FINDING, arm=Arm.LEARNED, suggestion_proven=False, past=word)
+    assert review_policy.reason(decision, appraisal).startswith(
         "developers fixed 12 of 15 past F401 on their own; acceptance "
     )

@@ -7,7 +7,6 @@ from itertools import count
 
 import pytest
 
-from memory.learner import Learner
 from memory.model import (
     Action,
     Actor,
@@ -20,7 +19,8 @@ from memory.model import (
     SignalKind,
     TaskKind,
 )
-from memory.posting import decide_posting
+from memory.policy.learner import Learner
+from memory.policy.review_policy import decide_posting
 from memory.preferences.model import activate, judged_options, learn_preferences, preference_model
 from memory.preferences.options import option_of_finding
 from memory.store import Store, StoreError

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.learner import Learner
 from memory.model import (
     Actor,
     Among,
@@ -25,6 +24,7 @@ from memory.model import (
     State,
     TaskKind,
 )
+from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences, neighbours
 from memory.skills import fitting

@@ -9,7 +9,6 @@ from itertools import count
 
 import pytest
 
-from memory.learner import Learner
 from memory.model import (
     Action,
     Actor,
@@ -22,7 +21,8 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.posting import appraise, decide_posting, reason
+from memory.policy.learner import Learner
+from memory.policy.review_policy import appraise, decide_posting, reason
 from memory.rewards import PATTERN
 from memory.sharing.document import parse, render
 from memory.sharing.harvest import from_elsewhere, harvest

@@ -32,10 +32,10 @@ from workers.agent.tools.editing import editing
 from workers.agent.tools.reading import numbered, reading
 from workers.agent.tools.testing import described
 from workers.agent.tools.tool import Toolset
-from workers.comments import conversation, repairs, reviews
 from workers.llm.messages import ToolCall
 from workers.llm.prompting import prompt
 from workers.llm.untrusted import data
+from workers.messages import conversation, repair, review
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -145,9 +145,9 @@ def words_of_ours(payload: str) -> Iterator[str]:
     )
     failure = failure_of(payload)
     given = {"issue": 1, "closes": True, "bot_name": "apprentice", "key": "k"}
-    yield repairs.fix_body(failure, attempt, **given).partition("\n")[2]  # the first line closes the issue that asked
-    yield repairs.fix_not_found(failure, [attempt], seconds=1.0, key="k")
-    yield repairs.fix_for_fork(attempt, key="k")
+    yield repair.fix_body(failure, attempt, **given).partition("\n")[2]  # the first line closes the issue that asked
+    yield repair.fix_not_found(failure, [attempt], seconds=1.0, key="k")
+    yield repair.fix_for_fork(attempt, key="k")
     yield conversation.answered(payload, (payload,), key="k")
     yield conversation.could_not("answer", payload, key="k")
 
@@ -166,8 +166,8 @@ def titles_of_ours(payload: str) -> Iterator[str]:
         fingerprint="f" * 32,
         anchor="x = 1",
     )
-    yield reviews.annotation_message(finding)
-    yield repairs.fix_title(failure_of(payload), payload)
+    yield review.annotation_message(finding)
+    yield repair.fix_title(failure_of(payload), payload)
 
 
 @PAYLOADS

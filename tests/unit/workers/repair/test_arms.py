@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory.model import EditShape
 from workers.repair.engines.search.engine import DEEP, REPLAYED, open_strategies, priors, replays
-from workers.repair.search import REPLAY
+from workers.repair.engines.search.search import REPLAY
 
 COMPARED = EditShape(template="comparison_operator", before="$0 < $1", after="$0 <= $1")
 WRAPPED = EditShape(template="wrap_call", before="$0", after="int ( $0 )")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from workers.repair.forked.codeswap import Recorder, Swap, Unswappable, fingerprint, plan
-from workers.repair.forked.sources import Source
+from workers.repair.running.in_sandbox.codeswap import Recorder, Swap, Unswappable, fingerprint, plan
+from workers.repair.running.in_sandbox.sources import Source
 
 SOURCE = '''
 import functools

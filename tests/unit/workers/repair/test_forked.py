@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from workers.repair import forked
+from workers.repair.running import in_sandbox
 
-MODULES = sorted(Path(forked.__file__).parent.glob("*.py"))
+MODULES = sorted(Path(in_sandbox.__file__).parent.glob("*.py"))
 BUILT_IN = frozenset({"list", "dict", "tuple", "set", "frozenset", "type"})
 
 

@@ -8,10 +8,10 @@ from typing import cast
 
 import pytest
 
-from workers.repair.forked.canonical import canonical, shown
-from workers.repair.forked.habits import Habits
-from workers.repair.forked.inputs import Input, inputs
-from workers.repair.forked.recording import Call
+from workers.repair.running.in_sandbox.inputs import Input, inputs
+from workers.repair.running.in_sandbox.invariants import Habits
+from workers.repair.running.in_sandbox.recording import Call
+from workers.repair.running.in_sandbox.value_repr import canonical, shown
 
 
 def find(rows: list[int], wanted: int, names: tuple[str, ...] = ()) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
-from workers.repair.candidates import Candidate, Suspect
-from workers.repair.guard import forbidden
+from workers.repair.engines.search.candidates import Candidate, Suspect
+from workers.repair.judging.protected_files import forbidden
 from workers.repair.judging.prove import Claim, count, objection_to, passes
 from workers.repair.reproduce import Reproduction, companions
 from workers.repair.running.candidate_runner import (
@@ -23,7 +23,7 @@ from workers.repair.running.candidate_runner import (
     verdict_of,
 )
 from workers.repair.running.forkserver import ForkAnswer, arguments
-from workers.repair.selection import ScreeningTests, screening_tests, sources_of
+from workers.repair.running.test_selection import ScreeningTests, screening_tests, sources_of
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 

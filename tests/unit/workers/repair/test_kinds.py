@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from workers.repair.examples import examples_of
-from workers.repair.kinds import Kinds, comparable, element
+from workers.repair.engines.search.examples import examples_of
+from workers.repair.engines.search.type_inference import Kinds, comparable, element
 
 SOURCE = """
 def f(rows: list[int], text: str, table: "dict[str, int]", other, flag=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from memory.model import EditShape
-from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.queue import HEAD, CandidateQueue
 
 

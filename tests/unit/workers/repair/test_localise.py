@@ -6,7 +6,7 @@ from textwrap import dedent
 
 from memory.model import Failure, Family, Frame
 from workers.repair.classify import family_of
-from workers.repair.localise import suspects
+from workers.repair.engines.search.localise import suspects
 
 SHOP = dedent(
     """\

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from memory.model import Confidence, Doubt, EditShape
-from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.judging.overfit_signs import Kind
 from workers.repair.judging.ranking import BehaviourComparison, Field, opinion
 from workers.repair.running.forkserver import Observed, ObservedCall
-from workers.repair.suspicion import Kind
 
 
 def candidate(score: float) -> Candidate:

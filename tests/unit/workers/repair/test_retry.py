@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memory.model import EditShape, NearMiss
-from workers.patches import unified
-from workers.repair.candidates import Candidate
+from workers.diffs import unified
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.previous_attempts import LATER, put_off, restored
 
 SOURCE = "def f(a):\n    return a\n"

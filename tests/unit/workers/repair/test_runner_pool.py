@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from memory.model import EditShape
-from workers.repair.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import TIMEOUT, Baseline, CandidateRunner, Screened
 from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool
 from workers.repair.running.timeout_schedule import ScheduledCandidate

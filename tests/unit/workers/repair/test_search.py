@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.candidates import Candidate, Suspect
-from workers.repair.region import SourceModule
-from workers.repair.search import REPLAY, STRATEGIES, fingerprint, propose
-from workers.repair.templates import all_templates, template
+from workers.repair.engines.search.candidates import Candidate, Suspect
+from workers.repair.engines.search.search import REPLAY, STRATEGIES, fingerprint, propose
+from workers.repair.engines.search.source_slice import SourceModule
+from workers.repair.engines.search.templates import all_templates, template
 
 STOCK = dedent(
     '''\

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from memory.model import EditShape, Failure, Family
-from workers.repair.candidates import Candidate, ScreenVerdict
-from workers.repair.shortlist import (
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.judging.shortlist import (
     MOST_PLAUSIBLE,
     RIVALS,
     THOROUGH,

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from workers.repair.forked.state import Unwatchable, WatchedState
+from workers.repair.running.in_sandbox.leaks import Unwatchable, WatchedState
 
 SOURCE = """
 import collections, functools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.repair.suspicion import Kind, kind_of
+from workers.repair.judging.overfit_signs import Kind, kind_of
 
 BEFORE = """
 def weight(parcel, rates):

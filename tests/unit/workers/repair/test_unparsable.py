@@ -9,9 +9,9 @@ from textwrap import dedent
 import pytest
 
 from memory.model import Failure, Family
-from workers.repair.candidates import Suspect
-from workers.repair.search import propose
-from workers.repair.unparsable import _found, _Tries, mended
+from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.syntax_repair import _found, _Tries, mended
 
 CASES = {
     "no colon": ("def f(a)\n    return a\n", "def f(a):\n    return a\n"),

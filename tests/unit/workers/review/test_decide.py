@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.learner import Learner
 from memory.model import Arm, Finding, Severity, TaskKind
+from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, train
 from tests.databases import migrated_store
 from workers.review.decide import decide, queue

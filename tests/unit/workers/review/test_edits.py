@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.patches import split_lines
+from workers.diffs import split_lines
 from workers.review.detectors.detector import FixEdit, ToolFix
 from workers.review.suggestions import MAX_LINES, applied, apply_edits, suggestion_for
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from memory.model import Fate
-from workers.patches import Hunk
+from workers.diffs import Hunk
 from workers.review.outcomes import ending
 from workers.review.source import scopes
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import Finding, Severity
-from workers.patches import parse_diff, unified
+from workers.diffs import parse_diff, unified
 from workers.review.detectors.detector import MODEL, Category, RawFinding
 from workers.review.findings import elsewhere, is_severe, merged, on_changed_lines, seen_in
 

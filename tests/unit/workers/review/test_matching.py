@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.model import Finding, Severity
-from workers.patches import Change, parse_diff, split_lines, unified
+from workers.diffs import Change, parse_diff, split_lines, unified
 from workers.review.detectors.detector import Category, RawFinding
 from workers.review.findings import seen_in
 from workers.review.matching import Known, LastSeen, identities, path_now, stood_before, without_context

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memory.model import Action, Finding, Proof, Severity, Sighting, Suggestion, SuiteCount
-from workers.patches import Change, parse_diff, unified
+from workers.diffs import Change, parse_diff, unified
 from workers.review.plan import ReviewPlan, plan_review
 
 OLD = "".join(f"line {n}\n" for n in range(1, 31))

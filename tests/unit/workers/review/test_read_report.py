@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.patches import FileChange, FileStatus
+from workers.diffs import FileChange, FileStatus
 from workers.review.read_report import CoverageStatus, base_source, coverage, skipped, source_of
 from workers.review.source import MAX_BYTES, Unread, python_sources, read_text, target_version
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 
 from memory.model import Severity
-from workers.patches import Change
+from workers.diffs import Change
 from workers.review.detectors.detector import Category, Delta, Detection, HeadTree, RawFinding
 from workers.review.engine import read_change
 

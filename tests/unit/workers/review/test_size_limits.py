@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.patches import FileChange, FileStatus, Hunk
+from workers.diffs import FileChange, FileStatus, Hunk
 from workers.review.size_limits import SizeLimits, by_priority
 from workers.review.source import Unread
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.patches import changed_lines, parse_diff, unified
+from workers.diffs import changed_lines, parse_diff, unified
 from workers.review.detectors.detector import Delta, Detection, HeadTree
 from workers.review.detectors.workflows import Workflows
 

@@ -10,7 +10,7 @@ import pytest
 from workers.ports import CompletedRun, Ending, Limits
 from workers.sandbox.decode import DecodedReport, decode
 from workers.sandbox.project import Project
-from workers.sandbox.testing import cut_error, trouble_of
+from workers.sandbox.run_tests import cut_error, trouble_of
 
 PROJECT = Project(tree=Path("/p"), python=Path("/p/python"), test_command=("make", "test"), source_roots=(".",))
 LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, output_kb=64)

@@ -8,19 +8,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 
-from memory.edits import edit_weights
 from memory.model import Attempt, AttemptOutcome, Decision, EditShape
+from memory.policy.template_success import edit_weights
 from memory.reflections import given
 from memory.skills import current, fitting
-from workers.repair.candidates import Candidate
 from workers.repair.engines.engine import Case, Options, RepairDeps
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.engines.search.learned_edits import replayable
 from workers.repair.engines.search.queue import CandidateQueue
+from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
+from workers.repair.engines.search.templates import STRATEGIES, all_templates
 from workers.repair.previous_attempts import PreviousAttempts, put_off, restored
 from workers.repair.result import AttemptResult
-from workers.repair.search import REPLAY
-from workers.repair.skills import replayable
-from workers.repair.templates import STRATEGIES, all_templates
 
 REPLAY_PRIOR = 0.8
 """Exact past edits convert far better than similar past fixes do, and cost one test run each."""

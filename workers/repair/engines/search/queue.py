@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from workers.repair.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate
 
 HEAD = 40
 """So many of the likeliest candidates are tried strategy by strategy; what follows them is tried best first."""

@@ -9,20 +9,20 @@ from types import TracebackType
 from memory.model import AttemptOutcome, EditShape, Failure, NearMiss
 from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
-from workers.patches import unified
+from workers.diffs import unified
 from workers.ports import Limits, Sandbox
-from workers.repair.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.localise import suspects
+from workers.repair.engines.search.pairs import NearMisses, combine
 from workers.repair.engines.search.queue import Stream
+from workers.repair.engines.search.search import propose
 from workers.repair.judging.differential_testing import Comparer, extent_of
 from workers.repair.judging.prove import Proofs, Prover
-from workers.repair.localise import suspects
-from workers.repair.pairs import NearMisses, combine
+from workers.repair.judging.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, AttemptTally, Clock, shortlist
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflection
 from workers.repair.running.runner_pool import RunnerPool, open_pool
-from workers.repair.search import propose
-from workers.repair.selection import screening_tests, sources_of
-from workers.repair.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, AttemptTally, Clock, shortlist
+from workers.repair.running.test_selection import screening_tests, sources_of
 from workers.sandbox.project import Project
 
 REPORTED_EVERY = 100

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from memory.model import Severity
-from workers.patches import split_lines
+from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, DetectorFailed, FixEdit, relative
 
 LONGEST_MESSAGE, LONGEST_RULE = 500, 100

@@ -9,10 +9,10 @@ from textwrap import dedent
 import pytest
 
 from memory.model import Failure
-from workers.repair.candidates import Suspect
 from workers.repair.classify import family_of
-from workers.repair.search import propose
-from workers.repair.templates import all_templates
+from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.templates import all_templates
 
 Edits = Callable[..., set[str]]
 

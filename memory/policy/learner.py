@@ -1,0 +1,275 @@
+"""The learner: chooses, records each choice before it takes effect, and learns from its outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+
+from memory import forget, rewards, trust
+from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
+from memory.policy import q_table
+from memory.policy.versions import CONTROL, PRESENT, VERSIONS
+from memory.store import QUORUM, Store
+
+_SEED_BITS = 53
+"""A number that every reader of JSON keeps whole."""
+
+USUAL = "usual"
+"""Feature of a decision: the proof that the table alone expected of it, which remembered cases are held against."""
+
+
+def usual(decision: Decision) -> float | None:
+    """The proof that the table alone expected of a decision; None where it was not asked."""
+    found = decision.features.get(USUAL)
+    return found if isinstance(found, float) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Draw:
+    seed: int
+    chosen: str
+
+
+def draw_again(chances: Mapping[str, float], seed: int) -> str:
+    """What a decision with these probabilities and this seed chooses."""
+    return q_table.pick(chances, random.Random(seed))  # noqa: S311  chooses strategies, guards nothing
+
+
+def opaque_id() -> str:
+    """A fresh id. Not from the injected generator: a repeated seed must not repeat ids."""
+    return uuid.uuid4().hex[:16]
+
+
+class Learner:
+    """The policy over a store. Everything random comes from `rng`, every time from `clock` (aware UTC)."""
+
+    def __init__(
+        self,
+        store: Store,
+        rng: random.Random,
+        clock: Callable[[], datetime],
+        *,
+        control_share: float,
+        quorum: int = QUORUM,
+        policy_version: str = PRESENT.version,
+        new_id: Callable[[], str] = opaque_id,
+    ) -> None:
+        self._store = store
+        self._ledger = store.ledger
+        self.rng = rng
+        self._clock = clock
+        self._control_share = control_share
+        self.quorum = quorum
+        self.policy_version = policy_version
+        self._parameters = VERSIONS.get(policy_version, PRESENT).parameters
+        self._new_id = new_id
+
+    def arm(self, task_key: str) -> Arm:
+        """The arm of a task, by the hash of what names it: the same however often and wherever it is asked.
+
+        While the control version is in use, every task is of the control arm.
+        """
+        if self.policy_version == CONTROL:
+            return Arm.CONTROL
+        digest = hashlib.sha256(b"arm\0" + task_key.encode()).digest()
+        return Arm.CONTROL if int.from_bytes(digest[:8], "big") / 2**64 < self._control_share else Arm.LEARNED
+
+    def cells(self, state: State) -> q_table.Cells:
+        """The part of the table about `state`, as far as it may reach its repository."""
+        return self._ledger.cells(state.levels(), repository=state.repository, quorum=self.quorum)
+
+    def values(
+        self,
+        state: State,
+        strategies: Sequence[str],
+        *,
+        prior: Mapping[str, float],
+        evidence: Sequence[q_table.Neighbour] = (),
+    ) -> dict[str, q_table.Estimate]:
+        """What is believed of each strategy now."""
+        return q_table.values(state, strategies, self.cells(state), prior, evidence, parameters=self._parameters)
+
+    def decide(
+        self,
+        task_id: str,
+        state: State,
+        available: Sequence[str],
+        *,
+        arm: Arm,
+        prior: Mapping[str, float],
+        evidence: Sequence[q_table.Neighbour] = (),
+        attempts: int | None = None,
+        features: Mapping[str, float | str] = MappingProxyType({}),
+    ) -> Decision:
+        """Choose among what was not tried yet, and record the choice; raises ValueError when nothing is left.
+
+        `attempts` is how many more the episode may make, None: as many as there are strategies. `available` of the decision
+        holds what was left, with a probability above 0 each. Its features are those given and, where the table was read,
+        what was expected of the choice.
+        """
+        cells = {} if arm is Arm.CONTROL else self.cells(state)
+        chances, estimates = q_table.choose(
+            state,
+            available,
+            cells,
+            prior,
+            self.rng,
+            arm=arm,
+            evidence=evidence,
+            attempts=attempts,
+            parameters=self._parameters,
+        )
+        draw = self._draw(chances)
+        estimate = estimates.get(draw.chosen)
+        if estimate:
+            expected = {**rewards.expectation(proof=estimate.proof.mean, value=estimate.q), USUAL: estimate.usual}
+            features = {**expected, **features}
+        return self._record(task_id, state, chances, draw, arm=arm, subject="", features=features)
+
+    def settle(
+        self,
+        task_id: str,
+        state: State,
+        chances: Mapping[str, float],
+        *,
+        arm: Arm,
+        subject: str = "",
+        features: Mapping[str, float | str] = MappingProxyType({}),
+    ) -> Decision:
+        """Draw one of `chances` (they sum to 1) and record the decision."""
+        return self._record(task_id, state, chances, self._draw(chances), arm=arm, subject=subject, features=features)
+
+    def _draw(self, chances: Mapping[str, float]) -> _Draw:
+        """A choice with a seed of its own, by which it can be made again."""
+        seed = self.rng.getrandbits(_SEED_BITS)
+        return _Draw(seed=seed, chosen=draw_again(chances, seed))
+
+    def _record(
+        self,
+        task_id: str,
+        state: State,
+        chances: Mapping[str, float],
+        draw: _Draw,
+        *,
+        arm: Arm,
+        subject: str,
+        features: Mapping[str, float | str],
+    ) -> Decision:
+        decision = Decision(
+            id=self._new_id(),
+            task_id=task_id,
+            state=state,
+            available=tuple(chances),
+            probabilities=tuple(chances.values()),
+            chosen=draw.chosen,
+            arm=arm,
+            policy_version=self.policy_version,
+            created_at=self._clock(),
+            subject=subject,
+            seed=draw.seed,
+            features=dict(features),
+        )
+        self._ledger.append_decision(decision)
+        return decision
+
+    def conclude(
+        self,
+        decision: Decision,
+        components: Mapping[str, float],
+    ) -> Outcome:
+        """Record the test result of a decision.
+
+        A decision is concluded once: a second time, as after a restart, teaches nothing and returns the first outcome.
+        Do not conclude a decision that the environment kept from being tried: that is no evidence.
+        """
+        outcome = Outcome(
+            decision_id=decision.id,
+            components=dict(components),
+            target=rewards.shaped(components),
+            weights_version=rewards.WEIGHTS_VERSION,
+            created_at=self._clock(),
+        )
+        contributions = rewards.contributions_of_outcome(decision, outcome)
+        if self._ledger.append_outcome(outcome, contributions):
+            return outcome
+        return self._ledger.outcome(decision.id) or outcome
+
+    def record_signal(
+        self,
+        decision_id: str,
+        kind: SignalKind,
+        actor: Actor,
+        permission: Permission,
+        source: str,
+        *,
+        is_author: bool = False,
+    ) -> Signal | None:
+        """Record and learn what a user did about a decision; None when this very event is known already.
+
+        A retracted event stays known: a new event needs another `source`.
+        Raises LookupError for a decision that is not in the ledger.
+        """
+        decision = self._decision(decision_id)
+        weight = trust.weight(permission, actor, is_author=is_author)
+        limited = weight > 0 and trust.is_limited(self._recent_feedback(actor, decision))
+        return self._append(
+            decision,
+            Signal(
+                id=self._new_id(),
+                decision_id=decision_id,
+                kind=kind,
+                actor=actor,
+                permission=permission,
+                source=source,
+                created_at=self._clock(),
+                weights_version=rewards.WEIGHTS_VERSION,
+                weight=0.0 if limited else weight,
+                limited=limited,
+            ),
+        )
+
+    def _recent_feedback(self, actor: Actor, decision: Decision) -> trust.RecentFeedback:
+        signals, on_label = self._ledger.taught(
+            actor.id, decision.state.label, self._clock() - trust.WINDOW, rewards.TEACHING
+        )
+        return trust.RecentFeedback(signals=signals, on_label=on_label)
+
+    def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
+        """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
+
+        `actor` is who retracts it, by default who gave it; evidence and weight stay the original giver's.
+        """
+        given = next(
+            (s for s in self._ledger.live_signals([decision_id]) if s.kind is kind and s.source == source), None
+        )
+        if given is None:
+            return None
+        taken = forget.retraction(given, self._new_id(), self._clock(), actor)
+        return self._append(self._decision(decision_id), taken)
+
+    def _decision(self, decision_id: str) -> Decision:
+        decision = self._ledger.decision(decision_id)
+        if decision is None:
+            raise LookupError(f"no decision {decision_id} in the ledger")
+        return decision
+
+    def _append(self, decision: Decision, signal: Signal) -> Signal | None:
+        known = not self._ledger.append_signal(signal, rewards.contributions_of_signal(decision, signal))
+        return None if known else signal
+
+    def forget_teacher(self, actor_id: int, repository: str = "") -> int:
+        """Undo all feedback of an account, in one repository or in all of them; returns how many signals were in force."""
+        lessons = forget.feedback_of(self._store, actor_id, repository)
+        return forget.forget(self._store, lessons, now=self._clock(), new_id=self._new_id)
+
+    def rebuild(self) -> int:
+        """Derive the whole table anew from the ledger with the weights in force; how many entries were read.
+
+        With the same weights the table is the same, bit for bit.
+        """
+        return self._ledger.rebuild(rewards.contributions_of_outcomes, rewards.contributions_of_feedback)

@@ -1,0 +1,247 @@
+"""Repair what fails, and publish it with its proof."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
+from memory.store.database import dump, load
+from workers.diffs import patched
+from workers.errors import BadInput, CannotRun
+from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
+from workers.git import Mirror
+from workers.job_context import JobContext
+from workers.jobs import Fix, Job
+from workers.messages import repair as repairs
+from workers.ports import BranchHead, GitHub
+from workers.repair.episode import repair
+from workers.repair.result import Repaired, RepairStatus
+from workers.sandbox.project import Project, discover
+
+_BLOCK = re.compile(
+    r"^(?P<mark>`{3,}|~{3,})(?:python|py|python3)\s*\n(?P<code>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE
+)
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+MAX_LENGTH = 20_000
+
+
+def issue_test(body: str) -> str | None:
+    """The first Python block that parses and defines a pytest test; None where there is none."""
+    for match in _BLOCK.finditer(body.replace("\r\n", "\n")):
+        code = match["code"]
+        if len(code) <= MAX_LENGTH and _defines_test(code):
+            return code
+    return None
+
+
+def _defines_test(code: str) -> bool:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return False
+    return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in ast.walk(tree))
+
+
+def path_of(issue: int, paths: Iterable[str]) -> str:
+    """Where the test of an issue is kept: beside the repository's own tests, the nearest to the root of them."""
+    homes = [PurePosixPath(path).parent for path in paths if _TEST_FILE.search(path)]
+    home = min(homes, key=lambda directory: (len(directory.parts), str(directory)), default=PurePosixPath("tests"))
+    return str(home / f"test_issue_{issue}.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest:
+    """One request for a repair, pinned: who asked where, and which code it speaks of."""
+
+    job: Fix
+    task: Task
+    github: GitHub
+    mirror: Mirror
+    branch: str
+    forked: bool
+    added_tests: dict[str, bytes]
+
+    def key(self, effect: str) -> str:
+        """The name of one effect of this case."""
+        return f"{self.task.id}:{effect}"
+
+
+def run(job: Fix, context: JobContext) -> Sequence[Job]:
+    """Check who asked, repair at the pinned commit, publish the proof or say honestly what was tried."""
+    if not job.commanded and issue_test(job.body) is None:
+        return ()
+    github = context.connect(job.repository)
+    if not may_command(github, actor_of(job.actor)):
+        if job.commanded:
+            reply_to_outsider(job, context, github)
+        return ()
+    case = _open(job, context, github)
+    repaired = _known(case, context) or _repair(case, context)
+    _publish(case, repaired, context)
+    return ()
+
+
+def _open(job: Fix, context: JobContext, github: GitHub) -> RepairRequest:
+    """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
+    pull = github.pull(job.issue) if job.pull else None
+    head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
+    task = Task(
+        id=context.job_id,
+        kind=TaskKind.REPAIR,
+        repository=job.repository.full_name,
+        sha=head.sha,
+        number=job.issue,
+        created_at=context.clock(),
+    )
+    context.store.tasks.add(task)
+    stored = context.store.tasks.get(task.id)
+    assert stored is not None, "it was added just now, here or by an earlier worker"
+    mirror = context.mirror(job.repository, github)
+    mirror.fetch(stored.task.sha)
+    test = issue_test(job.body)
+    return RepairRequest(
+        job=job,
+        task=replace(stored.task, attempts=()),
+        github=github,
+        mirror=mirror,
+        branch=head.name,
+        forked=pull is not None and pull.head_repository_id != job.repository.id,
+        added_tests={} if test is None else {path_of(job.issue, mirror.paths(stored.task.sha)): test.encode()},
+    )
+
+
+def _known(case: RepairRequest, context: JobContext) -> Repaired | None:
+    """The result of an earlier worker that died before everything was published."""
+    stored = context.store.tasks.get(case.task.id)
+    return load(Repaired, stored.summary) if stored and stored.status else None
+
+
+def _repair(case: RepairRequest, context: JobContext) -> Repaired:
+    with TemporaryDirectory(prefix="apprentice-") as scratch:
+        tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
+        for path, content in case.added_tests.items():
+            _add(tree, path, content)
+        project = _project(tree, context)
+        deps = context.for_task(f"repair:{case.task.number}").repair_deps()
+        llm = context.llm_options(
+            case.task,
+            guidance=case.job.guidance,
+            history=partial(case.mirror.log, case.task.sha),
+            images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
+        )
+        repaired = repair(case.task, project, deps, llm)
+    context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
+    return repaired
+
+
+def _project(tree: Path, context: JobContext) -> Project:
+    try:
+        return discover(tree, python=context.settings.python, test_command=None)
+    except BadInput as error:  # the place of the checkout on this machine stays private
+        raise BadInput(str(error).replace(str(tree), "this repository")) from error
+
+
+def _add(tree: Path, path: str, content: bytes) -> None:
+    """Write a file into an exported tree, never through a link that the repository planted."""
+    target = tree / path
+    if any(part.is_symlink() for part in (target, *target.parents) if part.is_relative_to(tree)):
+        raise CannotRun(f"{path} leads through a symbolic link; the test of this issue has no place in the repository")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+
+
+def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
+    match repaired.status:
+        case RepairStatus.FIXED if case.forked:
+            _answer(case, repairs.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
+        case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.undecided:
+            _answer(case, repairs.fix_undecided(_proven(repaired), key=case.key("answer")), repaired, context)
+        case RepairStatus.FIXED:
+            pull = _open_pull(case, repaired, context)
+            _answer(case, repairs.fix_published(pull, _proven(repaired), key=case.key("answer")), repaired, context)
+        case RepairStatus.NOT_FIXED:
+            assert repaired.failure is not None, "what could not be fixed had failed"
+            text = repairs.fix_not_found(
+                repaired.failure, repaired.attempts, seconds=repaired.seconds, key=case.key("answer")
+            )
+            _answer(case, text, repaired, context)
+        case RepairStatus.NOTHING_FAILING:
+            text = repairs.nothing_failing(
+                case.task.sha, repaired.tests, bot_name=context.settings.bot_name, key=case.key("answer")
+            )
+            _answer(case, text, repaired, context)
+
+
+def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:
+    attempt, failure = _proven(repaired), repaired.failure
+    assert failure is not None, "what was fixed had failed"
+    files = _patched(case, attempt) | case.added_tests
+    path = next(iter(files))
+    message = repairs.fix_commit(failure, path, case.job.issue)
+    commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at)
+    branch = f"apprentice/fix-{case.job.issue}-{case.task.id[:8]}"
+    context.progress(f"publishing {branch}")
+    case.mirror.push(commit, branch)
+    pull = context.effects.once(
+        case.key("pull"),
+        make=lambda: case.github.open_pull(
+            head=branch,
+            base=case.branch,
+            title=repairs.fix_title(failure, path),
+            body=repairs.fix_body(
+                failure,
+                attempt,
+                issue=case.job.issue,
+                closes=not case.job.pull,
+                bot_name=context.settings.bot_name,
+                key=case.key("pull"),
+            ),
+        ),
+        find=lambda: case.github.find_pull(head=branch),
+    )
+    context.store.posts.add(_post(case, PostKind.FIX_PULL, pull, pull, _decisions(case, attempt, context), context))
+    return pull
+
+
+def _decisions(case: RepairRequest, attempt: Attempt, context: JobContext) -> tuple[str, ...]:
+    """What a verdict on an attempt is about: the choice of its strategy, and before that of its engine, if there was one."""
+    made = context.store.ledger.decisions_of_task(case.task.id)
+    engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
+    return (attempt.decision_id, *engine)
+
+
+def _patched(case: RepairRequest, attempt: Attempt) -> dict[str, bytes]:
+    """The files of a patch as they are with it."""
+    texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def _answer(case: RepairRequest, text: str, repaired: Repaired, context: JobContext) -> None:
+    comment = post_comment(case.job.issue, text, case.key("answer"), context, case.github)
+    if repaired.attempts:
+        decisions = _decisions(case, repaired.attempts[-1], context)
+        context.store.posts.add(_post(case, PostKind.ISSUE_COMMENT, case.job.issue, comment, decisions, context))
+
+
+def _post(
+    case: RepairRequest, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: JobContext
+) -> Post:
+    return Post(
+        repository=case.task.repository,
+        kind=kind,
+        number=number,
+        github_id=github_id,
+        decision_ids=decisions,
+        created_at=context.clock(),
+    )
+
+
+def _proven(repaired: Repaired) -> Attempt:
+    assert repaired.proven is not None, "a repair counts as fixed when an attempt is proven"
+    return repaired.proven

@@ -1,0 +1,83 @@
+"""Other people's words inside our Markdown: nobody is mentioned, nothing closed or linked, no command begun. Pure.
+
+Each place has a function of its own, because what is harmless in a code span is markup in a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+from workers.diffs import fence
+from workers.redaction import redact
+
+LONGEST_LINE = 300
+ZERO_WIDTH_SPACE = "\u200b"
+
+_CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
+_ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^\s*/(?=\w)", re.IGNORECASE)
+_LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_SPAN = re.compile(r"(`[^`\n]+`)")
+_BLOCK = re.compile(r"^\s*(?=[#>]|[-=]{2,}\s*$)")
+_MARKUP = re.compile(r"[\\*_\[\]~|]")
+
+
+def words(text: str) -> str:
+    """Somebody's words on one line, for places that show no Markdown: titles, commits, annotations."""
+    return _defused(_one_line(text))
+
+
+def plain(text: str) -> str:
+    """The same inside a sentence of Markdown."""
+    return _unmarked(words(text))
+
+
+def prose(text: str, room: int = 4_000) -> str:
+    """Several lines of somebody's words, nothing of which acts: no links, pictures, mentions, commands or markup."""
+    lines = (_sentence(line) for line in redact(text)[:room].splitlines())
+    return "\n".join(lines).strip()
+
+
+def _sentence(line: str) -> str:
+    """One line that is no heading, quotation or rule; what is short code stays, in a code span of ours."""
+    parts = (name(part[1:-1]) if part[:1] == "`" else _unmarked(_defused(part)) for part in _SPAN.split(line))
+    return _BLOCK.sub(r"\g<0>\\", "".join(parts))
+
+
+def name(text: str) -> str:
+    """A path, test, rule or message as a code span, in which nothing acts."""
+    return f"`{_one_line(text).replace('`', chr(39))}`"
+
+
+def code(text: str, language: str = "") -> str:
+    """Somebody's text in a fence that it cannot close."""
+    text = redact(text)
+    mark = fence(text)
+    return f"{mark}{language}\n{text.rstrip()}\n{mark}"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(redact(text).split())
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
+
+
+def _defused(line: str) -> str:
+    """A line in which nobody is mentioned, nothing closed, linked or commanded, nor by a letter that is spelt as an entity."""
+    for acting in (_ENTITY, _CLOSING, _LINK, _ACTING):
+        line = acting.sub(_apart, line)
+    return line
+
+
+def _apart(found: re.Match[str]) -> str:
+    """A slash acts at the start of a line, the others on what follows them."""
+    before, slash, _ = found[0].rpartition("/")
+    return f"{before}{ZERO_WIDTH_SPACE}/" if slash else f"{found[0]}{ZERO_WIDTH_SPACE}"
+
+
+def _unmarked(line: str) -> str:
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", line.replace("`", "'")).replace("<", "&lt;")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,250 @@
+"""What users read about a repair: the pull request that proposes it, and every other result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof
+from workers.messages.markdown import code, counted, name, plain, words
+from workers.messages.marker import marker
+
+SHOWN_TESTS = 5
+LONGEST_PATCH = 40_000
+"""Characters of a patch that are shown: a text on GitHub has 65,536 at most."""
+
+
+def fix_title(failure: Failure, path: str) -> str:
+    """The title of a pull request that repairs a failure."""
+    return f"Fix {words(failure.error_type)} in {words(path)}"
+
+
+def fix_commit(failure: Failure, path: str, issue: int) -> str:
+    """The message of the commit that carries a repair."""
+    tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
+    return f"{fix_title(failure, path)}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
+
+
+def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bot_name: str, key: str) -> str:
+    """The body of a pull request that repairs a failure, with its proof. Merging it closes the issue when it `closes`."""
+    proof = attempt.proof
+    assert proof is not None, "only a proven attempt is published"
+    return "\n".join(
+        [
+            f"{'Fixes' if closes else 'For'} #{issue}.",
+            "",
+            f"**What failed:** {_failure_line(failure)}",
+            "",
+            _patch(attempt.patch),
+            "",
+            "**Proof**",
+            "",
+            *_proof_lines(proof),
+            *_question(proof),
+            *_model_words(attempt),
+            "",
+            (
+                f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
+                f"{_effort(attempt)}). Decision {name(attempt.decision_id)}; "
+                f"ask `@{bot_name} why {attempt.decision_id}` for the reasons."
+            ),
+            "",
+            "Merging teaches me that this kind of edit is wanted here, closing that it is not.",
+            marker(key),
+        ]
+    )
+
+
+def fix_published(pull: int, attempt: Attempt, *, key: str) -> str:
+    """The answer in the conversation that asked for a repair."""
+    assert attempt.proof is not None, "only a proven attempt is published"
+    fixed = len(attempt.proof.passed_after)
+    return (
+        f"I opened #{pull}: {counted(fixed, 'failing test')} now {'passes' if fixed == 1 else 'pass'}, "
+        f"and so does the rest of the suite ({attempt.proof.suite.passed} passed, "
+        f"run {attempt.proof.repeats}×).{_but(attempt.proof)}\n{marker(key)}"
+    )
+
+
+def fix_for_fork(attempt: Attempt, *, key: str) -> str:
+    """A repair of a fork's pull request, whose branch is not ours to push to."""
+    return _shown("This makes the failing tests pass; the branch is a fork's, so please apply it there:", attempt, key)
+
+
+def fix_undecided(attempt: Attempt, *, key: str) -> str:
+    """A repair that the tests do not decide on: shown, with the question, and not proposed."""
+    text = (
+        "The failing tests can be made to pass in several ways, and the tests do not decide between them, so I propose none. "
+        "Add a test of what is meant, and I try again. The likeliest change:"
+    )
+    return _shown(text, attempt, key)
+
+
+def _patch(text: str, room: int = LONGEST_PATCH) -> str:
+    """A patch in a fence, as far as there is room for it."""
+    if len(text) <= room:
+        return code(text, "diff")
+    kept = text[:room].rpartition("\n")[0]
+    more = counted(len(text[len(kept) :].strip("\n").split("\n")), "more line")
+    return f"{code(kept, 'diff')}\n\n{more} not shown: GitHub limits the length of a text."
+
+
+def _shown(text: str, attempt: Attempt, key: str) -> str:
+    assert attempt.proof is not None, "only a proven attempt is published"
+    return "\n".join(
+        [
+            text,
+            "",
+            _patch(attempt.patch),
+            "",
+            "**Proof**",
+            "",
+            *_proof_lines(attempt.proof),
+            *_question(attempt.proof),
+            marker(key),
+        ]
+    )
+
+
+def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, key: str) -> str:
+    """The answer when no repair could be proven: what was tried, and what came closest."""
+    tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
+    learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
+    return "\n".join(
+        [
+            f"I could reproduce this but found no fix that I can prove, in {seconds:.0f} s.",
+            "",
+            f"**What fails:** {_failure_line(failure)}",
+            "",
+            "| strategy | effort | outcome |",
+            "| --- | --- | --- |",
+            *tried,
+            "",
+            *(["**What I learned from it**", "", *learned, ""] if learned else []),
+            marker(key),
+        ]
+    )
+
+
+def nothing_failing(sha: str, tests: int, *, bot_name: str, key: str) -> str:
+    """The answer when the suite is green."""
+    return (
+        f"All {tests} tests pass at {sha[:12]}, so there is nothing for me to reproduce. "
+        "Add a failing test, here in a ```` ```python ```` block or in the repository, and ask again: "
+        f"`@{bot_name} fix`.\n{marker(key)}"
+    )
+
+
+_OUTCOMES = {
+    AttemptOutcome.PROVEN: "proven",
+    AttemptOutcome.UNPROVEN: "passed the failing tests, broke others",
+    AttemptOutcome.NOTHING_PLAUSIBLE: "nothing passed the failing tests",
+    AttemptOutcome.OUT_OF_BUDGET: "ran out of time, or of its budget",
+}
+
+
+_DOUBTS = {
+    Doubt.NONE: "",
+    Doubt.SEARCH_CUT: "The search for other edits was cut short: please check that this one is right.",
+    Doubt.FAR_FETCHED: "It is an unlikely edit, found after many others: please check that it is right.",
+    Doubt.PRONE: (
+        "It changes when something is done, which often fits the tests and nothing else: please check that it is right."
+    ),
+    Doubt.SILENCES: (
+        "It removes something, or gives a fixed result, which may silence the test rather than repair the code: "
+        "please check that it is right."
+    ),
+}
+
+
+def confidence(proof: Proof) -> str:
+    """How far a proven change is to be trusted, by what other changes pass the same tests; empty when no comparison was made."""
+    others = f"{proof.plausible} different edits pass these tests"
+    match proof.confidence:
+        case Confidence.UNIQUE:
+            text = "No other edit that was tried passes these tests."
+        case Confidence.AGREED:
+            text = f"{others}, and all behave alike on further calls like those of the tests."
+        case Confidence.DISPUTED:
+            text = (
+                f"{others}, and they behave in {proof.clusters} different ways on further calls, {proof.alike} of them "
+                "like this one: please decide."
+            )
+        case Confidence.UNCOMPARED if proof.plausible > 1:
+            text = f"{others}, and there was no further call to compare them by: please check that this one is right."
+        case Confidence.UNCOMPARED:
+            text = ""
+        case _:
+            assert_never(proof.confidence)
+    return f"{text} {_DOUBTS[proof.doubt]}".strip()
+
+
+def asked_result(proof: Proof) -> str:
+    """The question which of two results is right, in plain words; empty when no call tells two changes apart."""
+    telling = proof.telling
+    return (
+        f"Which is right: {telling.call} → {telling.this} (this change) or {telling.other} (the other one)?"
+        if telling
+        else ""
+    )
+
+
+def _question(proof: Proof) -> list[str]:
+    """What the maintainer is asked about a disputed change, with the change that is the alternative."""
+    telling = proof.telling
+    if telling is None:
+        return []
+    return [
+        "",
+        "**Which result is right?**",
+        "",
+        f"{name(telling.call)} gives {name(telling.this)} with this change, and {name(telling.other)} with this one instead:",
+        "",
+        _patch(telling.patch, LONGEST_PATCH // 4),
+    ]
+
+
+def is_by_model(attempt: Attempt) -> bool:
+    """Whether a model wrote the patch."""
+    return attempt.strategy.startswith("model:")
+
+
+def _effort(attempt: Attempt) -> str:
+    if is_by_model(attempt):
+        return f"{counted(attempt.candidates, 'step')} of the model"
+    return f"{counted(attempt.candidates, 'candidate')} tried"
+
+
+def _model_words(attempt: Attempt) -> list[str]:
+    """What the model says was wrong: its words, not proven by anything."""
+    return ["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []
+
+
+def _but(proof: Proof) -> str:
+    """What is added to a success that maintainers are asked about."""
+    return f"\n\n{plain(confidence(proof))}" if proof.asked and confidence(proof) else ""
+
+
+def _failure_line(failure: Failure) -> str:
+    tests = ", ".join(name(test) for test in failure.failing_tests[:SHOWN_TESTS])
+    more = len(failure.failing_tests) - SHOWN_TESTS
+    rest = f" and {more} more" if more > 0 else ""
+    message = f" {name(failure.message)}" if failure.message.strip() else ""
+    return f"{name(failure.error_type)}{message} in {tests}{rest}"
+
+
+def _proof_lines(proof: Proof) -> list[str]:
+    tests = ", ".join(name(test) for test in proof.passed_after[:SHOWN_TESTS])
+    more = len(proof.passed_after) - SHOWN_TESTS
+    rest = f" and {more} more" if more > 0 else ""
+    return [
+        f"- failed before, pass now: {tests}{rest}",
+        (
+            f"- whole suite with the change: {proof.suite.passed} passed, {proof.suite.failed} failed, "
+            f"{proof.suite.skipped} skipped of {proof.suite.collected} "
+            f"(before: {proof.before.passed} passed, {proof.before.failed} failed)"
+        ),
+        f"- run {proof.repeats}× in a sandbox without network: {name(proof.command)}",
+        "- no test, fixture or configuration file was changed to get there",
+        *([f"- {confidence(proof)}"] if confidence(proof) else []),
+    ]

@@ -1,0 +1,201 @@
+"""What a review posts: comments on findings, the summary, the check run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from memory.model import Finding, Proof, Severity
+from workers.diffs import fence
+from workers.messages.markdown import counted, name, plain, words
+from workers.messages.marker import marker
+from workers.review.plan import Missed
+
+SHOWN_FINDINGS = 20
+SHOWN_UNREAD = 10
+SHOWN_UNREAD_IN_CHECK = 50
+SHOWN_REASONS = 5
+"""A text of over 65,536 characters would be refused."""
+
+NOTHING_CHANGED = "Nothing changed: no file differs from the base"
+
+CHECK_FAILED = "Not reviewed"
+
+ANNOTATION_LEVELS = {
+    Severity.INFO: "notice",
+    Severity.MINOR: "warning",
+    Severity.MAJOR: "warning",
+    Severity.CRITICAL: "failure",
+}
+
+
+def finding_comment(
+    finding: Finding, *, with_suggestion: bool, reason: str, bot_name: str, missed: Missed | None = None
+) -> str:
+    """One inline comment."""
+    lines = [f"**{plain(finding.rule)}** ({finding.severity}, {plain(finding.category)}): {plain(finding.message)}"]
+    if with_suggestion and finding.suggestion is not None:
+        lines += ["", _suggestion(finding.suggestion.replacement), _suggestion_proof(finding.suggestion.proof)]
+    lines += [
+        "",
+        f"<sub>{_missed(missed)}{plain(reason)} · `@{bot_name} why {finding.fingerprint[:12]}`</sub>",
+        marker(finding.fingerprint),
+    ]
+    return "\n".join(lines)
+
+
+def _missed(missed: Missed | None) -> str:
+    """An admission, before the rest of the line."""
+    if missed is None:
+        return ""
+    why = ", where this file was not fully read" if missed.because else ""
+    return f"missed in the review of {missed.sha[:7]}{why} · "
+
+
+def annotation_message(finding: Finding) -> str:
+    """A finding in the check run's own list."""
+    return words(finding.message)
+
+
+def _suggestion(replacement: str) -> str:
+    """The block that GitHub can commit: whole lines, and none at all where lines are to go."""
+    mark = fence(replacement)
+    end = "\n" if replacement and not replacement.endswith("\n") else ""
+    return f"{mark}suggestion\n{replacement}{end}{mark}"
+
+
+def _suggestion_proof(proof: Proof | None) -> str:
+    if proof is None:
+        return ""
+    return (
+        f"<sub>Applied and tested: {counted(proof.suite.passed, 'test')} passed before and after "
+        f"({name(proof.command)}).</sub>"
+    )
+
+
+def review_body(
+    *,
+    sha: str,
+    inline: int,
+    summary: Sequence[Finding],
+    held: int,
+    repeated: int,
+    resolved: int,
+    back: int = 0,
+    reopened: int = 0,
+    missed: Mapping[str, Missed] = MappingProxyType({}),
+    coverage: Mapping[str, str],
+    untested: bool,
+    unasked: bool = False,
+    bot_name: str,
+    key: str,
+) -> str:
+    """The text above a review's comments. `coverage` maps files that were not fully read to the reason."""
+    posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
+    lines = [f"Reviewed {sha[:12]}: {posted}."]
+    if summary:
+        shown = (_summary_line(f, missed.get(f.fingerprint)) for f in summary[:SHOWN_FINDINGS])
+        lines += ["", "**Also seen**", "", *shown]
+        if len(summary) > SHOWN_FINDINGS:
+            lines.append(f"- and {len(summary) - SHOWN_FINDINGS} more in the check run")
+    if missed:
+        lines += ["", _missed_count(missed)]
+    if back:
+        opened = f"; {counted(reopened, 'thread')} open again" if reopened else ""
+        lines += ["", f"{counted(back, 'earlier finding')} back{opened}."]
+    if repeated:
+        lines += ["", f"{counted(repeated, 'finding')} posted in an earlier round and still there."]
+    if resolved:
+        lines += ["", f"{counted(resolved, 'earlier finding')} no longer there; the threads are closed."]
+    if held:
+        lines += ["", f"{counted(held, 'finding')} hidden: maintainers rejected similar findings."]
+    for limit in _limits(untested=untested, unasked=unasked, bot_name=bot_name):
+        lines += ["", limit]
+    if coverage:
+        lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(coverage, SHOWN_UNREAD))]
+    lines += [
+        "",
+        f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
+        marker(key),
+    ]
+    return "\n".join(lines)
+
+
+def _limits(*, untested: bool, unasked: bool, bot_name: str) -> list[str]:
+    """What a maintainer can have done that was not."""
+    has = f"`@{bot_name} review` by a maintainer has"
+    tests = f"No test was run, because this comes from a fork; {has} them run."
+    model = f"The model was not asked, because the author has no write access here; {has} it asked."
+    return [*([tests] if untested else []), *([model] if unasked else [])]
+
+
+def _missed_count(missed: Mapping[str, Missed]) -> str:
+    unread = sum(1 for each in missed.values() if each.because)
+    why = f", {unread} of them in files not fully read then" if unread else ""
+    return f"{counted(len(missed), 'finding')} missed in an earlier round{why}."
+
+
+def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:
+    """The first files and why they were not read; of the others how many, by the commonest reasons."""
+    shown_files = [f"{name(path)}: {plain(why)}" for path, why in list(coverage.items())[:shown]]
+    rest = Counter(list(coverage.values())[shown:])
+    if rest:
+        common = [f"{counted(count, 'file')} {plain(why)}" for why, count in rest.most_common(SHOWN_REASONS)]
+        others = rest.total() - sum(count for _, count in rest.most_common(SHOWN_REASONS))
+        common += [f"{counted(others, 'file')} for other reasons"] if others else []
+        shown_files.append(f"and {rest.total()} more: {'; '.join(common)}")
+    return shown_files
+
+
+def check_title(*, changed: int, findings: int, unread: int) -> str:
+    """The check run's one line."""
+    if not changed:
+        return NOTHING_CHANGED
+    if not findings and not unread:
+        return "Nothing found"
+    parts = [counted(findings, "finding")] if findings else []
+    parts += [f"{counted(unread, 'file')} not read"] if unread else []
+    return ", ".join(parts)
+
+
+def check_summary(
+    *,
+    read: int,
+    unedited: int,
+    coverage: Mapping[str, str],
+    repeated: int,
+    held: int,
+    untested: bool,
+    unasked: bool = False,
+    bot_name: str,
+    other_base: str,
+) -> str:
+    """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
+    lines = [f"{counted(read, 'file')} read."]
+    if unedited:
+        lines.append(f"{counted(unedited, 'file')} only moved, or with another mode: nothing new to read.")
+    if other_base:
+        lines.append(
+            f"The commit that this was opened against is gone; compared with where it left {name(other_base)} as that is now."
+        )
+    if repeated:
+        lines.append(f"{counted(repeated, 'finding')} posted in an earlier round, not repeated.")
+    if held:
+        lines.append(f"{counted(held, 'finding')} hidden: maintainers rejected similar findings.")
+    if untested:
+        lines.append("No test was run, because this comes from a fork.")
+    lines += _limits(untested=False, unasked=unasked, bot_name=bot_name)
+    lines += [f"- not read: {line}" for line in _not_read(coverage, SHOWN_UNREAD_IN_CHECK)]
+    return "\n".join(lines)
+
+
+def _summary_line(finding: Finding, missed: Missed | None) -> str:
+    admitted = f" ({_missed(missed).removesuffix(' · ')})" if missed else ""
+    return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}{admitted}"
+
+
+def overtaken(*, closed: bool, key: str) -> str:
+    """The answer to a command to review what is no longer there to be reviewed."""
+    why = "it is closed" if closed else "it was pushed to since you asked; ask again"
+    return f"I did not review this pull request: {why}.\n{marker(key)}"

@@ -1,0 +1,307 @@
+"""The place of an edit: a node in its statement, with everything in scope, and the edits that can be made there."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from memory.model import Failure
+from workers.repair.engines.search.clues import Clues
+from workers.repair.engines.search.examples import Examples
+from workers.repair.engines.search.precedence import precedence, wrapped
+from workers.repair.engines.search.project import Project
+from workers.repair.engines.search.scope import (
+    FunctionNode,
+    FunctionScope,
+    ModuleScope,
+    Signature,
+    bound_before,
+    parameters,
+)
+from workers.repair.engines.search.source_slice import Region, Unit
+from workers.repair.engines.search.text_edits import Splice
+from workers.repair.engines.search.type_inference import Kinds
+from workers.repair.engines.search.usage import ModuleUsage
+
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """Splices of one region that make one edit, `weight` within (0, 1] telling it from others of its template.
+
+    `around` spans the source that its shape shows; `imports` are lines to add at the module's top.
+    """
+
+    splices: tuple[Splice, ...]
+    around: tuple[int, int]
+    weight: float = 1.0
+    imports: tuple[str, ...] = ()
+
+
+_LOOSE = (
+    cst.Arg,
+    cst.Assign,
+    cst.AugAssign,
+    cst.AnnAssign,
+    cst.Return,
+    cst.If,
+    cst.While,
+    cst.Expr,
+    cst.Index,
+    cst.Slice,
+    cst.For,
+    cst.Assert,
+    cst.Element,
+    cst.DictElement,
+)
+
+
+class Site:
+    """One statement of one region, and what is known about it."""
+
+    def __init__(self, region: Region, unit: Unit, project: Project, failure: Failure, clues: Clues) -> None:
+        self.region = region
+        self.unit = unit
+        self.project = project
+        self.failure = failure
+        self.clues = clues
+
+    # What is written here
+
+    def code(self, node: cst.CSTNode) -> str:
+        """A node's source, with its own parentheses."""
+        if not self.region.has(node):
+            return self.region.tree.code_for_node(node).strip()
+        text = self.region.text(*self.region.span(node))
+        return f"({text})" if getattr(node, "lpar", ()) and isinstance(node, cst.BaseExpression) else text
+
+    def operand(self, node: cst.CSTNode, needed: int = 13) -> str:
+        """A node's source, fit to stand beside an operator."""
+        return wrapped(self.code(node), needed)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode:
+        return self.region.parent(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around, innermost first."""
+        while (parent := self.region.parent(node)) is not node and parent is not self.region.tree:
+            yield parent
+            node = parent
+
+    @cached_property
+    def module(self) -> ModuleScope:
+        return self.region.module.scope
+
+    @cached_property
+    def usage(self) -> ModuleUsage:
+        return self.region.module.usage
+
+    @cached_property
+    def function(self) -> FunctionScope | None:
+        """The innermost function around the statement."""
+        return self.module.function_at(self.unit.first_line)
+
+    @property
+    def receiver(self) -> str:
+        """What the function calls its object, "" outside methods."""
+        return self.function.receiver if self.function else ""
+
+    @cached_property
+    def definition(self) -> cst.FunctionDef | None:
+        """The same function's node; the statement itself if it is a definition."""
+        around = (self.unit.node, *self.ancestors(self.unit.node))
+        return next((node for node in around if isinstance(node, cst.FunctionDef)), None)
+
+    @cached_property
+    def body(self) -> tuple[cst.CSTNode, ...]:
+        """Everything in the innermost function, or in the region when there is none; nested definitions left out."""
+        root: cst.CSTNode = self.definition.body if self.definition else self.region.tree
+        return tuple(below(root))
+
+    @cached_property
+    def in_loop(self) -> bool:
+        """Whether `break` and `continue` may stand here."""
+        for node in self.ancestors(self.unit.node):
+            if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+                return False
+            if isinstance(node, (cst.For, cst.While)):
+                return True
+        return False
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """Names of values in scope, nearest first: parameters, locals, then the module's."""
+        scope = self.function
+        near = (*scope.parameters, *scope.local_names) if scope else ()
+        return tuple(dict.fromkeys((*near, *self.module.variables)))
+
+    @cached_property
+    def local_variables(self) -> tuple[str, ...]:
+        """Parameters and locals only."""
+        scope = self.function
+        return tuple(dict.fromkeys((*scope.parameters, *scope.local_names))) if scope else ()
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Everything that may be named here: values, definitions, modules, builtins."""
+        known = (*self.variables, self.receiver, *self.callables, *self.module.modules, *vars(builtins))
+        return frozenset(known)
+
+    @cached_property
+    def callables(self) -> tuple[str, ...]:
+        """Functions and classes defined in or imported into the module."""
+        return tuple(dict.fromkeys((*self.module.definitions, *self.module.imported)))
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """The known ways to call `name`: those in the module, or else in the project."""
+        return self.module.signatures(name) or self.project.signatures(name)
+
+    @cached_property
+    def _function_node(self) -> FunctionNode | None:
+        return self.region.module.function_at(self.unit.first_line)
+
+    @cached_property
+    def examples(self) -> Examples:
+        """What the tests and the docstring show of the function; nothing outside one."""
+        node = self._function_node
+        return self.project.examples(node.name, ast.get_docstring(node) or "") if node else Examples()
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """What kinds of values the function's names hold, as far as is known."""
+        return self.region.kinds((self._function_node, *self._enclosing), self.examples)
+
+    def kind(self, code: str) -> str:
+        """The kind of an expression's text, "" when nothing is known."""
+        return self.kinds.of_code(code)
+
+    @cached_property
+    def live(self) -> tuple[str, ...]:
+        """Parameters and locals that may be bound when the statement runs, the last bound first; then those of functions around."""
+        scope, node = self.function, self._function_node
+        if scope is None or node is None:
+            return ()
+        bound = bound_before(node, self.unit.last_line)
+        outer = [
+            name for around in self._enclosing for name in (*bound_before(around, node.lineno), *parameters(around))
+        ]
+        return tuple(dict.fromkeys((*reversed(bound), *scope.parameters, *outer)))
+
+    @cached_property
+    def _enclosing(self) -> tuple[FunctionNode, ...]:
+        """The functions around the innermost one, innermost first: what they bind can be read here."""
+        return self.region.module.functions_at(self.unit.first_line)[1:]
+
+    @cached_property
+    def indent(self) -> str:
+        """The white space before the statement."""
+        start = self.region.span(self.unit.node)[0]
+        line = self.region.text(self.region.line_start(start), start)
+        return line[: len(line) - len(line.lstrip())]
+
+    @cached_property
+    def step(self) -> str:
+        """One level of indentation, as this file does it."""
+        return "\t" if "\t" in self.indent else self.region.tree.default_indent if not self.region.prefix else "    "
+
+    # What can be done here
+
+    def replace(self, node: cst.CSTNode, code: str, *, weight: float = 1.0, around: cst.CSTNode | None = None) -> Edit:
+        """Put `code` in a node's place, in parentheses where the text would otherwise read differently."""
+        if isinstance(node, cst.BaseExpression):
+            code = wrapped(code, self._floor(node))
+        span = self.region.span(node)
+        return Edit(splices=(Splice(*span, code),), around=self._around(span, around), weight=weight)
+
+    def _floor(self, node: cst.BaseExpression) -> int:
+        """How tightly a text must bind to stand in a node's place without parentheses."""
+        if node.lpar or isinstance(self.parent(node), _LOOSE):
+            return 2
+        parent = self.parent(node)
+        own = precedence(self.region.text(*self.region.span(node)))
+        if isinstance(parent, cst.CompFor):
+            return min(3, own)
+        if isinstance(parent, cst.ComparisonTarget):
+            return min(7, own)
+        if isinstance(parent, (cst.BinaryOperation, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison)):
+            return min(precedence(self.region.text(*self.region.span(parent))) + 1, own)
+        return own
+
+    def token(self, node: cst.CSTNode, code: str, *, weight: float = 1.0, around: cst.CSTNode | None = None) -> Edit:
+        """Put `code` in a node's place as it is: for operators, keywords, targets, parts of statements."""
+        span = self.region.span(node)
+        return Edit(splices=(Splice(*span, code),), around=self._around(span, around), weight=weight)
+
+    def exchange(self, one: cst.CSTNode, other: cst.CSTNode, *, around: cst.CSTNode, weight: float = 1.0) -> Edit:
+        """Swap two nodes' texts."""
+        first, second = self.region.outer_span(one), self.region.outer_span(other)
+        splices = (Splice(*first, self.region.text(*second)), Splice(*second, self.region.text(*first)))
+        return Edit(splices=splices, around=self.region.span(around), weight=weight)
+
+    def splice(
+        self, start: int, end: int, code: str, *, weight: float = 1.0, around: tuple[int, int] | None = None
+    ) -> Edit:
+        """Put `code` in the place of the region's bytes `start`..`end`."""
+        return Edit(splices=(Splice(start, end, code),), around=around or (start, end), weight=weight)
+
+    def _around(self, span: tuple[int, int], around: cst.CSTNode | None) -> tuple[int, int]:
+        if around is None:
+            return span
+        start, end = self.region.span(around)
+        return min(start, span[0]), max(end, span[1])
+
+    def lines_of(self, node: cst.CSTNode) -> tuple[int, int]:
+        """The whole lines of a statement, decorators included."""
+        starts = [self.region.span(node)[0]]
+        starts += [self.region.span(d)[0] for d in getattr(node, "decorators", ()) if self.region.has(d)]
+        return self.region.line_start(min(starts)), self.region.line_end(self.region.span(node)[1])
+
+    def insert_before(self, lines: Sequence[str], *, weight: float = 1.0) -> Iterator[Edit]:
+        """Lines before the statement, at its indentation; nothing where none can stand (before `elif`, `except`)."""
+        if self.siblings is None:
+            return
+        at = self.lines_of(self.unit.node)[0]
+        yield self._inserted(at, lines, weight)
+
+    def insert_after(self, lines: Sequence[str], *, weight: float = 1.0) -> Iterator[Edit]:
+        """Lines behind the whole statement, at its indentation."""
+        if self.siblings is None:
+            return
+        at = self.lines_of(self.unit.node)[1]
+        yield self._inserted(at, lines, weight)
+
+    def _inserted(self, at: int, lines: Sequence[str], weight: float) -> Edit:
+        text = "".join(f"{self.indent}{line}\n" for line in lines)
+        missing = "" if at == 0 or self.region.data[at - 1 : at] == b"\n" else "\n"
+        return Edit(splices=(Splice(at, at, missing + text),), around=(at, at), weight=weight)
+
+    @cached_property
+    def siblings(self) -> Sequence[cst.CSTNode] | None:
+        """The statements of the block that holds this one; None for a header that is no statement of a block."""
+        parent = self.parent(self.unit.node)
+        body = parent.body if isinstance(parent, (cst.IndentedBlock, cst.Module)) else None
+        return body if body is not None and any(node is self.unit.node for node in body) else None
+
+    def rewrite(self, lines: Sequence[str], *, node: cst.CSTNode | None = None, weight: float = 1.0) -> Edit:
+        """Whole lines in a statement's place; no lines delete it. The lines carry their own indentation."""
+        start, end = self.lines_of(node or self.unit.node)
+        text = "".join(f"{line}\n" for line in lines)
+        return Edit(splices=(Splice(start, end, text),), around=(start, end), weight=weight)
+
+    def text_lines(self, node: cst.CSTNode | None = None) -> list[str]:
+        """A statement's whole lines, indentation included."""
+        return self.region.text(*self.lines_of(node or self.unit.node)).splitlines()
+
+
+def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes below one, in source order, without what functions and classes defined inside hold."""
+    for child in node.children:
+        yield child
+        if not isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            yield from below(child)

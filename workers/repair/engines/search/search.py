@@ -1,0 +1,296 @@
+"""Candidates, best first: a lazy best-first walk over suspects, statements and templates.
+
+The score of a candidate is its suspect's score times its template's prior for the family of failure, times what was
+learned about the template, times the edit's own weight. A shape that worked before is lifted towards 1.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from types import CodeType
+
+import libcst as cst
+
+from memory.model import EditShape, Failure, Family
+from memory.skills import name_of
+from workers.repair.classify import is_test_path
+from workers.repair.engines.search.candidates import Candidate, Suspect
+from workers.repair.engines.search.clues import clues_of
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.learned_edits import shape_of
+from workers.repair.engines.search.project import Project
+from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Unit
+from workers.repair.engines.search.syntax_repair import mended
+from workers.repair.engines.search.templates import STRATEGIES, Template, all_templates
+from workers.repair.engines.search.text_edits import Splice, spliced
+
+
+def meaning(region: Region, data: bytes) -> object:
+    """What a region's text compiles to; None if it does not, or if the compiler warns of it as it did not before."""
+    flags = region.module.futures
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if region.warned else "error")
+        try:
+            return fingerprint(compile(data, "region", "exec", flags=flags, dont_inherit=True, optimize=0))
+        except (SyntaxError, SyntaxWarning, DeprecationWarning, ValueError, OverflowError, RecursionError, MemoryError):
+            return None
+
+
+def fingerprint(code: CodeType) -> object:
+    """What a code object does, without where its lines are: equal for texts that compile to the same."""
+    constants = tuple(fingerprint(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return code.co_name, code.co_code, constants, names, arguments, code.co_exceptiontable
+
+
+__all__ = ["REPLAY", "STRATEGIES", "propose"]
+
+MENDING = "statements"
+"""The strategy that edits of texts which do not parse count as."""
+
+LIFT = 0.9
+"""How far an edit that fits perfectly is lifted to the front. Below 1, so that among its places the suspects still rank."""
+
+REPLAY = "replay"
+"""The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditDraft:
+    """An edit that was thought of but not yet made; `learned` where a skill makes it."""
+
+    site: Site
+    template: Template
+    edit: Edit
+    score: float
+    learned: bool = False
+
+    @property
+    def shape(self) -> EditShape:
+        """The edit without its names. Dear enough not to be asked of every draft."""
+        return _shape(self.site.region, self.template, self.edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """How templates and shapes are weighed in this search."""
+
+    failure: Failure
+    strategies: frozenset[str]
+    replay: Mapping[EditShape, float]
+    template_weight: Mapping[str, float]
+
+    def templates(self) -> tuple[Template, ...]:
+        """The templates that can yield anything."""
+        replayed = {shape.template for shape in self.replay}
+        return tuple(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed)
+
+    def base(self, suspect: float, template: Template) -> float:
+        """The score of a template's best edit at a suspect, without replay."""
+        learned = self.template_weight.get(template.name, 1.0)
+        return min(1.0, suspect * template.prior_for(self.failure.family) * learned)
+
+    def bound(self, suspect: float, template: Template) -> float:
+        """The most that any edit of a template can score at a suspect."""
+        lifts = [weight for shape, weight in self.replay.items() if shape.template == template.name]
+        return _lifted(self.base(suspect, template), max(lifts, default=0.0))
+
+    def weighed(self, draft: EditDraft) -> EditDraft | None:
+        """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
+        weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
+        if weight is not None:
+            return replace(draft, score=_lifted(draft.score, weight), learned=True)
+        return draft if draft.template.strategy in self.strategies else None
+
+    def replays(self, template: Template) -> bool:
+        """Whether any shape of this template is to be replayed."""
+        return any(shape.template == template.name for shape in self.replay)
+
+
+def _lifted(score: float, weight: float) -> float:
+    return score + (1.0 - score) * LIFT * weight
+
+
+@dataclass(slots=True)
+class Agenda:
+    """A heap of what to do next, the most promising first; ties are broken by the seed."""
+
+    rng: random.Random
+    heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = field(default_factory=list)
+    count: int = 0
+
+    def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]]) -> None:
+        """Add an edit, or a source of edits none of which scores higher."""
+        self.count += 1
+        heapq.heappush(self.heap, (-score, self.rng.random(), self.count, item))
+
+    def drafts(self) -> Iterator[EditDraft]:
+        """Edits in the order of their scores; sources are opened only when nothing better is at hand."""
+        while self.heap:
+            item = heapq.heappop(self.heap)[-1]
+            if isinstance(item, EditDraft):
+                yield item
+            else:
+                for draft in item():
+                    self.push(draft.score, draft)
+
+
+def propose(
+    sources: Mapping[str, str],
+    suspects: Sequence[Suspect],
+    failure: Failure,
+    *,
+    strategies: Sequence[str] | None,
+    replay: Mapping[EditShape, float] = {},
+    template_weight: Mapping[str, float] = {},
+    seed: int = 0,
+) -> Iterator[Candidate]:
+    """Candidates for the suspects, best first, without repetition; every one compiles and differs from the original.
+
+    `strategies` limits to those (None: all of them); beside them, edits in `replay`, by how well they fit, are yielded
+    whatever their strategy, so that REPLAY, or no strategy at all, means those alone. Tests are never edited. Equal
+    arguments give equal candidates.
+    """
+    weighing = Weighing(
+        failure=failure,
+        strategies=frozenset(STRATEGIES if strategies is None else strategies),
+        replay=replay,
+        template_weight=template_weight,
+    )
+    agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
+    search = _Search(weighing, Project(sources), agenda)
+    by_path: dict[str, dict[int, float]] = {}
+    for suspect in suspects:
+        if suspect.path in sources and not is_test_path(suspect.path):
+            lines = by_path.setdefault(suspect.path, {})
+            lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
+    for path, lines in by_path.items():
+        agenda.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
+    texts = {path: sources[path] for path in by_path} if failure.family is Family.SYNTAX else {}
+    return chain(_mended(texts, weighing), _candidates(agenda.drafts()))
+
+
+class _Search:
+    def __init__(self, weighing: Weighing, project: Project, agenda: Agenda) -> None:
+        self.weighing = weighing
+        self.project = project
+        self.agenda = agenda
+        self.templates = weighing.templates()
+        self.clues = clues_of(weighing.failure)
+
+    def bound(self, suspect: float) -> float:
+        """The most that any edit can score at a suspect."""
+        return max((self.weighing.bound(suspect, template) for template in self.templates), default=0.0)
+
+    def open_module(self, sources: Mapping[str, str], path: str, lines: Mapping[int, float]) -> Iterable[EditDraft]:
+        try:
+            module = SourceModule(path, sources[path])
+        except (SyntaxError, ValueError, RecursionError):
+            return ()
+        by_extent: dict[Extent, dict[int, float]] = {}
+        for line, score in lines.items():
+            if (extent := module.extent_at(line)) is not None:
+                by_extent.setdefault(extent, {})[line] = score
+        for extent, scores in by_extent.items():
+            self.agenda.push(self.bound(max(scores.values())), partial(self._open_region, module, extent, scores))
+        return ()
+
+    def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[EditDraft]:
+        region = module.region(extent)
+        if region is None:
+            return ()
+        for unit, score in _units(region, lines):
+            site = Site(region, unit, self.project, self.weighing.failure, self.clues)
+            nodes = tuple(unit.nodes())
+            for template in self.templates:
+                at = [node for node in nodes if isinstance(node, template.node)]
+                if at:
+                    source = _source(self.weighing, site, template, at, score)
+                    self.agenda.push(self.weighing.bound(score, template), source)
+        return ()
+
+
+def _units(region: Region, lines: Mapping[int, float]) -> list[tuple[Unit, float]]:
+    scores: dict[int, tuple[Unit, float]] = {}
+    for line, score in lines.items():
+        unit = region.unit_at(line)
+        if unit is not None:
+            scores[id(unit)] = (unit, max(score, scores.get(id(unit), (unit, 0.0))[1]))
+    return list(scores.values())
+
+
+def _source(
+    weighing: Weighing, site: Site, template: Template, nodes: Sequence[cst.CSTNode], suspect: float
+) -> Callable[[], Iterator[EditDraft]]:
+    def drafts() -> Iterator[EditDraft]:
+        base = weighing.base(suspect, template)
+        for node in nodes:
+            for edit in template.edits(node, site):
+                made = EditDraft(site=site, template=template, edit=edit, score=base * edit.weight)
+                if (draft := weighing.weighed(made)) is not None:
+                    yield draft
+
+    return drafts
+
+
+def _shape(region: Region, template: Template, edit: Edit) -> EditShape:
+    start, end = edit.around
+    inside = [Splice(s.start - start, s.end - start, s.code) for s in edit.splices if start <= s.start <= s.end <= end]
+    after = spliced(region.data[start:end], inside).decode()
+    return shape_of(template.name, region.text(start, end), "\n".join((*edit.imports, after)))
+
+
+def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
+    seen: dict[Region, set[object]] = {}
+    texts: set[tuple[Region, bytes, tuple[str, ...]]] = set()
+    for draft in drafts:
+        region = draft.site.region
+        known = seen.setdefault(region, {(meaning(region, region.data), ())})
+        edited = region.edited(draft.edit.splices)
+        if (region, edited, draft.edit.imports) in texts:
+            continue  # spares the compiler, which costs most here
+        texts.add((region, edited, draft.edit.imports))
+        compiled = meaning(region, edited)
+        key = (compiled, draft.edit.imports)
+        if compiled is not None and key not in known:
+            known.add(key)
+            yield _candidate(draft, edited)
+
+
+def _mended(texts: Mapping[str, str], weighing: Weighing) -> Iterator[Candidate]:
+    """What the texts that do not parse may have been meant to be: no template can be asked, as there is no tree."""
+    for path, text in texts.items() if MENDING in weighing.strategies else ():
+        for made in mended(text):
+            yield Candidate(
+                path=path,
+                source=made.text,
+                line=made.line,
+                function="",
+                template=made.template,
+                strategy=MENDING,
+                shape=EditShape(template=made.template, before="", after=""),
+                score=made.weight * weighing.template_weight.get(made.template, 1.0),
+            )
+
+
+def _candidate(draft: EditDraft, edited: bytes) -> Candidate:
+    region = draft.site.region
+    function = draft.site.function
+    return Candidate(
+        path=region.module.path,
+        source=region.module_source(edited, draft.edit.imports),
+        line=region.line(draft.edit.splices[0].start) if draft.edit.splices else draft.site.unit.first_line,
+        function=function.qualname if function else "",
+        template=draft.template.name,
+        strategy=draft.template.strategy,
+        shape=draft.shape,
+        score=draft.score,
+        skills=(name_of(draft.shape),) if draft.learned else (),
+    )

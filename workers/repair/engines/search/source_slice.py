@@ -1,0 +1,289 @@
+"""Modules cut into regions that parse and compile alone, so that an edit costs what its function costs, not its module.
+
+A region is an outermost function, or a statement at the level of a module or class. All offsets are in UTF-8 bytes.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
+
+from workers.repair.engines.search.examples import Examples
+from workers.repair.engines.search.scope import FunctionNode, ModuleScope, read_module
+from workers.repair.engines.search.text_edits import Splice, spliced
+from workers.repair.engines.search.type_inference import Kinds
+from workers.repair.engines.search.usage import ModuleUsage, read_usage
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_WRAP = b"class _:\n"
+
+UNITS = (cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase)
+_STOPS = (*UNITS, cst.IndentedBlock)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One statement without the statements inside it: a simple line, or the header of a compound statement."""
+
+    node: cst.CSTNode
+    first_line: int
+    last_line: int
+
+    def nodes(self) -> Iterator[cst.CSTNode]:
+        """The statement itself, then everything in its header, outermost first."""
+        return _header(self.node, top=True)
+
+
+def _header(node: cst.CSTNode, *, top: bool = False) -> Iterator[cst.CSTNode]:
+    if not top and isinstance(node, _STOPS):
+        return
+    yield node
+    for child in node.children:
+        yield from _header(child)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """Where a region lies: its first and last line, and whether it is indented."""
+
+    first_line: int
+    last_line: int
+    indented: bool
+
+
+class SourceModule:
+    """One module's text, cut into regions. Raises SyntaxError when it does not parse."""
+
+    def __init__(self, path: str, source: str) -> None:
+        self.path = path
+        self.source = source
+        self.tree = ast.parse(source)
+        self.data = source.encode()
+        self.lines = _LINE.findall(self.data)
+        self.extents = _merged(list(_extents(self.tree.body, indented=False)))
+        self._regions: dict[Extent, Region | None] = {}
+
+    @cached_property
+    def scope(self) -> ModuleScope:
+        """What is defined in the module."""
+        return read_module(self.tree)
+
+    @cached_property
+    def usage(self) -> ModuleUsage:
+        """What the module does with its names."""
+        return read_usage(self.tree)
+
+    def function_at(self, line: int) -> FunctionNode | None:
+        """The innermost function around a line."""
+        return next(iter(self.functions_at(line)), None)
+
+    def functions_at(self, line: int) -> tuple[FunctionNode, ...]:
+        """The functions around a line, innermost first."""
+        around = [node for node in self._functions if _first_line(node) <= line <= (node.end_lineno or node.lineno)]
+        return tuple(sorted(around, key=lambda node: -node.lineno))
+
+    @cached_property
+    def _functions(self) -> list[FunctionNode]:
+        return [n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+    @cached_property
+    def futures(self) -> int:
+        """The compiler flags that the module's `from __future__` imports switch on."""
+        return _future_flags(self.tree)
+
+    def extent_at(self, line: int) -> Extent | None:
+        """The region's extent around a line."""
+        return next((e for e in self.extents if e.first_line <= line <= e.last_line), None)
+
+    def region(self, extent: Extent) -> Region | None:
+        """The parsed region, None if LibCST cannot read it."""
+        if extent not in self._regions:
+            self._regions[extent] = _read_region(self, extent)
+        return self._regions[extent]
+
+    def import_place(self) -> tuple[int, str, str]:
+        """Where a new import line goes, and the text before and behind it: below the imports or docstring at the top."""
+        line, last = 0, None
+        for node in self.tree.body:
+            is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if not (isinstance(node, (ast.Import, ast.ImportFrom)) or is_text):
+                break
+            line, last = node.end_lineno or line, node
+        plain = isinstance(last, ast.Import) or (isinstance(last, ast.ImportFrom) and last.module != "__future__")
+        return sum(map(len, self.lines[:line])), "\n" if last and not plain else "", "" if last else "\n\n"
+
+
+def _future_flags(tree: ast.Module) -> int:
+    names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__" for a in n.names]
+    return sum(getattr(__future__, name).compiler_flag for name in names)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+def _extents(body: Sequence[ast.stmt], *, indented: bool) -> Iterator[Extent]:
+    for node in body:
+        opened = isinstance(node, ast.ClassDef) and node.body[0].lineno > node.lineno
+        if opened and isinstance(node, ast.ClassDef):
+            yield from _extents(node.body, indented=True)
+        else:
+            yield Extent(first_line=_first_line(node), last_line=node.end_lineno or node.lineno, indented=indented)
+
+
+def _merged(extents: list[Extent]) -> list[Extent]:
+    """Statements that share a line (`a = 1; b = 2`) are one region."""
+    merged: list[Extent] = []
+    for extent in extents:
+        if merged and merged[-1].last_line >= extent.first_line:
+            last = merged.pop()
+            extent = Extent(
+                first_line=last.first_line,
+                last_line=max(last.last_line, extent.last_line),
+                indented=last.indented,
+            )
+        merged.append(extent)
+    return merged
+
+
+def _read_region(module: SourceModule, extent: Extent) -> Region | None:
+    start = sum(map(len, module.lines[: extent.first_line - 1]))
+    text = b"".join(module.lines[extent.first_line - 1 : extent.last_line])
+    data = (_WRAP if extent.indented else b"") + text
+    try:
+        tree = cst.parse_module(data.decode())
+    except (cst.ParserSyntaxError, RecursionError):
+        return None
+    region = Region(module, extent, start, data, tree)
+    return region if region.faithful else None
+
+
+class Region:
+    """A piece of a module as a LibCST tree, with positions and parents. `data` is its text, wrapped when indented."""
+
+    def __init__(self, module: SourceModule, extent: Extent, start: int, data: bytes, tree: cst.Module) -> None:
+        self.module = module
+        self.extent = extent
+        self.start = start
+        self.data = data
+        self.prefix = len(_WRAP) if extent.indented else 0
+        self.tree = tree
+        self._kinds: dict[FunctionNode | None, Kinds] = {}
+        wrapper = MetadataWrapper(tree, unsafe_skip_copy=True)
+        self._spans = wrapper.resolve(ByteSpanPositionProvider)
+        self._parents = wrapper.resolve(ParentNodeProvider)
+
+    def kinds(self, functions: tuple[FunctionNode | None, ...], examples: Examples) -> Kinds:
+        """What kinds of values the names of a function, and of those around it, hold; asked once for each."""
+        innermost, *around = functions
+        if innermost not in self._kinds:
+            outer = self.kinds(tuple(around), Examples()).names if around else {}
+            self._kinds[innermost] = Kinds(innermost, examples, outer)
+        return self._kinds[innermost]
+
+    @property
+    def faithful(self) -> bool:
+        """Whether the tree renders to the very text, so that its offsets can be trusted."""
+        return self.tree.bytes == self.data
+
+    @cached_property
+    def warned(self) -> bool:
+        """Whether the compiler warns about the unedited text."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                compile(self.data, "region", "exec", flags=self.module.futures, dont_inherit=True)
+            except SyntaxError:
+                return True  # it parses but is wrong, as a `break` outside a loop is
+        return bool(caught)
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """Every statement, in source order."""
+        found = [node for node in self._spans if isinstance(node, UNITS) and not self._is_wrapper(node)]
+        units = [Unit(node, self._first_line(node), self._last_line(node)) for node in found]
+        return tuple(sorted(units, key=lambda unit: (unit.first_line, -unit.last_line)))
+
+    def _is_wrapper(self, node: cst.CSTNode) -> bool:
+        return bool(self.prefix) and node is self.tree.body[0]
+
+    def _first_line(self, node: cst.CSTNode) -> int:
+        decorators = (each for each in getattr(node, "decorators", ()) if self.has(each))
+        return self.line(min(self.span(each)[0] for each in (node, *decorators)))
+
+    def _last_line(self, node: cst.CSTNode) -> int:
+        ends = [self._spans[n] for n in _header(node, top=True) if n in self._spans and n is not node]
+        if isinstance(node, cst.SimpleStatementLine) or not ends:
+            return self.line(self.span(node)[1])
+        return self.line(max(span.start + span.length for span in ends))
+
+    def unit_at(self, line: int) -> Unit | None:
+        """The statement whose own lines hold `line`, else the nearest one before it."""
+        holding = [unit for unit in self.units if unit.first_line <= line <= unit.last_line]
+        before = [unit for unit in self.units if unit.first_line <= line]
+        found = holding or before
+        return found[-1] if found else None
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where a node's text begins and ends; its own parentheses are outside."""
+        span = self._spans[node]
+        return span.start, span.start + span.length
+
+    def outer_span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Where a node's text begins and ends, its own parentheses included."""
+        start, end = self.span(node)
+        for _ in getattr(node, "lpar", ()):
+            start, end = self.data.rfind(b"(", 0, start), self.data.find(b")", end) + 1
+        return start, end
+
+    def has(self, node: cst.CSTNode) -> bool:
+        """Whether the node has text of its own here."""
+        return node in self._spans
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The node around; the module is its own."""
+        return self._parents.get(node, self.tree)
+
+    def text(self, start: int, end: int) -> str:
+        """The source between two offsets."""
+        return self.data[start:end].decode()
+
+    def line(self, offset: int) -> int:
+        """The module's line at an offset."""
+        return self.extent.first_line + self.data.count(b"\n", self.prefix, max(offset, self.prefix))
+
+    def line_start(self, offset: int) -> int:
+        """The offset at which the line of `offset` begins."""
+        return self.data.rfind(b"\n", 0, offset) + 1
+
+    def line_end(self, offset: int) -> int:
+        """The offset behind the newline that ends the line of `offset`."""
+        found = self.data.find(b"\n", offset)
+        return len(self.data) if found < 0 else found + 1
+
+    def edited(self, splices: Sequence[Splice]) -> bytes:
+        """The wrapped text with the splices made."""
+        return spliced(self.data, splices)
+
+    def module_source(self, edited: bytes, imports: Sequence[str]) -> str:
+        """The whole module with this region's text replaced and lines added to its imports."""
+        old = self.module.data
+        end = self.start + len(self.data) - self.prefix
+        inner = edited[self.prefix :]
+        if not imports:
+            return (old[: self.start] + inner + old[end:]).decode()
+        offset, before, behind = self.module.import_place()
+        added = (before + "".join(f"{line}\n" for line in imports) + behind).encode()
+        if offset <= self.start:
+            return (old[:offset] + added + old[offset : self.start] + inner + old[end:]).decode()
+        offset = max(offset, end)
+        return (old[: self.start] + inner + old[end:offset] + added + old[offset:]).decode()

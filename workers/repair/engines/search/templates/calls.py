@@ -1,0 +1,211 @@
+"""Wrong calls: arguments swapped, missing, in excess, or under a wrong keyword.
+
+"Same function more/less args", "same function swap args", "wrong function name" of ManySStuBs4J (Karampatsis and
+Sutton 2020); MC-DNP and MC-DAP of Pan et al. 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.scope import Signature
+from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.names import alike
+from workers.repair.engines.search.weights import fading, likeness
+
+_ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC)
+
+
+def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
+    """The known ways to make a call; `cls(…)` is one of the class around."""
+    name = site.code(node.func).rpartition(".")[2]
+    owner = site.function.owner if site.function else ""
+    return site.signatures(owner if owner and name in ("cls", "__class__") else name)
+
+
+@template(cst.Call, strategy="calls", prior=0.65, families=_ANY)
+def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f(a, b)` → `f(b, a)`: neighbours first."""
+    plain = [arg for arg in node.args if not arg.star and arg.keyword is None]
+    pairs = [(i, j) for i in range(len(plain)) for j in range(i + 1, len(plain))]
+    for i, j in sorted(pairs, key=lambda pair: pair[1] - pair[0]):
+        yield site.exchange(plain[i].value, plain[j].value, around=node, weight=1 / (j - i))
+    named = [arg for arg in node.args if arg.keyword is not None]
+    for i, one in enumerate(named):
+        for other in named[i + 1 :]:
+            yield site.exchange(one.value, other.value, around=node, weight=0.6)
+
+
+@template(cst.Call, strategy="calls", prior=0.5, families=_ANY)
+def superfluous_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f(a, b)` → `f(a)`: one argument less, the last first."""
+    for index in reversed(range(len(node.args))):
+        kept = [site.code(arg) for i, arg in enumerate(node.args) if i != index]
+        yield site.replace(node, f"{site.code(node.func)}({', '.join(kept)})", weight=1.0 if index else 0.5)
+
+
+@template(cst.Call, strategy="calls", prior=0.55, families=_ANY)
+def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `f(a, b)`, `f(a, b=b)`: what the signature or the error asks for, from what is in scope."""
+    given = [site.code(arg) for arg in node.args]
+    named = {site.code(arg.keyword) for arg in node.args if arg.keyword}
+    count = sum(arg.keyword is None for arg in node.args)
+    ways = signatures(node, site)
+    wanted = [p for s in ways for p in s.parameters[count:] if p not in named]
+    lacking = any(count + len(named) < s.required for s in ways)
+    for parameter, rank in fading(dict.fromkeys((*site.clues.missing, *wanted)), first=1.0 if lacking else 0.7):
+        prefix = "" if not named and parameter in wanted[:1] else f"{parameter}="
+        for value, weight in fading(_values(parameter, site), step=0.2):
+            yield site.replace(node, _call(node, site, [*given, prefix + value]), weight=rank * weight)
+    if not named and not any(arg.star for arg in node.args):
+        for value, weight in fading(_at_hand(site)[:12], first=0.5 if not ways else 0.3, step=0.15):
+            yield site.replace(node, _call(node, site, [*given, value]), weight=weight)
+            yield site.replace(node, _call(node, site, [value, *given]), weight=weight * 0.7)
+
+
+def _at_hand(site: Site) -> list[str]:
+    """Variables, the receiver, and the attributes that this function reads."""
+    function = site.function
+    receiver = function.receiver if function else ""
+    read = [site.code(n) for n in site.body if isinstance(n, cst.Attribute) and site.code(n.value) == receiver]
+    return list(dict.fromkeys((*site.local_variables, *([receiver] if receiver else []), *read)))
+
+
+def _call(node: cst.Call, site: Site, arguments: list[str]) -> str:
+    spread = [a for a in arguments if a.startswith("**")]
+    return f"{site.code(node.func)}({', '.join([a for a in arguments if a not in spread] + spread)})"
+
+
+def _values(parameter: str, site: Site) -> list[str]:
+    same = [parameter] if parameter in site.variables else []
+    function = site.function
+    own = []
+    if function and function.receiver:
+        members = site.module.members(function.owner)
+        own = [f"{function.receiver}.{m}" for m in members if m.strip("_") == parameter.strip("_")]
+    return [*same, *own, *alike(parameter, site.local_variables)[:6], "True", "False", "None", "0", "1"]
+
+
+@template(cst.Arg, strategy="calls", prior=0.6, families=(Family.TYPE, Family.ASSERTION))
+def keyword_misuse(node: cst.Arg, site: Site) -> Iterator[Edit]:
+    """`f(a=1)` → `f(b=1)`: a parameter of the called, else a keyword used elsewhere in the module."""
+    call = site.parent(node)
+    if node.keyword is None or not isinstance(call, cst.Call):
+        return
+    name = node.keyword.value
+    focus = 0.2 if site.clues.keyword and site.clues.keyword != name else 1.0
+    given = {site.code(arg.keyword) for arg in call.args if arg.keyword}
+    parameters = [p for s in signatures(call, site) for p in s.parameters]
+    others = [k for k in site.module.keywords if likeness(k, name) >= 0.4]
+    options = [option for option in alike(name, (*parameters, *others)) if option not in given]
+    for option, weight in fading(options[:10]):
+        yield site.token(node.keyword, option, weight=weight * focus, around=node)
+    yield site.token(node, site.code(node.value), weight=0.2 * focus)
+
+
+@template(cst.Param, strategy="calls", prior=0.45, families=(Family.TYPE,))
+def misnamed_parameter(node: cst.Param, site: Site) -> Iterator[Edit]:
+    """`def f(sise)` → `def f(size)`, when callers use that keyword; the body follows."""
+    wanted = site.clues.keyword
+    definition = site.definition
+    if not wanted or definition is None or definition is not site.unit.node:
+        return
+    old = node.name.value
+    names = [n for n in site.body if isinstance(n, cst.Name) and n.value == old and _is_variable(n, site)]
+    edits = [site.token(name, wanted) for name in (node.name, *names)]
+    splices = tuple(splice for edit in edits for splice in edit.splices)
+    span = site.region.span(node)
+    yield Edit(splices=splices, around=span, weight=likeness(old, wanted))
+    text = site.code(node)
+    yield site.token(node, f"{text}, {wanted}=None", weight=0.3)
+
+
+def _is_variable(node: cst.Name, site: Site) -> bool:
+    parent = site.parent(node)
+    if isinstance(parent, cst.Attribute):
+        return parent.attr is not node
+    return not (isinstance(parent, cst.Arg) and parent.keyword is node)
+
+
+@template(cst.Parameters, strategy="calls", prior=0.5, families=(Family.TYPE,))
+def missing_parameter(node: cst.Parameters, site: Site) -> Iterator[Edit]:
+    """`def f():` in a class → `def f(self):`; a method that takes one too many loses its last parameter's necessity."""
+    definition = site.definition
+    if definition is None or definition.params is not node:
+        return
+    first = node.params[0].name.value if node.params else ""
+    if site.function and site.function.owner and first not in ("self", "cls"):
+        rest = site.code(node) if node.params else ""
+        if rest:
+            yield site.token(node, f"self, {rest}")
+        else:
+            at = site.region.data.index(b"(", site.region.span(definition.name)[1]) + 1
+            yield site.splice(at, at, "self")
+    if node.params and node.params[-1].default is None and node.params[-1].name.value not in ("self", "cls"):
+        last = node.params[-1]
+        for default, weight in fading(("None", "0", "()", '""', "False")):
+            yield site.token(
+                last.name if not last.annotation else last, f"{site.code(last).rstrip(', ')}={default}", weight=weight
+            )
+
+
+@template(cst.Arg, strategy="calls", prior=0.4, families=(Family.TYPE, Family.VALUE, Family.ASSERTION))
+def spread_argument(node: cst.Arg, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `f(*a)`, `f(**a)` and back."""
+    value = site.code(node.value)
+    if node.star:
+        yield site.token(node, value)
+    elif node.keyword is None and isinstance(node.value, (cst.Name, cst.Attribute, cst.Call)):
+        yield site.token(node, f"*{value}", weight=0.6)
+        yield site.token(node, f"**{value}", weight=0.3)
+
+
+@template(cst.Call, strategy="calls", prior=0.35, families=_ANY)
+def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `a`, `f`; `a.f()` → `a`: a call too many."""
+    if isinstance(site.parent(node), (cst.Expr, cst.Decorator)):
+        return
+    if len(node.args) == 1 and not node.args[0].star:
+        yield site.replace(node, site.code(node.args[0].value))
+    if isinstance(node.func, cst.Attribute):
+        yield site.replace(node, site.code(node.func.value), weight=0.8)
+    if not node.args:
+        yield site.replace(node, site.code(node.func), weight=0.8)
+
+
+@template(
+    cst.BaseExpression,
+    strategy="calls",
+    prior=0.45,
+    families=(Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE),
+)
+def missing_call(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a.f` → `a.f()`; `a` → `f(a)` with a function of the module."""
+    parent = site.parent(node)
+    if isinstance(parent, (cst.AssignTarget, cst.Decorator)) or (isinstance(parent, cst.Call) and parent.func is node):
+        return
+    if isinstance(node, cst.Attribute):
+        yield site.replace(node, f"{site.code(node)}()")
+    taken = isinstance(parent, (cst.Arg, cst.Return, cst.Assign, cst.For, cst.Comparison, cst.ComparisonTarget))
+    if (
+        taken
+        and isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        and not getattr(parent, "star", "")
+    ):
+        one = [f for f in site.module.definitions if any(s.required <= 1 for s in site.module.signatures(f))]
+        for name, weight in fading(one[:10], first=0.4):
+            yield site.replace(node, f"{name}({site.code(node)})", weight=weight)
+        yield from _own_methods(node, site)
+
+
+def _own_methods(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    function = site.function
+    scope = site.module.classes.get(function.owner) if function else None
+    if function and scope and function.receiver:
+        names = [m for m in scope.methods if not m.startswith("__") and m != function.signature.name]
+        for name, weight in fading(names[:10], first=0.4):
+            yield site.replace(node, f"{function.receiver}.{name}({site.code(node)})", weight=weight)

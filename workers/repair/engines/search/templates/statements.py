@@ -1,0 +1,216 @@
+"""Statements in excess, in the wrong order, or in the wrong block.
+
+"Remove buggy statement" and "move statement" of TBar (Liu et al. 2019); SQ-AMO, SQ-RMO of Pan et al. 2009; deletion and
+swap are the operators of GenProg (Le Goues et al. 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, SET, TEXT, element, outer
+from workers.repair.engines.search.weights import fading
+
+_FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
+
+
+def _position(site: Site) -> tuple[Sequence[cst.CSTNode], int]:
+    siblings = site.siblings or ()
+    return siblings, next((i for i, node in enumerate(siblings) if node is site.unit.node), -1)
+
+
+def _is_statement(node: cst.CSTNode, site: Site) -> bool:
+    return (
+        node is site.unit.node and site.siblings is not None and not isinstance(node, (cst.FunctionDef, cst.ClassDef))
+    )
+
+
+def _holds_long_string(node: cst.CSTNode, site: Site) -> bool:
+    text = site.code(node)
+    return '"""' in text or "'''" in text or "\\\n" in text
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.4, families=_FLOW)
+def deleted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """A statement is dropped, or becomes `pass` where it stands alone."""
+    if not _is_statement(node, site):
+        return
+    siblings, _ = _position(site)
+    simple = isinstance(node, cst.SimpleStatementLine)
+    lines = () if len(siblings) > 1 else (f"{site.indent}pass",)
+    yield site.rewrite(lines, weight=1.0 if simple else 0.5)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
+def deleted_run(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """Two or three statements in a row are dropped: a step too many (the deletions of GenProg and of Kali, Qi et al. 2015)."""
+    if not _is_statement(node, site):
+        return
+    siblings, index = _position(site)
+    for length, weight in ((2, 1.0), (3, 0.6)):
+        last = index + length - 1
+        if last < len(siblings) and length < len(siblings):
+            start, end = site.lines_of(node)[0], site.lines_of(siblings[last])[1]
+            yield site.splice(start, end, "", weight=weight)
+
+
+@template(cst.If, strategy="statements", prior=0.35, families=_FLOW)
+def unwrapped_block(node: cst.If, site: Site) -> Iterator[Edit]:
+    """`if a: b` → `b`: the statements without their condition."""
+    if not _is_statement(node, site) or node.orelse or not isinstance(node.body, cst.IndentedBlock):
+        return
+    if not _holds_long_string(node, site):
+        body = site.text_lines(node)[1:]
+        lines = [line.removeprefix(site.step) for line in body]
+        if all(line.startswith(site.indent) or not line.strip() for line in lines):
+            yield site.rewrite(lines)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
+def swapped_statements(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """A statement changes places with the one before or behind it."""
+    if not _is_statement(node, site):
+        return
+    siblings, index = _position(site)
+    for other in (index - 1, index + 1):
+        if 0 <= other < len(siblings) and not isinstance(siblings[other], (cst.FunctionDef, cst.ClassDef)):
+            if _leaves(siblings[max(index, other)]):
+                continue  # what came before it would never run
+            first, second = sorted((site.lines_of(node), site.lines_of(siblings[other])))
+            between = site.region.text(first[1], second[0])
+            one, two = site.region.text(*first), site.region.text(*second)
+            two = two if two.endswith("\n") else f"{two}\n"
+            yield site.splice(first[0], second[1], f"{two}{between}{one}")
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.55, families=_FLOW)
+def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """The last statement of a block moves out, behind it: a `return` that stood inside its loop."""
+    siblings, index = _position(site)
+    if not _is_statement(node, site) or index < 1 or index != len(siblings) - 1 or _holds_long_string(node, site):
+        return
+    outer = site.parent(site.parent(node))
+    if isinstance(outer, (cst.Else, cst.ExceptHandler, cst.Finally)):
+        outer = site.parent(outer)
+    if not isinstance(outer, (cst.For, cst.While, cst.If, cst.With, cst.Try)):
+        return
+    column = site.region.span(outer)[0]
+    indent = site.region.text(site.region.line_start(column), column)
+    if not indent.strip() and site.indent.startswith(indent):
+        removed = len(site.indent) - len(indent)
+        yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[1])
+
+
+def _moved(site: Site, lines: list[str], at: int) -> Iterator[Edit]:
+    start, end = site.lines_of(site.unit.node)
+    text = "".join(f"{line}\n" for line in lines)
+    if at <= start:
+        yield site.splice(at, end, text + site.region.text(at, start))
+    elif at >= end:
+        kept = site.region.text(end, at)
+        yield site.splice(start, at, (kept if not kept or kept.endswith("\n") else f"{kept}\n") + text)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
+def indented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """A statement moves into the block before it, as its last; or into a loop's or branch's `else`-less body."""
+    siblings, index = _position(site)
+    if not _is_statement(node, site) or index < 1 or _holds_long_string(node, site):
+        return
+    before = siblings[index - 1]
+    inner = _last_block(before)
+    if inner is not None:
+        column = site.region.span(inner.body[0])[0]
+        indent = site.region.text(site.region.line_start(column), column)
+        lines = [indent + line.removeprefix(site.indent) if line.strip() else line for line in site.text_lines()]
+        if not indent.strip():
+            yield site.rewrite(lines)
+
+
+def _last_block(node: cst.CSTNode) -> cst.IndentedBlock | None:
+    if isinstance(node, cst.If):
+        while isinstance(node.orelse, cst.If):
+            node = node.orelse
+        body = node.orelse.body if node.orelse else node.body
+        return body if isinstance(body, cst.IndentedBlock) else None
+    if isinstance(node, (cst.For, cst.While, cst.With)):
+        return node.body if isinstance(node.body, cst.IndentedBlock) and not getattr(node, "orelse", None) else None
+    return None
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
+def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """The first statement of a block moves out, before it: an accumulator that was reset in its loop."""
+    siblings, index = _position(site)
+    outer = site.parent(site.parent(node))
+    if not _is_statement(node, site) or index != 0 or len(siblings) < 2 or _holds_long_string(node, site):
+        return
+    if isinstance(outer, (cst.For, cst.While, cst.If, cst.With)):
+        column = site.region.span(outer)[0]
+        indent = site.region.text(site.region.line_start(column), column)
+        if not indent.strip():
+            removed = len(site.indent) - len(indent)
+            yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[0])
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.22, families=_FLOW)
+def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that nobody wrote."""
+    if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
+        return
+    for text, weight in fading(list(_updates(site))[:40], step=0.12):
+        if isinstance(node, cst.SimpleStatementLine):
+            yield from site.insert_before((text,), weight=weight)
+        if not _leaves(node):
+            yield from site.insert_after((text,), weight=weight)
+
+
+def _leaves(node: cst.CSTNode) -> bool:
+    """Whether nothing behind the statement is reached from it."""
+    return isinstance(node, cst.SimpleStatementLine) and isinstance(
+        node.body[0], (cst.Return, cst.Raise, cst.Break, cst.Continue)
+    )
+
+
+def _updates(site: Site) -> Iterator[str]:
+    indexes = {site.code(n.value) for n in site.body if isinstance(n, cst.Index)}
+    kinds = {name: outer(site.kind(name)) or (NUMBER if name in indexes else "") for name in site.live}
+    for name, kind in kinds.items():
+        same = [other for other in kinds if other != name and kinds[other] == kind]
+        if kind == NUMBER:
+            yield from (f"{name} += 1", f"{name} -= 1", f"{name} += 2", f"{name} //= 2", f"{name} = 0", f"{name} = 1")
+            yield from (f"{name} {sign} {other}" for other in same for sign in ("+=", "-=", "="))
+        elif kind == SEQUENCE:
+            inner = element(site.kind(name))
+            fitting = [other for other in kinds if other != name and (not inner or kinds[other] == outer(inner))]
+            yield from (f"{name}.append({other})" for other in fitting)
+            alike = [other for other in same if element(site.kind(other)) == inner]
+            yield from (f"{name}.append({other}[{index}])" for other in alike for index in ("-1", "0"))
+            yield from (f"{name}.sort()", f"{name}.reverse()", f"{name} = []")
+        elif kind == TEXT:
+            yield from (
+                f"{name} = {name}.lower()",
+                f"{name} = {name}.strip()",
+                f'{name} = ""',
+                f"{name} = {name}[::-1]",
+            )
+        elif kind == SET:
+            yield from (f"{name}.add({other})" for other in kinds if other != name)
+        yield from (f"{name} = {other}" for other in same if kind != NUMBER)
+
+
+@template(cst.SimpleStatementLine, strategy="statements", prior=0.25, families=_FLOW)
+def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
+    """A sibling block's statement that this one lacks: each simple statement of the function, put in before or behind."""
+    del node
+    small = [n for n in site.body if isinstance(n, cst.SimpleStatementLine) and n is not site.unit.node]
+    texts = dict.fromkeys(site.code(n) for n in small if isinstance(n.body[0], (cst.Assign, cst.AugAssign, cst.Expr)))
+    for rank, text in enumerate(t for t in texts if "\n" not in t and t[:1] not in "\"'"):
+        weight = 1 / (1 + rank / 4)
+        yield from site.insert_after((text,), weight=weight)
+        yield from site.insert_before((text,), weight=weight * 0.9)

@@ -1,0 +1,232 @@
+"""What kind of value a name holds, as far as a function's text, its annotations and its examples tell.
+
+A light, flow-insensitive inference: enough to leave out edits that could only raise. Type-aware repair pays in Python
+(Oh and Oh 2022, PyTER). A kind is a word, followed by its elements' kind: "sequence number"; "" where nothing is known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import lru_cache
+
+from workers.repair.engines.search.examples import Examples
+from workers.repair.engines.search.scope import FunctionNode, own_nodes
+
+NUMBER, TEXT, TRUTH, SEQUENCE, MAPPING, SET = "number", "text", "truth", "sequence", "mapping", "set"
+
+_RETURNS = {
+    **dict.fromkeys(("len", "sum", "int", "float", "abs", "round", "ord", "pow", "hash", "divmod"), NUMBER),
+    **dict.fromkeys(("str", "chr", "bin", "hex", "oct", "repr", "input", "format", "ascii"), TEXT),
+    **dict.fromkeys(("isinstance", "bool", "any", "all", "callable", "hasattr", "issubclass"), TRUTH),
+    **dict.fromkeys(("list", "sorted", "tuple", "reversed", "zip", "map", "filter"), SEQUENCE),
+    **dict.fromkeys(("set", "frozenset"), SET),
+    **dict.fromkeys(("dict", "Counter", "defaultdict", "OrderedDict"), MAPPING),
+    "range": f"{SEQUENCE} {NUMBER}",
+}
+_METHODS = {
+    **dict.fromkeys(("count", "index", "find", "rfind", "bit_length"), NUMBER),
+    **dict.fromkeys(("lower", "upper", "strip", "lstrip", "rstrip", "join", "replace", "title", "capitalize"), TEXT),
+    **dict.fromkeys(("swapcase", "format", "zfill", "ljust", "rjust", "casefold", "decode"), TEXT),
+    **dict.fromkeys(("split", "splitlines", "rsplit", "partition"), f"{SEQUENCE} {TEXT}"),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower", "isspace"), TRUTH),
+    **dict.fromkeys(("keys", "values", "items"), SEQUENCE),
+}
+_ANNOTATED = {
+    **dict.fromkeys(("int", "float", "complex", "Decimal", "Fraction"), NUMBER),
+    "str": TEXT,
+    "bool": TRUTH,
+    **dict.fromkeys(("list", "List", "tuple", "Tuple", "Sequence", "Iterable", "Collection", "Iterator"), SEQUENCE),
+    **dict.fromkeys(("dict", "Dict", "Mapping", "MutableMapping", "Counter", "defaultdict"), MAPPING),
+    **dict.fromkeys(("set", "Set", "frozenset", "FrozenSet"), SET),
+}
+_PASSES = 3
+"""A name's kind may depend on that of one bound further down."""
+
+
+class Kinds:
+    """The kinds of a function's names, and of expressions over them."""
+
+    def __init__(self, function: FunctionNode | None, examples: Examples, outer: Mapping[str, str]) -> None:
+        """`outer` are the kinds of names that functions around this one bind."""
+        self.names = dict(outer)
+        if function is not None:
+            self._parameters(function, examples)
+            nodes = list(own_nodes(function))
+            for _ in range(_PASSES):
+                known = dict(self.names)
+                for node in nodes:
+                    self._bind(node)
+                if known == self.names:
+                    break
+
+    def of_code(self, code: str) -> str:
+        """The kind of an expression's text."""
+        node = _expression(code)
+        return self.of(node) if node is not None else ""
+
+    def of(self, node: ast.expr) -> str:
+        """An expression's kind, "" when nothing is known."""
+        match node:
+            case ast.Name(id=name):
+                return self.names.get(name, "")
+            case ast.Constant(value=value):
+                return TRUTH if isinstance(value, bool) else _constant(value)
+            case ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
+                return f"{SEQUENCE} {self.of(first)}".strip()
+            case ast.Set(elts=[first, *_]):
+                return f"{SET} {self.of(first)}".strip()
+            case ast.List() | ast.Tuple():
+                return SEQUENCE
+            case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
+                return f"{SEQUENCE} {self.of(inner)}".strip()
+            case ast.SetComp(elt=inner):
+                return f"{SET} {self.of(inner)}".strip()
+        return self._compound(node)
+
+    def _compound(self, node: ast.expr) -> str:
+        match node:
+            case ast.Dict() | ast.DictComp():
+                return MAPPING
+            case ast.JoinedStr():
+                return TEXT
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return TRUTH
+            case ast.UnaryOp(operand=inner):
+                return self.of(inner)
+            case ast.IfExp(body=one, orelse=other) | ast.BoolOp(values=[one, other, *_]):
+                return self.of(one) or self.of(other)
+            case ast.BinOp():
+                return self._arithmetic(node)
+            case ast.Subscript(value=value, slice=index):
+                return self.of(value) if isinstance(index, ast.Slice) else element(self.of(value))
+            case ast.Call():
+                return self._called(node)
+        return ""
+
+    def _arithmetic(self, node: ast.BinOp) -> str:
+        left, right = self.of(node.left), self.of(node.right)
+        if isinstance(node.op, ast.Mod) and left == TEXT:
+            return TEXT
+        if isinstance(node.op, (ast.Add, ast.Mult, ast.BitOr, ast.BitAnd, ast.Sub)):
+            return next((kind for kind in (left, right) if kind not in ("", NUMBER)), left or right)
+        return NUMBER
+
+    def _called(self, node: ast.Call) -> str:
+        match node.func:
+            case ast.Name(id="min" | "max") if len(node.args) == 1:
+                return element(self.of(node.args[0]))
+            case ast.Name(id="min" | "max") if node.args:
+                return self.of(node.args[0])
+            case ast.Name(id="sorted" | "list" | "tuple" | "reversed" | "set" as name) if node.args:
+                return f"{_RETURNS[name]} {element(self.of(node.args[0]))}".strip()
+            case ast.Name(id=name):
+                return _RETURNS.get(name, "")
+            case ast.Attribute(attr=name):
+                return _METHODS.get(name, "")
+        return ""
+
+    def _parameters(self, function: FunctionNode, examples: Examples) -> None:
+        positional = [*function.args.posonlyargs, *function.args.args]
+        shown = positional[1:] if positional and positional[0].arg in ("self", "cls") else positional
+        for parameter in (*positional, *function.args.kwonlyargs):
+            self.names[parameter.arg] = _annotated(parameter.annotation)
+        for call in examples.calls:
+            for parameter, argument in zip(shown, call, strict=False):
+                kind = self.of(argument)
+                self.names[parameter.arg] = max(self.names[parameter.arg], kind, key=len)
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assign(target, value)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                self._set(name, _annotated(annotation))
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                self._set(name, self.of(value))
+            case ast.For(target=target, iter=walked) | ast.comprehension(target=target, iter=walked):
+                self._loop(target, walked)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "add"), args=[value]):
+                kind = self.names.get(name, "")
+                if kind in (SEQUENCE, SET):
+                    self.names[name] = f"{kind} {self.of(value)}".strip()
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._set(name, self.of(value))
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+                inner = element(self.of(value))
+                for index, part in enumerate(targets):
+                    if isinstance(part, ast.Name):
+                        self._set(part.id, self.of(values[index]) if index < len(values) else inner)
+
+    def _loop(self, target: ast.expr, walked: ast.expr) -> None:
+        if isinstance(walked, ast.Call) and isinstance(walked.func, ast.Name) and isinstance(target, ast.Tuple):
+            sources = walked.args[:1] if walked.func.id == "enumerate" else walked.args
+            kinds = [element(self.of(source)) for source in sources]
+            kinds = [NUMBER, *kinds] if walked.func.id == "enumerate" else kinds if walked.func.id == "zip" else []
+            for part, kind in zip(target.elts, kinds, strict=False):
+                if isinstance(part, ast.Name):
+                    self._set(part.id, kind)
+        elif isinstance(target, ast.Name):
+            self._set(target.id, element(self.of(walked)))
+
+    def _set(self, name: str, kind: str) -> None:
+        known = self.names.get(name, "")
+        self.names[name] = known if known and (not kind or known.startswith(kind)) else kind or known
+
+
+@lru_cache(maxsize=4096)
+def _expression(code: str) -> ast.expr | None:
+    try:
+        return ast.parse(f"({code}\n)", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def element(kind: str) -> str:
+    """What a value of this kind is made of."""
+    return TEXT if kind == TEXT else kind.partition(" ")[2]
+
+
+def outer(kind: str) -> str:
+    """A kind without its elements'."""
+    return kind.partition(" ")[0]
+
+
+def is_sized(kind: str) -> bool:
+    """Whether `len` and `in` may be asked of it; unknown counts as yes."""
+    return outer(kind) not in (NUMBER, TRUTH)
+
+
+def may_be(kind: str, *wanted: str) -> bool:
+    """Whether a value of this kind can be of a wanted one; unknown counts as yes."""
+    return not kind or outer(kind) in wanted
+
+
+def comparable(one: str, other: str) -> bool:
+    """Whether two values are reasonably compared; unknown kinds are."""
+    return not one or not other or outer(one) == outer(other)
+
+
+def _constant(value: object) -> str:
+    return NUMBER if isinstance(value, (int, float)) else TEXT if isinstance(value, str) else ""
+
+
+def _annotated(node: ast.expr | None) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            try:
+                return _annotated(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return ""
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return _ANNOTATED.get(name, "")
+        case ast.Subscript(value=value, slice=inner):
+            kind = _annotated(value)
+            first = inner.elts[0] if isinstance(inner, ast.Tuple) and inner.elts else inner
+            return f"{kind} {_annotated(first)}".strip() if kind else ""
+    return ""

@@ -1,4 +1,0 @@
-"""Runs inside the sandbox, in the project's own interpreter: Python 3.8+, the standard library and pytest only.
-
-Loaded there as the top-level package `forked`; it imports nothing of ours from outside itself.
-"""

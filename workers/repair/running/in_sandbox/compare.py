@@ -1,0 +1,244 @@
+"""How an edit behaves on calls like those that the tests make: outcomes by input, to be compared with another edit's.
+
+Each edit is observed in a process of its own. Every one records the calls for itself, and as calls, seed and hash seed
+are the same, so are the inputs made from them; what only one process came to is left out of a comparison.
+Runs inside the sandbox, in the project's own interpreter: Python 3.8+, the standard library and pytest only.
+"""
+
+from __future__ import annotations
+
+import doctest
+import hashlib
+import inspect
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from types import FrameType, FunctionType
+from typing import NamedTuple, get_type_hints
+
+import pytest
+
+from .children import Message
+from .inputs import Input, inputs
+from .recording import Call, Recording, Target
+from .value_repr import Caught, canonical, shown
+
+CALL_SECONDS = 0.06
+"""What one call may compute: the tests' own usually take far less."""
+
+SLOW_CALLS = 12
+"""After so many calls that computed too long no more are made."""
+
+FUNCTIONS = 6
+PLAIN = (bool, int, float, str, bytes, list, tuple, dict, set, frozenset)
+
+ACCIDENTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    RecursionError,
+    MemoryError,
+    TypeError,
+)
+"""Errors that happen rather than being raised on purpose: which one it is says little."""
+
+
+class TooLong(BaseException):
+    """A call computed too long. No Exception, so that the code under test does not catch it by the way."""
+
+
+class Ended(NamedTuple):
+    """How a call ended: `outcome` identifies value and changed arguments, `text` is for users."""
+
+    outcome: str
+    text: str
+    raised: bool
+    mistyped: bool
+
+
+def observe(
+    session: pytest.Session, request: Message, run: Callable[[], Message], revert: Callable[[], None] | None = None
+) -> Message:
+    """Record the calls that `run` makes, `revert` if the unedited code is to be observed, and make calls like them.
+
+    `request["observe"]` is {root, path, function, seed, inputs, seconds, constants, unedited}. The answer is `run`'s and
+    `observed`: {calls: [{key, call, outcome, text, raised, inside, seen}], kept, broken, mistyped, complete}, where
+    `kept` and `broken` count docstring examples; without it when there is nothing to go back to.
+    """
+    wanted = request["observe"]
+    if wanted["unedited"] and revert is None:
+        return run()
+    target = Target(str(Path(wanted["root"], wanted["path"]).resolve()), wanted["function"])
+    recording = Recording(wanted["root"], _test_files(session), target if wanted["function"] else None)
+    recording.start()
+    answer = run()
+    recording.stop()
+    examples = _Examples(recording)
+    if wanted["unedited"] and revert is not None:
+        revert()
+    calls = dict(sorted(recording.calls.items(), key=lambda item: item[0] is not recording.target))
+    observed = _Observation(wanted).of(list(calls.values())[:FUNCTIONS])
+    return dict(answer, observed=dict(observed, kept=examples.kept, broken=examples.broken))
+
+
+def _test_files(session: pytest.Session) -> set[str]:
+    files = {os.path.realpath(str(item.fspath)) for item in session.items}
+    conftests = {getattr(m, "__file__", None) for name, m in list(sys.modules.items()) if name.endswith("conftest")}
+    return files | {os.path.realpath(file) for file in conftests if file}
+
+
+class _Examples:
+    """The docstring examples of the recorded functions: how many hold and how many do not. Running them records calls."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.kept = self.broken = 0
+        functions = list(recording.calls)[:FUNCTIONS]
+        for function in functions:
+            recording.start()
+            self._try(function)
+            recording.stop()
+
+    def _try(self, function: FunctionType) -> None:
+        text = function.__doc__ or ""
+        with Caught():
+            for example in doctest.DocTestParser().get_examples(text, function.__name__):
+                if example.want and example.exc_msg is None:
+                    self._judge(example, function)
+
+    def _judge(self, example: doctest.Example, function: FunctionType) -> None:
+        printed = io.StringIO()
+        known = dict(function.__globals__)
+        with Caught() as caught, _limited(CALL_SECONDS), redirect_stdout(printed):
+            exec(compile(example.source, "<example>", "single"), known)  # noqa: S102 - the project's own example
+        flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        holds = caught.error is None and doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
+        self.kept += holds
+        self.broken += not holds
+
+
+class _Observation:
+    def __init__(self, wanted: Message) -> None:
+        self._wanted = wanted
+        self._deadline = time.process_time() + wanted["seconds"]
+        self._slow = 0
+        self._complete = True
+
+    def of(self, functions: list[list[Call]]) -> Message:
+        """The outcomes for all functions, the first of which gets half of the inputs."""
+        found: list[Message] = []
+        mistyped = 0
+        for number, calls in enumerate(functions):
+            count = self._wanted["inputs"] // (1 if len(functions) == 1 else 2 if not number else 2 * len(functions))
+            for each in inputs(calls, count, self._wanted["seed"], self._wanted["constants"]):
+                if time.process_time() > self._deadline or self._slow > SLOW_CALLS:
+                    self._complete = False
+                    break
+                text = _described(each.call)
+                with Caught():
+                    ended = self._made(each)
+                    mistyped += ended.mistyped
+                    found.append(_told(each, text, ended))
+        return {"calls": found, "mistyped": mistyped, "complete": self._complete}
+
+    def _made(self, each: Input) -> Ended:
+        """Make a call on arguments of its own."""
+        call = each.call.copied()
+        value: object = None
+        text = ""
+        with Caught() as caught, _limited(CALL_SECONDS):
+            value = _finished(call.function(*call.positional, **call.named))
+            text = canonical((value, call.positional, call.named))
+        error = caught.error
+        if error is None:
+            hint = _return_type(call.function)
+            return Ended(_digest(text), shown(value), raised=False, mistyped=not _fits(value, hint))
+        if isinstance(error, TooLong):
+            self._slow += 1
+            return Ended("raises", "does not end", raised=True, mistyped=False)
+        kind = "raises" if isinstance(error, ACCIDENTS) else f"raises {type(error).__name__}"
+        return Ended(kind, f"raises {type(error).__name__}", raised=True, mistyped=False)
+
+
+def _told(each: Input, text: str, ended: Ended) -> Message:
+    return {
+        "key": _digest(f"{each.call.function.__qualname__}{each.key}"),
+        "call": text,
+        "outcome": ended.outcome,
+        "text": ended.text,
+        "raised": ended.raised,
+        "inside": each.inside,
+        "seen": each.seen,
+    }
+
+
+def _finished(value: object) -> object:
+    """What is awaited has to be run; an iterator becomes the list of what it yields, to be looked at twice."""
+    if inspect.iscoroutine(value):
+        import asyncio  # every fork would pay for it
+
+        return asyncio.new_event_loop().run_until_complete(value)
+    if inspect.isgenerator(value):
+        return [part for part, _ in zip(value, range(500))]  # noqa: B905 - the shorter one ends it
+    return value
+
+
+class _limited:  # noqa: N801 - reads as a function
+    """A context that raises TooLong in the code within it, again and again, once it has computed too long."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        signal.signal(signal.SIGVTALRM, _ring)
+        signal.setitimer(signal.ITIMER_VIRTUAL, self._seconds, self._seconds)
+
+    def __exit__(self, *_error: object) -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, signal.SIG_IGN)
+
+
+def _ring(_signal: int, frame: FrameType | None) -> None:
+    """Not in this file: the context may just be ending."""
+    if frame is not None and frame.f_code.co_filename != __file__:
+        raise TooLong
+
+
+def _return_type(function: Callable[..., object]) -> object:
+    with Caught():
+        return get_type_hints(function).get("return")
+    return None
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Whether a value may be of an annotated type, as far as its outermost, plain type tells."""
+    origin = getattr(hint, "__origin__", hint)
+    if hint is type(None):
+        return value is None
+    if origin not in PLAIN:
+        return True
+    if origin is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if origin is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, origin)
+
+
+def _described(call: Call) -> str:
+    """A call as people write it."""
+    names = call.function.__qualname__.split(".")
+    positional, name = list(call.positional), call.function.__name__
+    if len(names) > 1 and names[-2] != "<locals>" and positional:
+        name = f"{shown(positional.pop(0))}.{name}"
+    arguments = [*map(shown, positional), *(f"{key}={shown(value)}" for key, value in call.named.items())]
+    return f"{name}({', '.join(arguments)})"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha1(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]  # noqa: S324 - names, no secret

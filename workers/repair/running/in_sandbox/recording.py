@@ -1,0 +1,156 @@
+"""Note the calls that tests make, with copies of their arguments, so that they can be made again.
+
+Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterable
+from types import CodeType, FrameType, FunctionType
+from typing import NamedTuple
+
+from .codeswap import CO_OPTIMIZED
+from .value_repr import Caught
+
+CALLS_A_FUNCTION, CALLS = 24, 120
+"""So many calls are kept of one function, and of all."""
+
+COPYING_SECONDS = 1.0
+"""Arguments are copied for so long; the calls after that go unrecorded."""
+
+CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR, CO_COROUTINE = 0x04, 0x08, 0x20, 0x80
+REBUILDS = 8
+
+
+class Call(NamedTuple):
+    """A function and what it is called with: values for its positional parameters, then for the others by name."""
+
+    function: FunctionType
+    positional: list[object]
+    named: dict[str, object]
+
+    def copied(self) -> Call:
+        """The same with arguments of its own, shared among them as before."""
+        positional, named = copy.deepcopy((self.positional, self.named))
+        return self._replace(positional=positional, named=named)
+
+
+class Target(NamedTuple):
+    """The function that is edited: the real path of its file, and its dotted name there."""
+
+    path: str
+    name: str
+
+    def is_of(self, code: CodeType) -> bool:
+        """Whether a code object is that function's; before 3.11 it knows only the last part of its name."""
+        known = getattr(code, "co_qualname", None)
+        if known is not None:
+            return bool(known.replace(".<locals>", "") == self.name) and os.path.realpath(code.co_filename) == self.path
+        return code.co_name == self.name.split(".")[-1] and os.path.realpath(code.co_filename) == self.path
+
+
+class Recording:
+    """Between start and stop: the outermost calls of the project's own functions, and those of the edited one.
+
+    A call within a recorded call is no new entry, as it follows from the one around it; only the target's are noted too.
+    """
+
+    def __init__(self, root: str, tests: Iterable[str], target: Target | None) -> None:
+        self._root = root + os.sep
+        self._tests = frozenset(tests)
+        self._target = target
+        self._known: dict[CodeType, FunctionType | None] = {}
+        self._live: dict[CodeType, FunctionType | None] = {}
+        self._rebuilds = 0
+        self._seen: dict[int, FrameType] = {}
+        self._entry: FrameType | None = None
+        self._copying = 0.0
+        self.calls: dict[FunctionType, list[Call]] = {}
+        self.target: FunctionType | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        gc.unfreeze()  # what is frozen is hidden from gc.get_objects()
+        sys.setprofile(self._note)
+
+    def stop(self) -> None:
+        """End, and let go of the frames."""
+        sys.setprofile(None)
+        self._entry = None
+        self._seen.clear()
+
+    def _note(self, frame: FrameType, event: str, _argument: object) -> None:
+        if event == "return" and frame is self._entry:
+            self._entry = None
+        if event != "call" or not frame.f_code.co_flags & CO_OPTIMIZED:
+            return
+        code = frame.f_code
+        function = self._known[code] if code in self._known else self._learn(code)
+        if function is None or id(frame) in self._seen:
+            return
+        if self._entry is None:
+            self._entry = frame
+        elif function is not self.target or _runs_in(frame, code):
+            return
+        self._keep(function, frame)
+
+    def _learn(self, code: CodeType) -> FunctionType | None:
+        """The one live function of a code object of the project, which is no test's; None when there is no such thing."""
+        function = self._find(code) if self._is_ours(code) and not code.co_name.startswith("<") else None
+        if function is not None and self._target is not None and self._target.is_of(code):
+            self.target = function
+        self._known[code] = function
+        return function
+
+    def _is_ours(self, code: CodeType) -> bool:
+        if not code.co_filename.startswith(os.sep):
+            return False  # "<frozen os>", which realpath() would put into the current directory
+        path = os.path.realpath(code.co_filename)
+        return path.startswith(self._root) and path not in self._tests and not path.startswith(sys.prefix + os.sep)
+
+    def _find(self, code: CodeType) -> FunctionType | None:
+        if code not in self._live and self._rebuilds < REBUILDS:
+            self._rebuilds += 1
+            self._live = {}
+            for thing in gc.get_objects():
+                if type(thing) is FunctionType:
+                    self._live[thing.__code__] = None if thing.__code__ in self._live else thing
+        return self._live.get(code)
+
+    def _keep(self, function: FunctionType, frame: FrameType) -> None:
+        kept = self.calls.setdefault(function, [])
+        full = len(kept) >= CALLS_A_FUNCTION or sum(map(len, self.calls.values())) >= CALLS
+        if full or self._copying > COPYING_SECONDS or frame.f_code.co_flags & CO_COROUTINE:
+            return
+        if frame.f_code.co_flags & CO_GENERATOR:
+            self._seen[id(frame)] = frame  # a generator's frame is entered again and again
+        began = time.process_time()
+        with Caught():
+            kept.append(_call(function, frame).copied())
+        self._copying += time.process_time() - began
+
+
+def _runs_in(frame: FrameType, code: CodeType) -> bool:
+    """Whether a call comes from the function itself: what recursion does follows from the first call."""
+    return frame.f_back is not None and frame.f_back.f_code is code
+
+
+def _call(function: FunctionType, frame: FrameType) -> Call:
+    """The call that a frame has just begun."""
+    code, held = frame.f_code, frame.f_locals
+    count = code.co_argcount
+    names = code.co_varnames
+    positional = [held[name] for name in names[:count]]
+    last = count + code.co_kwonlyargcount
+    named = {name: held[name] for name in names[count:last]}
+    if code.co_flags & CO_VARARGS:
+        positional.extend(held[names[last]])
+        last += 1
+    if code.co_flags & CO_VARKEYWORDS:
+        named.update(held[names[last]])
+    return Call(function, positional, named)

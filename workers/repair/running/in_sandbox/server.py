@@ -1,0 +1,193 @@
+"""Try edits of one module after another against a project's tests, a forked process each.
+
+Two processes wait. The *front* waits where pytest has loaded its plugins and nothing of the project; the *warm* process,
+forked from it, has collected the tests as well. An edit that can be swapped into loaded functions is tried in a fork of
+the warm process, any other one in a fork of the front, which imports and collects anew. Meanwhile it is in its file too.
+
+Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
+Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
+Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
+empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
+seconds, `each` has one for every test that is asked for, or none.
+Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `sources`, several texts of `path`, these are tried
+together; `briefs` tells of the first ones among them (see together.py). With `observe` (see compare.py; else null) the tests
+serve to record calls, and the answer tells as well how calls like them end.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .children import BLANK, Child, Fork, Line, Message, answer_of, decoded, fork
+from .compare import observe
+from .sources import put
+from .template_process import Collecting, Warm
+from .trial import Trial
+
+
+class Gate:
+    """Holds pytest before it loads anything of the project; each fork goes on from there, in the role it was given."""
+
+    def __init__(self, opening: Message, host: Line) -> None:
+        self._opening = opening
+        self._host = host
+        self._role: Collecting | Fresh | None = None
+        self.trial = Trial(self._play)
+
+    @pytest.hookimpl(tryfirst=True, hookwrapper=True)
+    def pytest_load_initial_conftests(self, early_config: pytest.Config, args: list[str]) -> Iterator[None]:
+        """Become the front here. Only forks ever get past this."""
+        if early_config.pluginmanager.hasplugin("xdist"):
+            args += ["-n", "0"]
+        early = _modules_under(self._opening["root"])
+        if early:
+            self._refuse(f"pytest loads {early[0]}, which is the project's own, as a plugin")
+        self._serve()
+        yield
+
+    def came_to_nothing(self) -> None:
+        """Say that pytest ended without coming to its tests."""
+        trouble = self.trial.trouble("pytest could not collect the tests")
+        if self._role is None:
+            self._refuse(trouble)
+        else:
+            self._role.give_up(trouble)
+
+    def _play(self, session: pytest.Session) -> None:
+        if self._role is not None:
+            self._role.play(session, self.trial)
+
+    def _refuse(self, reason: str) -> None:
+        self._host.write({"ready": False, "unfit": reason})
+        os._exit(0)
+
+    def _serve(self) -> None:
+        """Serve the host; returns in forks only."""
+        gc.freeze()  # a collection in a fork would touch, and so copy, every page of the heap
+        warm = Warm(self._opening["root"])
+        if warm.inside is not None:
+            self._take(warm.inside)
+            warm.inside.start()
+            return
+        warm.wait_until_collected(float(self._opening["wall"]))
+        self._host.write({"ready": True, "unfit": warm.unfit})
+        for text in iter(self._host.receive, None):
+            request = decoded(text)
+            edit = Edit(self._opening["root"], request)
+            edit.make()
+            answer = warm.ask(edit.request, text) or edit.refused()
+            if answer is None:
+                side = fork(request["cpu"][1])
+                if not side.pid:
+                    self._take(Fresh(side, request))
+                    return
+                answer = answer_of(side.wait(request["wall"]), "fresh", request)
+            edit.undo()
+            self._host.write(answer)
+        os._exit(0)
+
+    def _take(self, role: Collecting | Fresh) -> None:
+        """Take a role in a fork."""
+        self._role = role
+        self._host.close()
+
+
+class Fresh:
+    """The role of a fork that tries one edit with everything imported anew."""
+
+    def __init__(self, side: Fork, request: Message) -> None:
+        self._side = side
+        self._request = request
+
+    def play(self, session: pytest.Session, trial: Trial) -> None:
+        """Run the tests that were collected, and end."""
+        if self._request["observe"]:
+            self._side.leave(observe(session, self._request, lambda: trial.run(session, self._request)))
+        self._side.leave(trial.run(session, self._request))
+
+    def give_up(self, trouble: str) -> None:
+        """Say that there were none, and end."""
+        self._side.leave(dict(BLANK, message=trouble))
+
+
+class Edit:
+    """The edit of a request, in its file between `make` and `undo`. `request` has the text before it as `original`."""
+
+    def __init__(self, root: str, request: Message) -> None:
+        self._path = Path(root, request["path"]) if request["path"] else None
+        self._original = self._path.read_bytes() if self._path else b""
+        self.request = dict(request, original=self._original.decode())
+
+    def make(self) -> None:
+        """Write it; of several each is written when its turn comes."""
+        if self._path is not None and not self.request["sources"]:
+            put(self._path, self.request["source"].encode())
+
+    def refused(self) -> Message | None:
+        """When it does not compile, the answer that says so."""
+        if self._path is None:
+            return None
+        if self.request["sources"]:
+            return answer_of(Child(None, "died", 0.0), "swap", self.request)
+        try:
+            compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            known = dict(BLANK, error_type=type(error).__name__, message=str(error))
+            return answer_of(Child(known, "answered", 0.0), "compile", self.request)
+        return None
+
+    def undo(self) -> None:
+        """Put the text back that was there before."""
+        if self._path is not None:
+            put(self._path, self._original)
+
+
+def _modules_under(root: str) -> list[str]:
+    """The modules in memory whose file lies under `root`, and not in an environment there."""
+    names = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.startswith(root + os.sep) and not file.startswith(sys.prefix + os.sep):
+            names.append(name)
+    return names
+
+
+def _take_streams() -> Line:
+    """The line to the host; the standard streams of this process and all its forks lead nowhere from here on."""
+    incoming = os.fdopen(os.dup(0), "rb")
+    report = int(os.environ.pop("APPRENTICE_REPORT_FD"))
+    os.set_inheritable(report, False)
+    empty = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(empty, descriptor)
+    os.close(empty)
+    return Line(incoming, report)
+
+
+def _look_like_pytest(args: list[str]) -> None:
+    """Leave no trace of ourselves where the project could trip over it."""
+    for name in [name for name in sys.modules if name == "in_sandbox" or name.startswith("in_sandbox.")]:
+        del sys.modules[name]
+    sys.dont_write_bytecode = True
+    sys.argv = ["pytest", *args]
+
+
+def main() -> None:
+    """Serve the host over standard input and the report descriptor until it hangs up."""
+    host = _take_streams()
+    opening = host.read()
+    if opening is None:
+        return
+    _look_like_pytest(opening["args"])
+    gate = Gate(opening, host)
+    try:
+        pytest.main(list(opening["args"]), plugins=[gate, gate.trial])
+        gate.came_to_nothing()
+    finally:
+        os._exit(0)
