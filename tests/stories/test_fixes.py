@@ -278,7 +278,7 @@ def test_tests_that_decide_nothing(town: Town) -> None:
     """Where the edits that pass disagree and none has most of the weight, the likeliest is shown and none is proposed."""
     town.push("main", {"pantry/portions.py": PORTIONS, "tests/test_portions.py": TEST_PORTIONS}, by=town.maya)
     (answer,) = town.say(town.issue("Portions are too large", ""), "@apprentice fix")
-    assert "a test of what is meant would decide it" in answer
+    assert "Add a test of what is meant, and I try again" in answer
     assert "**Which result is right?**" in answer
     assert town.fixes() == []
 
