@@ -57,7 +57,7 @@ class _StreamOptions(Struct, frozen=True):
     include_usage: bool = False
 
 
-class ChatMessage(Struct, frozen=True):
+class RequestMessage(Struct, frozen=True):
     """One message. `text` is its words, then `[image <digest>]` for each image, then `name arguments` for each call."""
 
     role: str
@@ -82,7 +82,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, dict=True):
     """`body` is the whole request as JSON; `offered` are its tools."""
 
     model: str
-    messages: Annotated[tuple[ChatMessage, ...], Meta(min_length=1)]
+    messages: Annotated[tuple[RequestMessage, ...], Meta(min_length=1)]
     offered: tuple[_Tool, ...] | None = msgspec.field(name="tools", default=None)
     response_format: _ResponseFormat | None = None
     stream: bool | None = None

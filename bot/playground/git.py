@@ -18,7 +18,7 @@ _STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
 
 
-class GitCommandFailed(Exception):
+class PlaygroundGitFailed(Exception):
     """git failed; the text is its error message."""
 
 
@@ -70,12 +70,12 @@ def git(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = Non
     """Run git to its end; its standard output. Raises GitFailed on any exit code outside `ok`."""
     program = shutil.which("git")
     if program is None:
-        raise GitCommandFailed("git is not installed: install it and start again")
+        raise PlaygroundGitFailed("git is not installed: install it and start again")
     done = subprocess.run(  # noqa: S603 - fixed program, arguments are built here and never reach a shell
         [program, *arguments], input=stdin, capture_output=True, env=environment(**(env or {})), check=False
     )
     if done.returncode not in ok:
-        raise GitCommandFailed(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed")
+        raise PlaygroundGitFailed(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed")
     return done.stdout
 
 

@@ -7,7 +7,7 @@ import re
 
 from bot.playground.auth import Caller, authenticate
 from bot.playground.errors import ApiError
-from bot.playground.git import ZERO, BareRepository, GitCommandFailed, git
+from bot.playground.git import ZERO, BareRepository, PlaygroundGitFailed, git
 from bot.playground.models import HostedRepository, RepositoryRole
 from bot.playground.operations.pulls import pushed
 from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
@@ -98,7 +98,7 @@ def _backend(bare: BareRepository, request: PlaygroundRequest, caller: Caller) -
     # One that refuses what was asked for says so in its answer, and dies: servers pass the answer on.
     head, separator, content = git("http-backend", stdin=body, env=env, ok=(0, 1, 128)).partition(b"\r\n\r\n")
     if not separator:
-        raise GitCommandFailed("git http-backend gave no answer")
+        raise PlaygroundGitFailed("git http-backend gave no answer")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
     status = int(headers.pop("Status", "200").split()[0])
     return PlaygroundResponse(status=status, headers=headers, body=content, actor=caller.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.playground.client import Maintainer, RequestDenied
-from bot.playground.git import GitCommandFailed
+from bot.playground.git import PlaygroundGitFailed
 from bot.playground.server import Playground
 
 REPOSITORY = "ada/sums"
@@ -186,7 +186,7 @@ def test_git_asks_for_the_right_token(playground: Playground, tmp_path: Path) ->
 
 def test_git_pushes_only_with_write_permission(playground: Playground, bob: Maintainer) -> None:
     """A person without the role cannot push; with it they can."""
-    with pytest.raises(GitCommandFailed, match="403"):
+    with pytest.raises(PlaygroundGitFailed, match="403"):
         bob.push(REPOSITORY, "mine", {"x.py": "x = 1\n"}, "Mine")
     playground.grant(REPOSITORY, "bob", "write")
     sha = bob.push(REPOSITORY, "mine", {"x.py": "x = 1\n"}, "Mine")

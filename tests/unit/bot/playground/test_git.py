@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.git import EMPTY_TREE, BareRepository, GitCommandFailed, GitIdentity
+from bot.playground.git import EMPTY_TREE, BareRepository, GitIdentity, PlaygroundGitFailed
 
 ADA = GitIdentity(name="Ada", email="ada@example.org")
 
@@ -82,7 +82,7 @@ def test_a_ref_moves_only_from_where_it_was(bare: BareRepository) -> None:
     first = commit(bare, None, {"a.txt": b"1\n"})
     second = commit(bare, first, {"a.txt": b"2\n"})
     bare.set_ref("refs/heads/main", first)
-    with pytest.raises(GitCommandFailed, match="refs/heads/main"):
+    with pytest.raises(PlaygroundGitFailed, match="refs/heads/main"):
         bare.set_ref("refs/heads/main", second, second)
     assert bare.branch("main") == first
 

@@ -14,7 +14,7 @@ from memory.model import Failure
 from workers.repair.engines.search.clues import Clues
 from workers.repair.engines.search.examples import Examples
 from workers.repair.engines.search.precedence import precedence, wrapped
-from workers.repair.engines.search.project import Project
+from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.scope import (
     FunctionNode,
     FunctionScope,
@@ -65,7 +65,7 @@ _LOOSE = (
 class Site:
     """One statement of one region, and what is known about it."""
 
-    def __init__(self, region: Region, unit: Unit, project: Project, failure: Failure, clues: Clues) -> None:
+    def __init__(self, region: Region, unit: Unit, project: ProjectSources, failure: Failure, clues: Clues) -> None:
         self.region = region
         self.unit = unit
         self.project = project

@@ -24,7 +24,7 @@ def module_name(path: str) -> str:
     return ".".join(parts)
 
 
-class Project:
+class ProjectSources:
     """All sources of the project, searched on demand."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:

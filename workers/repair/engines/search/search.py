@@ -24,7 +24,7 @@ from workers.repair.engines.search.candidates import Candidate, Suspect
 from workers.repair.engines.search.clues import clues_of
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.learned_edits import shape_of
-from workers.repair.engines.search.project import Project
+from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Unit
 from workers.repair.engines.search.syntax_repair import mended
 from workers.repair.engines.search.templates import STRATEGIES, Template, all_templates
@@ -165,7 +165,7 @@ def propose(
         template_weight=template_weight,
     )
     agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
-    search = _Search(weighing, Project(sources), agenda)
+    search = _Search(weighing, ProjectSources(sources), agenda)
     by_path: dict[str, dict[int, float]] = {}
     for suspect in suspects:
         if suspect.path in sources and not is_test_path(suspect.path):
@@ -178,7 +178,7 @@ def propose(
 
 
 class _Search:
-    def __init__(self, weighing: Weighing, project: Project, agenda: Agenda) -> None:
+    def __init__(self, weighing: Weighing, project: ProjectSources, agenda: Agenda) -> None:
         self.weighing = weighing
         self.project = project
         self.agenda = agenda

@@ -54,7 +54,7 @@ class TooLong(BaseException):
     """A call computed too long. No Exception, so that the code under test does not catch it by the way."""
 
 
-class Ended(NamedTuple):
+class CallOutcome(NamedTuple):
     """How a call ended: `outcome` identifies value and changed arguments, `text` is for users."""
 
     outcome: str
@@ -147,7 +147,7 @@ class _Observation:
                     found.append(_told(each, text, ended))
         return {"calls": found, "mistyped": mistyped, "complete": self._complete}
 
-    def _made(self, each: Input) -> Ended:
+    def _made(self, each: Input) -> CallOutcome:
         """Make a call on arguments of its own."""
         call = each.call.copied()
         value: object = None
@@ -158,15 +158,15 @@ class _Observation:
         error = caught.error
         if error is None:
             hint = _return_type(call.function)
-            return Ended(_digest(text), shown(value), raised=False, mistyped=not _fits(value, hint))
+            return CallOutcome(_digest(text), shown(value), raised=False, mistyped=not _fits(value, hint))
         if isinstance(error, TooLong):
             self._slow += 1
-            return Ended("raises", "does not end", raised=True, mistyped=False)
+            return CallOutcome("raises", "does not end", raised=True, mistyped=False)
         kind = "raises" if isinstance(error, ACCIDENTS) else f"raises {type(error).__name__}"
-        return Ended(kind, f"raises {type(error).__name__}", raised=True, mistyped=False)
+        return CallOutcome(kind, f"raises {type(error).__name__}", raised=True, mistyped=False)
 
 
-def _told(each: Input, text: str, ended: Ended) -> Message:
+def _told(each: Input, text: str, ended: CallOutcome) -> Message:
     return {
         "key": _digest(f"{each.call.function.__qualname__}{each.key}"),
         "call": text,

@@ -79,7 +79,7 @@ class Gate:
         self._host.write({"ready": True, "unfit": warm.unfit})
         for text in iter(self._host.receive, None):
             request = decoded(text)
-            edit = Edit(self._opening["root"], request)
+            edit = AppliedEdit(self._opening["root"], request)
             edit.make()
             answer = warm.ask(edit.request, text) or edit.refused()
             if answer is None:
@@ -116,7 +116,7 @@ class Fresh:
         self._side.leave(dict(BLANK, message=trouble))
 
 
-class Edit:
+class AppliedEdit:
     """The edit of a request, in its file between `make` and `undo`. `request` has the text before it as `original`."""
 
     def __init__(self, root: str, request: Message) -> None:
