@@ -6,16 +6,6 @@ paths are POSIX and relative to the repository's root, lines count from 1.
 
 from __future__ import annotations
 
-from memory.model.evaluation import (
-    LoggedDecision,
-    PolicyEvent,
-    PolicyEventKind,
-)
-from memory.model.failures import (
-    Failure,
-    Family,
-    Frame,
-)
 from memory.model.learning import (
     EMBEDDED,
     Actor,
@@ -26,19 +16,16 @@ from memory.model.learning import (
     Factor,
     FeedbackTotal,
     Level,
+    LoggedDecision,
     Outcome,
     OutcomeTotal,
     Permission,
+    PolicyEvent,
+    PolicyEventKind,
     Signal,
     SignalKind,
     State,
     TaskKind,
-)
-from memory.model.past import Fate, PastFinding
-from memory.model.reflections import (
-    NearMiss,
-    Reflection,
-    RetryMode,
 )
 from memory.model.repairs import (
     MAJORITY,
@@ -48,14 +35,22 @@ from memory.model.repairs import (
     DistinguishingCall,
     Doubt,
     EditShape,
+    Failure,
+    Family,
+    Frame,
+    NearMiss,
     Proof,
+    Reflection,
+    RetryMode,
     Suggestion,
     SuiteCount,
 )
 from memory.model.reviews import (
     Action,
+    Fate,
     Finding,
     FindingLocation,
+    PastFinding,
     Severity,
     Sighting,
     location_of,

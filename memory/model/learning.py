@@ -1,4 +1,4 @@
-"""Decisions, their outcomes and the feedback on them: what the policy learns from."""
+"""Decisions, their outcomes and the feedback on them, and the versions of the policy that learns from these."""
 
 from __future__ import annotations
 
@@ -244,3 +244,35 @@ class Cell(NamedTuple):
     weight: float
     mean: float
     witnesses: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedDecision:
+    """A decision with its test result, if there is one, and the feedback on it that is not retracted."""
+
+    decision: Decision
+    outcome: Outcome | None = None
+    signals: tuple[Signal, ...] = ()
+
+
+class PolicyEventKind(StrEnum):
+    """How a version of the policy came to be the one in use."""
+
+    ROLLED_BACK = "rolled_back"
+    REINSTATED = "reinstated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyEvent:
+    """From `created_at` on `version` is in use instead of `instead_of`; `newest` was the newest that there was then.
+
+    `reason` is a line for users, with the figures behind it.
+    """
+
+    id: str
+    kind: PolicyEventKind
+    version: str
+    instead_of: str
+    newest: str
+    reason: str
+    created_at: datetime

@@ -1,9 +1,52 @@
-"""Changes, what was shown about them, and attempts to find one."""
+"""Failures, attempts to repair them, what proves a change, and what failed attempts leave."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+
+
+class Family(StrEnum):
+    """Kinds of failure that share causes, and therefore remedies."""
+
+    ASSERTION = "assertion"
+    ATTRIBUTE = "attribute"
+    NAME = "name"
+    TYPE = "type"
+    VALUE = "value"
+    LOOKUP = "lookup"
+    ARITHMETIC = "arithmetic"
+    IMPORT = "import"
+    ITERATION = "iteration"
+    RECURSION = "recursion"
+    SYNTAX = "syntax"
+    IO = "io"
+    TIMEOUT = "timeout"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One level of a traceback, inside the repository."""
+
+    path: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What is wrong, as the test run itself reported it.
+
+    `frames` runs from the test inwards to the line that raised; frames outside the repository are left out.
+    """
+
+    error_type: str
+    family: Family
+    message: str
+    frames: tuple[Frame, ...]
+    failing_tests: tuple[str, ...]
 
 
 class AttemptOutcome(StrEnum):
@@ -143,3 +186,49 @@ class Suggestion:
     end_line: int
     replacement: str
     proof: Proof | None
+
+
+class RetryMode(StrEnum):
+    """What a repair is given of earlier attempts at the same failure."""
+
+    NONE = "none"
+    LAST_ATTEMPT = "last_attempt"
+    REFLECTION = "reflection"
+    BOTH = "last_attempt_and_reflection"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearMiss:
+    """The candidate that came nearest: `edit` is its unified diff, `passed` counts the failing tests that it mended.
+
+    `error_type` and `message` are what the first other one became.
+    """
+
+    path: str
+    line: int
+    template: str
+    edit: str
+    passed: int
+    error_type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflection:
+    """What an attempt that proved nothing tried and saw; `id` is that of its experience.
+
+    `ruled_out` are the candidates that failed, each as a short digest of what it replaced by what. `told` is
+    the same in a sentence or two.
+    """
+
+    id: str
+    repository: str
+    error_type: str
+    failing_tests: tuple[str, ...]
+    strategy: str
+    outcome: AttemptOutcome
+    candidates: int
+    ruled_out: tuple[str, ...]
+    nearest: NearMiss | None
+    told: str
+    created_at: datetime

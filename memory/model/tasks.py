@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from memory.model.failures import Family
 from memory.model.learning import TaskKind
-from memory.model.repairs import Attempt, AttemptOutcome, EditShape
+from memory.model.repairs import Attempt, AttemptOutcome, EditShape, Family
 
 
 class PostKind(StrEnum):
