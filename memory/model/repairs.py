@@ -217,7 +217,7 @@ class NearMiss:
 class Reflection:
     """What an attempt that proved nothing tried and saw; `id` is that of its experience.
 
-    `ruled_out` are the candidates that failed, each as a short digest of what it replaced by what. `told` is
+    `ruled_out` are the candidates that failed, each as a short digest of what it replaced by what. `summary` is
     the same in a sentence or two.
     """
 
@@ -230,5 +230,5 @@ class Reflection:
     candidates: int
     ruled_out: tuple[str, ...]
     nearest: NearMiss | None
-    told: str
+    summary: str
     created_at: datetime

@@ -55,8 +55,8 @@ class MemoryContext:
         if not self._case.remembers:
             return MemoryParts()
         store, earlier = self._deps.store, self._previous.reflections()
-        rejected = tuple(each.told for each in earlier if each.outcome is AttemptOutcome.PROVEN)
-        own = tuple(each.told for each in earlier if each.outcome is not AttemptOutcome.PROVEN)
+        rejected = tuple(each.summary for each in earlier if each.outcome is AttemptOutcome.PROVEN)
+        own = tuple(each.summary for each in earlier if each.outcome is not AttemptOutcome.PROVEN)
         near = [each.nearest for each in earlier if each.nearest is not None]
         reflective = mode in (RetryMode.REFLECTION, RetryMode.BOTH)
         return MemoryParts(
@@ -92,7 +92,7 @@ class MemoryContext:
         lessons = self._deps.store.reflections.several([each.id for each in here])
         own = {each.id: each.reflection for each in here if each.strategy.startswith("model:")}
         return tuple(
-            text for each in here if (text := lessons[each.id].told if each.id in lessons else own.get(each.id, ""))
+            text for each in here if (text := lessons[each.id].summary if each.id in lessons else own.get(each.id, ""))
         )
 
     def _examples(self) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def _reflection(
             error_type="rejected",
             message=words,
         ),
-        told=f"A maintainer rejected this repair: {words}",
+        summary=f"A maintainer rejected this repair: {words}",
         created_at=signal.created_at,
     )
 

@@ -74,7 +74,7 @@ class PreviousAttempts:
                 candidates=result.candidates if result.effort is None else 1,
                 ruled_out=result.ruled_out[:MOST_RULED_OUT],
                 nearest=result.nearest,
-                told=result.reflection,
+                summary=result.reflection,
                 created_at=decision.created_at,
             )
         )

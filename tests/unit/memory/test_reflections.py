@@ -24,7 +24,7 @@ FIRST = Reflection(
     candidates=2,
     ruled_out=("01", "02"),
     nearest=MISS,
-    told="operators: 2 candidates tried.",
+    summary="operators: 2 candidates tried.",
     created_at=NOW,
 )
 SECOND = replace(
