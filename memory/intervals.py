@@ -35,6 +35,12 @@ def wilson(successes: float, trials: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def effective(weights: Numbers) -> float:
+    """How many equally weighted observations these are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
+
+
 def more_often(ours: int, of_ours: int, theirs: int, of_theirs: int) -> float:
     """The one-sided p-value of `ours` of `of_ours` against `theirs` of `of_theirs`: Fisher's exact test (1935)."""
     from scipy.stats import fisher_exact  # slow to import, and seldom needed

@@ -46,6 +46,9 @@ PATTERN = "finding"
 EXPECTED, EXPECTED_PROOF = "expected", "expected_proof"
 """Features of a decision under which the table's expectation of it is kept."""
 
+LEAST_WEIGHT = 0.3
+"""Weight of feedback from which on a decision counts as judged: a resolved thread alone is no verdict."""
+
 SMALL_PATCH_LINES = 20
 MANY_CANDIDATES = 500
 
@@ -162,6 +165,16 @@ def acceptance(signals: Iterable[Signal], *, least: float = 0.0) -> float | None
     given = [(signal.weight * SIGNAL_WORTH[signal.kind].weight, SIGNAL_WORTH[signal.kind].value) for signal in signals]
     total = sum(weight for weight, _ in given)
     return sum(weight * value for weight, value in given) / total if total > 0.0 and total >= least else None
+
+
+def proven(outcome: Outcome) -> bool:
+    """Whether the tests proved the result of a decision."""
+    return outcome.components.get("suite_green", 0.0) >= 1.0
+
+
+def verdict(signals: Iterable[Signal]) -> float | None:
+    """The weighted mean of the feedback on a decision; None without feedback that counts."""
+    return acceptance(signals, least=LEAST_WEIGHT)
 
 
 def say(signal: Signal) -> float:

@@ -65,10 +65,9 @@ def export(
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
     from memory.export import write_atomically
-    from memory.sharing.document import parse, render
+    from memory.sharing.document import BadLearnings, parse, render
     from memory.sharing.harvest import harvest
     from memory.sharing.lessons import merged
-    from memory.sharing.strict import BadLearnings
     from workers.messages.learnings import link_to
 
     if len(repositories) > 1:
@@ -102,9 +101,8 @@ def import_(
 ) -> None:
     """Import a reviewed learnings file as a prior; without FILE, list the imports."""
     from bot.cli import tables
-    from memory.sharing.document import parse
+    from memory.sharing.document import MOST_BYTES, BadLearnings, parse
     from memory.sharing.lessons import Learnings
-    from memory.sharing.strict import MOST_BYTES, BadLearnings
 
     with refusing():
         context = command_context()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.console import AsJson, command_context, print_result, refuse, refusing
+from bot.cli.table import TextTable
+
+if TYPE_CHECKING:
+    from memory.preferences.model import PreferenceModel
 
 
 def evaluate(
@@ -70,7 +74,6 @@ def preferences(
     as_json: AsJson = False,
 ) -> None:
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
-    from bot.cli import tables
     from memory.model import TaskKind
     from memory.preferences import model
     from memory.preferences.model import PreferenceModel
@@ -86,10 +89,41 @@ def preferences(
             model.activate(context.store, activate)
         models = context.store.models.all(PreferenceModel)
     document = {"models": [each.to_json(active=active) for each, active in models]}
-    print_result(document, lambda: tables.reward_models(models), as_json=as_json)
+    print_result(document, lambda: reward_models(models), as_json=as_json)
 
 
 def _known(name: str, names: Collection[str]) -> None:
     """Refuse a name that is not among `names`."""
     if name not in names:
         refuse(f"there is no policy {name!r}; there are {', '.join(names)}")
+
+
+def reward_models(models: Sequence[tuple[PreferenceModel, bool]]) -> list[TextTable]:
+    """`apprentice preferences`: what each model predicts of held-out pairs, and whether it may rank."""
+    if not models:
+        return [TextTable(title="no reward model yet; `apprentice preferences --train` trains one on feedback")]
+    head = ("model", "held out", "right", "gain over the prior", "off by")
+    return [
+        TextTable(
+            title="Reward models",
+            columns=head,
+            rows=tuple(_reward_model(trained, active=active) for trained, active in models),
+            notes=tuple(_permission(trained, active=active) for trained, active in models),
+        )
+    ]
+
+
+def _reward_model(trained: PreferenceModel, *, active: bool) -> tuple[str, ...]:
+    found = trained.evaluation
+    return (
+        f"{trained.kind} {trained.id}" + (" *" if active else ""),
+        f"{found.pairs} pairs",
+        f"{found.accuracy:.0%}, {found.prior_accuracy:.0%} by the prior",
+        f"{found.gain:+.3f} nats ({found.low:+.3f} to {found.high:+.3f})",
+        f"{found.calibration_error:.0%}",
+    )
+
+
+def _permission(trained: PreferenceModel, *, active: bool) -> str:
+    where = "everywhere" if trained.teachers > 1 else ", ".join(trained.repositories)
+    return f"{trained.id}: {trained.evaluation.refusal or (f'ranks {where}' if active else f'may rank {where}')}"

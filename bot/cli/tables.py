@@ -14,7 +14,6 @@ from memory.explain import ExplainedOption, Explanation, TableRow, feedback_line
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
-from memory.preferences.model import PreferenceModel
 from memory.sharing.lessons import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
@@ -376,34 +375,3 @@ def imports(known: Sequence[Learnings]) -> list[TextTable]:
     )
     title = "Imported learnings" if rows else "nothing was imported"
     return [TextTable(title=title, columns=("source", "lessons", "about"), rows=rows)]
-
-
-def reward_models(models: Sequence[tuple[PreferenceModel, bool]]) -> list[TextTable]:
-    """`apprentice preferences`: what each model predicts of held-out pairs, and whether it may rank."""
-    if not models:
-        return [TextTable(title="no reward model yet; `apprentice preferences --train` trains one on feedback")]
-    head = ("model", "held out", "right", "gain over the prior", "off by")
-    return [
-        TextTable(
-            title="Reward models",
-            columns=head,
-            rows=tuple(_reward_model(trained, active=active) for trained, active in models),
-            notes=tuple(_permission(trained, active=active) for trained, active in models),
-        )
-    ]
-
-
-def _reward_model(trained: PreferenceModel, *, active: bool) -> tuple[str, ...]:
-    found = trained.evaluation
-    return (
-        f"{trained.kind} {trained.id}" + (" *" if active else ""),
-        f"{found.pairs} pairs",
-        f"{found.accuracy:.0%}, {found.prior_accuracy:.0%} by the prior",
-        f"{found.gain:+.3f} nats ({found.low:+.3f} to {found.high:+.3f})",
-        f"{found.calibration_error:.0%}",
-    )
-
-
-def _permission(trained: PreferenceModel, *, active: bool) -> str:
-    where = "everywhere" if trained.teachers > 1 else ", ".join(trained.repositories)
-    return f"{trained.id}: {trained.evaluation.refusal or (f'ranks {where}' if active else f'may rank {where}')}"

@@ -17,9 +17,9 @@ from typing import TypeVar
 import numpy as np
 
 from memory.evaluation.findings import LOUD
-from memory.evaluation.off_policy import proven, verdict
 from memory.intervals import more_often, wilson
 from memory.model import Attempt, LoggedDecision
+from memory.rewards import proven, verdict
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

@@ -9,10 +9,10 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.evaluation.off_policy import proven, verdict
 from memory.intervals import LEAST, Numbers, band
 from memory.model import Arm, LoggedDecision
 from memory.policy.q_table import ACCEPTANCE_PRIOR
+from memory.rewards import proven, verdict
 
 Flags = NDArray[np.bool_]
 

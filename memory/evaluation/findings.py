@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory.evaluation.off_policy import effective, verdict
-from memory.intervals import wilson
+from memory.intervals import effective, wilson
 from memory.model import Action, Arm, Decision, LoggedDecision, SignalKind
 from memory.policy.review_policy import PROTECTED
+from memory.rewards import verdict
 
 ADDRESSED = frozenset(
     {SignalKind.SUGGESTION_APPLIED, SignalKind.FINDING_FIXED, SignalKind.FINDING_FIXED_ELSEWHERE},

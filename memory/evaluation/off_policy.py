@@ -23,8 +23,8 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory.intervals import Numbers, effective
 from memory.model import (
     EMBEDDED,
     Arm,
@@ -42,9 +42,7 @@ from memory.policy import q_table as policy
 from memory.policy.baselines import AGENTS, BaselineAgent
 from memory.policy.versions import CONTROL, VERSIONS, PolicyVersion
 from memory.reflections import is_mode
-from memory.rewards import MILLIONTHS, acceptance, contributions_of_outcome, contributions_of_signal
-
-Numbers = NDArray[np.float64]
+from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
 
 CLIP = 20.0
 """Larger weights count as this: a little bias for much less variance. Their share is reported."""
@@ -54,9 +52,6 @@ LEAST_EFFECTIVE = 80.0
 
 LEAST_JUDGED = 20.0
 """The same for acceptance."""
-
-LEAST_WEIGHT = 0.3
-"""Weight of feedback from which on a decision counts as judged: a resolved thread alone is no verdict."""
 
 DRAWS = 200
 """How often a baseline agent is asked, to estimate its probabilities."""
@@ -165,7 +160,7 @@ def _of_agent(make: Callable[[], BaselineAgent]) -> EvaluatedPolicy:
     return AgentPolicy(make())
 
 
-# ── LogReplay ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── Replay ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,16 +206,6 @@ class RunningTable:
             total[1] += part.value
             if total[0] > 0:
                 self.cells[key] = Cell(weight=total[0] / MILLIONTHS, mean=total[1] / total[0])
-
-
-def proven(outcome: Outcome) -> bool:
-    """Whether the tests proved the result of a decision."""
-    return outcome.components.get("suite_green", 0.0) >= 1.0
-
-
-def verdict(signals: Iterable[Signal]) -> float | None:
-    """The weighted mean of the feedback on a decision; None without feedback that counts."""
-    return acceptance(signals, least=LEAST_WEIGHT)
 
 
 def replay(
@@ -353,12 +338,6 @@ def evaluate(
     return tuple(
         PolicyEstimate(policy=name, decision=estimate(walked.steps, walked.chances[name])) for name in policies
     )
-
-
-def effective(weights: Numbers) -> float:
-    """How many equally weighted observations these are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
-    squares = float((weights**2).sum())
-    return float(weights.sum()) ** 2 / squares if squares else 0.0
 
 
 def estimate(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory.model import Arm, Decision, LoggedDecision
+from memory.rewards import proven
 
 WITHHELD = "withheld"
 """Feature of a decision: the part that was left out; empty for none."""
@@ -54,11 +55,11 @@ def measured(repaired: Iterable[LoggedDecision]) -> tuple[PartUse, ...]:
         (where, part): PartUse(repository=where, part=part) for where in sorted(parts) for part in sorted(parts[where])
     }
     for entry in runs:
-        proven = entry.outcome is not None and entry.outcome.components.get("suite_green", 0.0) > 0.0
+        is_proven = entry.outcome is not None and proven(entry.outcome)
         for part in parts[where := entry.decision.state.repository]:
             use = found[where, part]
             if part in withheld(entry.decision):
-                use.left_out, use.proven_left_out = use.left_out + 1, use.proven_left_out + proven
+                use.left_out, use.proven_left_out = use.left_out + 1, use.proven_left_out + is_proven
             else:
-                use.given, use.proven_given = use.given + 1, use.proven_given + proven
+                use.given, use.proven_given = use.given + 1, use.proven_given + is_proven
     return tuple(found.values())

@@ -16,8 +16,8 @@ from datetime import datetime
 import numpy as np
 
 from memory.evaluation.control_arm import accepted, arm_difference, fixed, learned_ones, results
-from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, effective, of_version, replay
-from memory.intervals import LEAST, Band, Numbers, sides
+from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, of_version, replay
+from memory.intervals import LEAST, Band, Numbers, effective, sides
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
 from memory.policy.versions import CONTROL, VERSIONS, PolicyVersion, former_of
 from memory.store import Store

@@ -6,14 +6,14 @@ Findings are replayed in the order of time: each is scored before its fate is kn
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from memory.history.chance import History
+from memory.history.lessons import History, events
 from memory.history.measures import Floats, Interval, Ints, PostedCounts, Ranking, interval, interval_of, once
 from memory.intervals import wilson
 from memory.model import PastFinding, Severity
@@ -174,12 +174,6 @@ def replay(
         change=np.array([places[known[n].position] for n in later], dtype=np.int64),
         scores={name: np.array([by_number[n] for n in later]) for name, by_number in scores.items()},
     )
-
-
-def events(known: Sequence[PastFinding]) -> Iterator[tuple[int, PastFinding, bool]]:
-    """Numbers with their findings, and whether it is found or its fate known; within a change the finding comes first."""
-    ordered = [(f.position, 0, n) for n, f in enumerate(known)] + [(f.until, 1, n) for n, f in enumerate(known)]
-    yield from ((number, known[number], kind == 0) for _, kind, number in sorted(ordered))
 
 
 def _known(findings: Sequence[PastFinding]) -> list[PastFinding]:

@@ -9,8 +9,7 @@ from math import exp
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from memory.history.lessons import HistoryHint
-from memory.history.levels import path_class
+from memory.history.lessons import HistoryHint, path_class
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
 from memory.policy import q_table
 from memory.rewards import PATTERN, expectation

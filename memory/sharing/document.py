@@ -1,7 +1,7 @@
-"""`.apprentice/learnings.yml`: what a repository's people taught, in words that they can review. Pure.
+"""`.apprentice/learnings.yml`: the lessons of a repository, in a form that its maintainers can review. Pure.
 
-The file holds no code, no messages and no logins: rules, error types that everybody has, figures, days, and links to where
-it was taught.
+The file holds no code, no messages and no logins: rules, built-in error types, figures, days, and links to the sources.
+It is untrusted YAML: a plain tree of bounded size, without anchors, tags or duplicate keys; errors name the line.
 """
 
 from __future__ import annotations
@@ -9,11 +9,139 @@ from __future__ import annotations
 import builtins
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeVar
+
+import yaml
 
 from memory.model import TaskKind
 from memory.sharing.lessons import QUORUM, Learnings, Lesson
-from memory.sharing.strict import YamlNode, bad, tree
+
+MOST_BYTES = 200_000
+DEEPEST = 6
+
+Read = TypeVar("Read")
+
+
+class BadLearnings(Exception):
+    """A learnings file cannot be used; the text names the line and says what to do."""
+
+
+def bad(line: int, reason: str) -> BadLearnings:
+    """The error for one line."""
+    return BadLearnings(f"line {line}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class YamlNode:
+    """One value and its line."""
+
+    found: yaml.Node
+
+    @property
+    def line(self) -> int:
+        """The line it begins on, from 1."""
+        return int(self.found.start_mark.line) + 1
+
+    def mapping(self, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, YamlNode]:
+        """The values by key: all of the required ones, and none that is not known."""
+        if not isinstance(self.found, yaml.MappingNode):
+            raise bad(self.line, f"expected the keys {', '.join(required)}")
+        values: dict[str, YamlNode] = {}
+        for key, value in self.found.value:
+            name, line = YamlNode(key).text(40), YamlNode(key).line
+            if name in values:
+                raise bad(line, f"{name!r} occurs twice; remove one")
+            if name not in (*required, *optional):
+                raise bad(line, f"{name!r} is not known here; known are {', '.join((*required, *optional))}")
+            values[name] = YamlNode(value)
+        missing = [name for name in required if name not in values]
+        if missing:
+            raise bad(self.line, f"{', '.join(missing)} is missing; export the file again")
+        return values
+
+    def items(self, most: int, read: Callable[[YamlNode], Read]) -> tuple[Read, ...]:
+        """A list of at most so many values."""
+        if not isinstance(self.found, yaml.SequenceNode):
+            raise bad(self.line, "expected a list")
+        if len(self.found.value) > most:
+            raise bad(self.line, f"{len(self.found.value)} entries, at most {most}; split the file")
+        return tuple(read(YamlNode(each)) for each in self.found.value)
+
+    def text(self, longest: int) -> str:
+        """A line of printable text."""
+        value = self._scalar("text")
+        if not value or len(value) > longest or not value.isprintable():
+            raise bad(self.line, f"expected printable text of 1 to {longest} characters")
+        return value
+
+    def number(self, low: float, high: float) -> float:
+        """A finite number within bounds."""
+        value = self._scalar("a number")
+        try:
+            number = float(value)
+        except ValueError:
+            raise bad(self.line, f"{value[:40]!r} is not a number") from None
+        if not low <= number <= high:
+            raise bad(self.line, f"{value[:40]} is not within {low:g} and {high:g}; correct it or remove the entry")
+        return number
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number within bounds."""
+        number = self.number(low, high)
+        if number != int(number):
+            raise bad(self.line, f"{number:g} is not a whole number")
+        return int(number)
+
+    def day(self) -> date:
+        """A day, as 2026-01-31."""
+        value = self._scalar("a day")
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            raise bad(self.line, f"{value[:40]!r} is not a day; write it as 2026-01-31") from None
+
+    def _scalar(self, wanted: str) -> str:
+        if not isinstance(self.found, yaml.ScalarNode):
+            raise bad(self.line, f"expected {wanted}")
+        return str(self.found.value)
+
+
+def tree(text: str) -> YamlNode:
+    """The root of a document; raises BadLearnings for what is no plain YAML, too large or too deep."""
+    if len(text.encode(errors="replace")) > MOST_BYTES:
+        raise bad(1, f"the file is over {MOST_BYTES:,} bytes; export fewer lessons")
+    try:
+        _refuse_tricks(text)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise bad(mark.line + 1 if mark else 1, f"not valid YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:  # a character that YAML forbids
+        raise bad(1, "not valid YAML: it holds characters that are not allowed") from error
+    if root is None:
+        raise bad(1, "the file is empty")
+    return YamlNode(root)
+
+
+def _refuse_tricks(text: str) -> None:
+    """Refuse by events, before a tree is built: a depth that breaks the parser, references that multiply, foreign types."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEEPEST:
+            raise bad(line, f"nested deeper than {DEEPEST} levels")
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            raise bad(line, "anchors and aliases are not read; write the value out")
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
+            raise bad(line, "tags are not read; remove it")
+
 
 PATH = ".apprentice/learnings.yml"
 VERSION = 1
@@ -23,19 +151,19 @@ _REQUIRED = ("about", "label", "family", "strategy", "mean", "weight", "teachers
 _SOURCE = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9_.][\w.-]*)?")
 _NAME = re.compile(r"[A-Za-z][\w.:-]*")
 _RULE = re.compile(r"[A-Z]{1,5}[0-9]{2,4}")
-_EVERYBODYS = frozenset(
+_COMMON_ERRORS = frozenset(
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
 ) | {"Failed", "Timeout", "TimeoutExpired", "JSONDecodeError", "FrozenInstanceError", "ValidationError"}
 
 _HEAD = """\
-# What people here taught Apprentice, as a prior for reviews and repairs. Review changes to it like code:
-# it is read from the base branch only. Remove an entry, and it has no effect any more.
+# Lessons from feedback in this repository, as a prior for reviews and repairs. Review changes to it like code:
+# Apprentice reads it from the base branch only. Remove an entry to end its effect.
 """
 
 
 def is_public(about: TaskKind, label: str) -> bool:
-    """Whether a label says nothing about anybody's code: a tool's rule, or an error type that everybody has."""
-    return bool(_RULE.fullmatch(label)) if about is TaskKind.REVIEW else label in _EVERYBODYS
+    """Whether a label reveals no code: a tool's rule, or a built-in error type."""
+    return bool(_RULE.fullmatch(label)) if about is TaskKind.REVIEW else label in _COMMON_ERRORS
 
 
 def parse(text: str) -> Learnings:

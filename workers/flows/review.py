@@ -16,10 +16,9 @@ from memory.history.lessons import HistoryLessons
 from memory.model import Decision, Finding, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
-from memory.sharing.document import PATH
+from memory.sharing.document import PATH, BadLearnings
 from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
-from memory.sharing.strict import BadLearnings
 from workers.context import Context
 from workers.errors import BadInput, Gone
 from workers.flows.finding_outcomes import hear_endings

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.sharing.document import PATH, parse, render
+from memory.sharing.document import PATH, BadLearnings, parse, render
 from memory.sharing.harvest import harvest
 from memory.sharing.lessons import Learnings, merged
-from memory.sharing.strict import BadLearnings
 from workers.errors import BadInput
 from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.evaluation.off_policy import CLIP, LoggedStep, Numbers, effective, estimate
+from memory.evaluation.off_policy import CLIP, LoggedStep, estimate
+from memory.intervals import Numbers, effective
 
 
 def step(

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory.evaluation.off_policy import AgentPolicy, Situation, evaluate, replay, targets, verdict
+from memory.evaluation.off_policy import AgentPolicy, Situation, evaluate, replay, targets
 from memory.model import Arm, Factor, RetryMode, SignalKind, State
 from memory.policy import q_table
 from memory.policy.versions import CONTROL, PRESENT
 from memory.reflections import arms
+from memory.rewards import verdict
 from tests.unit.memory.ledgers import at, logged, said
 
 EVEN = {"a": 0.5, "b": 0.5}

@@ -18,8 +18,7 @@ from memory.history.backtest import (
     backtest,
     replay,
 )
-from memory.history.chance import ELSEWHERE, NAMES, features
-from memory.history.levels import BASE, HALF_LIFE, Levels, PathClass, path_class
+from memory.history.lessons import BASE, ELSEWHERE, HALF_LIFE, NAMES, Levels, PathClass, features, path_class
 from memory.history.measures import Ranking, interval, once
 from memory.model import Fate, PastFinding
 from tests.unit.memory.history.pasts import past

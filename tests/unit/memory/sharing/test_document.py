@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from memory.model import TaskKind
-from memory.sharing.document import MOST_LESSONS, is_public, parse, render
+from memory.sharing.document import MOST_BYTES, MOST_LESSONS, BadLearnings, is_public, parse, render
 from memory.sharing.lessons import Learnings, Lesson
-from memory.sharing.strict import MOST_BYTES, BadLearnings
 
 LESSON = Lesson(
     about=TaskKind.REVIEW,
@@ -35,8 +34,8 @@ def test_the_file_reads_well() -> None:
     """One entry a block, so that a change to one is a change of a few lines."""
     assert (
         snapshot("""\
-# What people here taught Apprentice, as a prior for reviews and repairs. Review changes to it like code:
-# it is read from the base branch only. Remove an entry, and it has no effect any more.
+# Lessons from feedback in this repository, as a prior for reviews and repairs. Review changes to it like code:
+# Apprentice reads it from the base branch only. Remove an entry to end its effect.
 version: 1
 source: "acme/shop"
 lessons:
