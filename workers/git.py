@@ -1,7 +1,7 @@
-"""Git, through its command line, in bare mirrors of our own: no hook, filter or configuration of a repository ever runs.
+"""Runs git's command line in bare mirrors: no hook, filter or configuration of a repository ever runs.
 
-A mirror holds what was fetched from one repository. Trees are exported from it without a `.git`, so that nothing that
-runs later can find or change one.
+A mirror holds the fetched commits of one repository. Exported trees have no `.git`, so that untrusted code can neither
+find nor change one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workers.errors import CannotRun, Gone, Retryable
 
 GIT_SECONDS = 600
 MOST_PATHS = 100_000
-"""Bytes of paths that are named to git one by one: a command line has its limit. Of more, everything is compared."""
+"""Bytes of paths on git's command line, which has a limit. With more paths, git compares everything."""
 
 SAFE = {
     "core.hooksPath": os.devnull,
@@ -34,15 +34,15 @@ SAFE = {
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
 }
-"""Override what a repository's own configuration may say. Directories of other users can be read because of that."""
+"""Overrides of a repository's own configuration, which make it safe to read directories of other users."""
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
 _GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object) (\S+)")
 _LARGEST = "core.bigFileThreshold=4m"
-"""Git shows no text of larger files in a diff, so that none fills the memory; a review reads none that large."""
+"""Git shows no text of larger files in a diff, which limits memory; a review reads no file of that size."""
 
 _AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
-"""Attributes of our mirrors, over those of any commit: an exported file is what the commit holds, byte for byte."""
+"""Attributes of our mirrors. They override those of a commit: an exported file equals the committed one, byte for byte."""
 
 AUTHOR = "Apprentice"
 EMAIL = "apprentice@users.noreply.github.com"
@@ -50,18 +50,18 @@ EMAIL = "apprentice@users.noreply.github.com"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """Where a repository is fetched from and pushed to. The token travels in the environment, never in a URL or argv."""
+    """The address of a repository. Git gets the token through the environment, never in a URL or argv."""
 
     url: str
     token: str = ""
 
 
 class GitCommandFailed(CannotRun):
-    """Git ran, and said no."""
+    """A git command failed."""
 
 
 def program() -> Path:
-    """The git that is used; raises CannotRun where there is none."""
+    """The path of git; raises CannotRun when git is not installed."""
     found = shutil.which("git")
     if found is None:
         raise CannotRun("git is not installed; install it with your package manager")
@@ -69,7 +69,7 @@ def program() -> Path:
 
 
 def environment(config: Mapping[str, str] = {}, extra: Mapping[str, str] = {}) -> dict[str, str]:
-    """The environment that git runs in: nobody's configuration but `SAFE` and `config`, and the variables in `extra`."""
+    """The environment of git: the configuration of `SAFE` and `config` alone, and the variables in `extra`."""
     git = program()
     settings = {**SAFE, **config}
     variables = {
@@ -95,7 +95,7 @@ def run_git(
     extra: Mapping[str, str] = {},
     stdin: bytes = b"",
 ) -> bytes:
-    """Standard output of a git command, under `config` and variables of its own; raises with its last line of complaint."""
+    """Run a git command under `config` and `extra`; returns its standard output. Raises with the last line of its errors."""
     command = [str(program()), *arguments]
     try:
         done = subprocess.run(  # noqa: S603  the arguments are ours
@@ -104,13 +104,13 @@ def run_git(
     except subprocess.TimeoutExpired as error:
         raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
     if done.returncode:
-        complaint = done.stderr.decode(errors="replace").strip().splitlines()
-        raise GitCommandFailed(f"git {arguments[0]} failed: {complaint[-1] if complaint else 'no reason given'}")
+        errors = done.stderr.decode(errors="replace").strip().splitlines()
+        raise GitCommandFailed(f"git {arguments[0]} failed: {errors[-1] if errors else 'no reason given'}")
     return done.stdout
 
 
 def _authorised(token: str) -> dict[str, str]:
-    """Settings that authorise over HTTP."""
+    """Git settings that authorise over HTTP."""
     if not token:
         return {}
     basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
@@ -126,17 +126,17 @@ class Mirror:
 
     @property
     def directory(self) -> Path:
-        """Where it lies."""
+        """Where the mirror is."""
         return self._directory
 
     def fetch(self, *wanted: str) -> None:
-        """Bring these commits, branches or full refs; raises Retryable when the remote cannot be read, Gone without one."""
+        """Fetch commits, branches or full refs; raises Retryable when the remote is unreadable, Gone when it lacks one."""
         self._create()
         missing = [ref for ref in wanted if not self._has(ref)]
         if not missing:
             return
         try:
-            # A user's own clone may be shallow; so is our copy of it then.
+            # A user's own clone may be shallow; then our copy is shallow too.
             options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
             self._run("fetch", *options, self._remote.url, *missing)
         except GitCommandFailed as error:
@@ -146,14 +146,14 @@ class Mirror:
             raise Retryable(f"{self._remote.url} could not be fetched from: {error}") from error
 
     def tip(self, branch: str) -> str:
-        """The commit that a branch of the remote points at now; raises Gone for one that is not there."""
+        """The commit that a branch of the remote points at now; raises Gone for a missing branch."""
         try:
-            told = self._run("ls-remote", SERVE_FROM_DISK, self._remote.url, f"refs/heads/{branch}").decode().split()
+            listed = self._run("ls-remote", SERVE_FROM_DISK, self._remote.url, f"refs/heads/{branch}").decode().split()
         except GitCommandFailed as error:
             raise Retryable(f"{self._remote.url} could not be read: {error}") from error
-        if not told:
+        if not listed:
             raise Gone(f"the branch {branch} is no longer at {self._remote.url}")
-        return told[0]
+        return listed[0]
 
     def resolve(self, ref: str) -> str:
         """The commit that a ref names in this mirror."""
@@ -171,11 +171,11 @@ class Mirror:
         return destination
 
     def diff(self, base: str, head: str) -> str:
-        """The change from where `head` left `base` to `head`, as a unified diff with renames found."""
+        """The change from the merge base of `base` and `head` to `head`, as a unified diff with renames."""
         return self._difference("--unified=3", self.merge_base(base, head), head)
 
     def between(self, old: str, new: str, paths: Sequence[str] = ()) -> str:
-        """What differs in these paths, or all, from one commit to another, of whatever histories: without context."""
+        """The diff of these paths, or all, between two commits of any histories, without context lines."""
         return self._difference("--unified=0", old, new, paths)
 
     def _difference(self, context: str, old: str, new: str, paths: Sequence[str] = ()) -> str:
@@ -209,14 +209,14 @@ class Mirror:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
     def read(self, sha: str, path: str) -> bytes | None:
-        """A file at a commit; None where there is none."""
+        """A file at a commit; None for a missing file."""
         try:
             return self._run("cat-file", "blob", f"{sha}:{path}")
         except GitCommandFailed:
             return None
 
     def text(self, sha: str, path: str) -> str | None:
-        """The same as text, what is no UTF-8 replaced."""
+        """A file at a commit as text, with invalid UTF-8 replaced; None for a missing file."""
         content = self.read(sha, path)
         return None if content is None else content.decode(errors="replace")
 
@@ -225,7 +225,7 @@ class Mirror:
         return self._run("ls-tree", "-r", "-z", "--name-only", sha).decode(errors="surrogateescape").split("\0")[:-1]
 
     def log(self, sha: str, about: str, most: int) -> list[str]:
-        """Up to that commit, the latest that touched the path `about` or added or removed such a text, a line each."""
+        """The latest commits up to `sha` that touched the path `about`, or added or removed that text; a line each."""
         wanted = ("--", about) if self.read(sha, about) is not None else (f"-S{about}", "--")
         shown = ("--no-color", "--no-show-signature", "--format=%h %as %s", f"--max-count={most}")
         return self._run("log", *shown, sha, *wanted).decode(errors="replace").splitlines()
@@ -245,7 +245,7 @@ class Mirror:
         return listed.split()[0] if listed else "100644"
 
     def _has(self, ref: str) -> bool:
-        """Only a full commit id can be known to be here already; a branch may have moved."""
+        """Whether the mirror holds a full commit id. A branch always needs a fetch, because it may have moved."""
         if len(ref) < 40:
             return False
         try:

@@ -1,6 +1,6 @@
-"""The messages between the web process and the workers: frozen, versioned, decoded by type.
+"""The jobs that the web process passes to the workers: frozen, versioned, decoded by type.
 
-A job pins what it is about at the moment of its trigger; nothing in it comes from a model or is looked up later by name.
+A job pins repository, number and commit at its trigger; none of them comes from a model or a later look-up by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
-    """One repository and the installation through which it is reached."""
+    """One repository and the installation that gives access to it."""
 
     id: int
     full_name: str
@@ -32,9 +32,9 @@ class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
 class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     """Repair what fails on the default branch, or on a pull request's head when `pull` is set.
 
-    `issue` is the issue or pull request that asked; `comment_id` the asking comment, 0 for the issue's own text.
-    `body` is the text as it stood at the trigger. `commanded` tells a command from a new issue; `guidance` is what was
-    said after it.
+    `issue` is the issue or pull request of the request; `comment_id` its comment, 0 for the issue's own text.
+    `body` is the text at the trigger. `commanded` is false for a new issue without a command; `guidance` is the text
+    after the command.
     """
 
     repository: RepositoryRef
@@ -63,7 +63,7 @@ class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
 
 
 class SubjectKind(StrEnum):
-    """What a user can judge."""
+    """The kinds of posts that a user can judge."""
 
     REVIEW_COMMENT = "review_comment"
     FIX_PULL = "fix_pull"
@@ -80,8 +80,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     """A user judged something that Apprentice posted.
 
-    `source` is unique to the event; `undone` takes an earlier one with the same source back. `number` is the issue or
-    pull request where a verdict in words stands.
+    `source` is unique to the event; `undone` retracts an earlier event with the same source. `number` is the issue or
+    pull request with the verdict's comment.
     """
 
     repository: RepositoryRef
@@ -96,7 +96,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
 
 
 class TrackPull(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
-    """A pull request got new commits or was closed: see which suggestions were applied, and poll its reactions."""
+    """A pull request got new commits or was closed: find the applied suggestions, and poll its reactions."""
 
     repository: RepositoryRef
     actor: Account
@@ -113,24 +113,24 @@ class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
 
 
 class RedeliverWebhooks(msgspec.Struct, frozen=True, kw_only=True, tag="reconcile.1"):
-    """Ask GitHub what it tried to deliver and we never stored, and have it sent again (GitHub does not by itself)."""
+    """Find deliveries in GitHub's log that we did not store, and request them again (GitHub never redelivers by itself)."""
 
 
 class LearnHistory(msgspec.Struct, frozen=True, kw_only=True, tag="learn.1"):
-    """Read the past of a repository's default branch, as far as it was not read yet."""
+    """Read the unread part of the history of a repository's default branch."""
 
     repository: RepositoryRef
 
 
 class CheckPolicy(msgspec.Struct, frozen=True, kw_only=True, tag="judge.1"):
-    """Ask the ledger whether the version of the policy in use does worse, and go back to another one if it does."""
+    """Check in the ledger whether the current policy version does worse than another, and roll back if it does."""
 
 
 class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
-    """Reply to a command that needs no work: why, help, or one that was not understood.
+    """Reply to `why`, `help` or an invalid command.
 
     `number` is the issue or pull request, `review_comment` whether `comment_id` is a review comment's.
-    `problem` is empty, or says what was not understood; `suggestion` the command that was probably meant.
+    `problem` describes an invalid command; `suggestion` is the nearest valid one.
     """
 
     repository: RepositoryRef
@@ -145,9 +145,9 @@ class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
 
 
 class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"):
-    """Somebody asks about the code at a pull request's head or on the default branch, or wants something explained.
+    """Answer a question about the code at a pull request's head or on the default branch, or explain a finding.
 
-    `thread` is the review comment that began the thread in which they ask, 0 elsewhere. `title` and `body` are the issue's.
+    `thread` is the first comment of the question's review thread, 0 elsewhere. `title` and `body` are the issue's.
     """
 
     repository: RepositoryRef
@@ -164,7 +164,7 @@ class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"
 
 
 class ShareLearnings(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
-    """Propose what was learned in a repository as a file in it; `number` is where that was asked."""
+    """Propose a repository's learnings as a file in it; `number` is the issue or pull request with the command."""
 
     repository: RepositoryRef
     actor: Account
@@ -186,7 +186,7 @@ RepositoryJob = (
 """Work on one repository."""
 
 OwnJob = RedeliverWebhooks | CheckPolicy
-"""Work on no repository: what we owe ourselves."""
+"""Work without a repository."""
 
 Job = RepositoryJob | OwnJob
 
@@ -200,10 +200,10 @@ def encode(job: Job) -> bytes:
 
 
 def decode(payload: bytes) -> Job:
-    """The job in `payload`; raises msgspec.ValidationError when it is of no known kind or version."""
+    """The job in `payload`; raises msgspec.ValidationError for an unknown kind or version."""
     return _decoder.decode(payload)
 
 
 def job_id(delivery_id: str, job: Job) -> str:
-    """One id for one job of one delivery: a delivery stored twice implies no new jobs."""
+    """One id for each job of each delivery: a repeated delivery adds no jobs."""
     return hashlib.sha256(delivery_id.encode() + b"\0" + encode(job)).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""A user's own git repository, read as it lies on this disk. Nothing is written to it."""
+"""Reads a user's own git repository on this disk. Writes nothing to it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def top_level(path: Path) -> Path | None:
 
 
 def git_directory(path: Path) -> Path | None:
-    """Where git keeps what a work tree or a bare repository at `path` is made of; None outside of git."""
+    """The git directory of a work tree or a bare repository at `path`; None outside of git."""
     try:
         return Path(run_git("rev-parse", "--absolute-git-dir", at=path).decode().strip())
     except (GitCommandFailed, OSError):
@@ -43,7 +43,7 @@ def uncommitted(path: Path) -> bool:
 
 
 def _without_filters(path: Path) -> dict[str, str]:
-    """Settings that switch off a repository's own content filters, which are commands that git would run."""
+    """Settings that disable a repository's own content filters, which are commands that git would run."""
     names = run_git("config", "--list", "--name-only", "-z", at=path).decode(errors="surrogateescape").split("\0")
     drivers = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
     off = {"clean": "", "smudge": "", "process": "", "required": "false"}
@@ -51,7 +51,7 @@ def _without_filters(path: Path) -> dict[str, str]:
 
 
 def origin(path: Path) -> str:
-    """The URL that the user's repository was cloned from, empty where it has none, or git is not installed."""
+    """The URL that the user's repository was cloned from; empty without one, or without git."""
     try:
         return run_git("config", "--get", "remote.origin.url", at=path).decode().strip()
     except CannotRun:

@@ -1,4 +1,4 @@
-"""One log, on standard error: lines for people, or JSON for collectors."""
+"""The log, on standard error: lines for readers, or JSON for collectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.settings import Settings
 
 
 def configure(settings: Settings) -> None:
-    """Set the log up for this process. Standard output is left to what commands print."""
+    """Configure the log of this process. Standard output belongs to the commands."""
     lines = settings.log_format == "json"
     structlog.configure(
         processors=[
@@ -19,7 +19,7 @@ def configure(settings: Settings) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info if lines else structlog.processors.StackInfoRenderer(),
-            structlog.processors.JSONRenderer() if lines else _for_people(),
+            structlog.processors.JSONRenderer() if lines else _for_terminals(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
@@ -27,6 +27,6 @@ def configure(settings: Settings) -> None:
     )
 
 
-def _for_people() -> structlog.dev.ConsoleRenderer:
-    """Tracebacks are plain: structlog's own show every local variable, tokens among them."""
+def _for_terminals() -> structlog.dev.ConsoleRenderer:
+    """Renders plain tracebacks: structlog's own show every local variable, tokens included."""
     return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)

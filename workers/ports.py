@@ -1,4 +1,4 @@
-"""What the flows need from the outside world, as Protocols; the adapters stand in github/, sandbox/, git.py and memory/."""
+"""The flows' view of GitHub and the sandbox, as Protocols; the adapters are in github/ and sandbox/."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Caps for one sandboxed command and everything it starts."""
+    """Limits of one sandboxed command and all processes that it starts."""
 
     wall_seconds: float = 120.0
     cpu_seconds: int = 240
@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletedRun:
-    """A sandboxed command that ended. `report` is what it wrote to the descriptor in $APPRENTICE_REPORT_FD."""
+    """A sandboxed command that ended. `report` holds the bytes that it wrote to the descriptor in $APPRENTICE_REPORT_FD."""
 
     exit_code: int
     ending: Ending
@@ -51,10 +51,10 @@ class CompletedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Code to run: `tree` is copied to /workspace, then `overlay` is laid over it (None deletes a file).
+    """Code to run: the sandbox copies `tree` to /workspace, then applies `overlay` (None deletes a file).
 
-    `read_only` are host paths shown inside at the same place (interpreters, virtual environments, tools).
-    `python` is the interpreter that stands for `python` inside. `env` is the whole environment beside PATH, HOME and TMPDIR.
+    `read_only` are host paths that are visible inside under the same path (interpreters, virtual environments, tools).
+    The command `python` starts the interpreter `python`. `env` is the environment, except PATH, HOME and TMPDIR.
     """
 
     command: tuple[str, ...]
@@ -67,14 +67,14 @@ class Workload:
 
 
 class SandboxSession(Protocol):
-    """A sandboxed process that is spoken with in lines: one JSON request in, one JSON answer out."""
+    """A sandboxed process that answers requests in lines: one JSON request in, one JSON answer out."""
 
     def send(self, line: bytes) -> None:
-        """Write one line to its standard input; raises SandboxEnded when it is gone."""
+        """Write one line to its standard input; raises SandboxEnded when the process has ended."""
         ...
 
     def receive(self, timeout: float) -> bytes:
-        """The next line of its report descriptor; raises SandboxEnded when it is gone, TimeoutError after `timeout` seconds."""
+        """The next line of its report; raises SandboxEnded when the process has ended, TimeoutError after `timeout` seconds."""
         ...
 
 
@@ -86,20 +86,20 @@ class Sandbox(Protocol):
         ...
 
     def session(self, workload: Workload) -> AbstractContextManager[SandboxSession]:
-        """Start a process to speak with; leaving the context ends its whole process tree."""
+        """Start a process that answers requests; leaving the context ends its whole process tree."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """A picture as somebody attached it."""
+    """A picture that a user attached."""
 
     media_type: str
     content: bytes
 
     @property
     def digest(self) -> str:
-        """The name that it is kept by."""
+        """The hash that names the stored picture."""
         return hashlib.sha256(self.content).hexdigest()
 
 
@@ -111,7 +111,7 @@ class BranchHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request as it stands. `head_repository_id` differs from the repository's own id for a fork."""
+    """A pull request's current state. `head_repository_id` differs from the repository's own id for a fork."""
 
     number: int
     title: str
@@ -147,7 +147,7 @@ class PostedComment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewThread:
-    """A review thread as it stands; its id is GraphQL's. `by_author` tells that who began it resolved it."""
+    """A review thread's current state; its id is GraphQL's. `by_author`: the account that began it resolved it."""
 
     id: str
     resolved: bool
@@ -156,7 +156,7 @@ class ReviewThread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserReaction:
-    """`content` is GitHub's word for it: +1, -1, laugh, hooray, confused, heart, rocket, eyes."""
+    """`content` is GitHub's name of the reaction: +1, -1, laugh, hooray, confused, heart, rocket, eyes."""
 
     id: int
     actor: Actor
@@ -175,7 +175,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookDelivery:
-    """One attempt of GitHub to deliver a webhook. A redelivery has a new id and the same `guid`."""
+    """One attempt to deliver a webhook. A redelivery has a new id and the same `guid`."""
 
     id: int
     guid: str
@@ -184,19 +184,19 @@ class HookDelivery:
 
 
 class AppHook(Protocol):
-    """The App's own webhook, as GitHub keeps its log: three days."""
+    """The log of the App's own webhook; GitHub keeps three days."""
 
     def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """What GitHub tried to deliver since then, newest first."""
+        """The delivery attempts since then, newest first."""
         ...
 
     def redeliver(self, delivery_id: int) -> None: ...
 
 
 class GitHub(Protocol):
-    """One repository on GitHub, reached with a token for it alone.
+    """One repository on GitHub, with a token for it alone.
 
-    Writes are not repeated by the adapter. Each `find_…` reads back what an earlier, interrupted write left behind.
+    The adapter never repeats a write. Each `find_…` looks for the result of an earlier, interrupted write.
     """
 
     def token(self) -> str:
@@ -210,7 +210,7 @@ class GitHub(Protocol):
     def pull(self, number: int) -> PullRequest: ...
 
     def permission(self, actor: Actor) -> Permission:
-        """The role of this account id on this repository, now; NONE for an id that the login no longer belongs to."""
+        """The current role of this account id on this repository; NONE when the login belongs to another id."""
         ...
 
     def comment(self, number: int, body: str) -> int:
@@ -226,7 +226,7 @@ class GitHub(Protocol):
     def find_reply(self, number: int, marker: str) -> int | None: ...
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
-        """The first pictures in the own text of an issue or pull request, as uploaded to GitHub; none once it is not `body`."""
+        """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""
         ...
 
     def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
@@ -255,7 +255,7 @@ class GitHub(Protocol):
         summary: str,
         annotations: Sequence[Annotation],
     ) -> int:
-        """A completed check run on `sha`; its id. More than 50 annotations are sent in several requests."""
+        """Create a completed check run on `sha`; its id. Sends more than 50 annotations in several requests."""
         ...
 
     def find_check(self, *, sha: str, external_id: str) -> int | None: ...

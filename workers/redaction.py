@@ -1,4 +1,4 @@
-"""Keeps secrets out of everything that leaves: a last net under the rule that no secret is near untrusted text."""
+"""Removes credentials from everything that we post. A second defence: no secret is near untrusted text in the first place."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "a password in a URL": r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
     }
 )
-"""What credentials look like, by what they are."""
+"""The pattern of each kind of credential."""
 
 _SECRETS = re.compile("|".join(FORMATS.values()), re.DOTALL)
 REDACTED = "[secret removed]"
 
 
 def redact(text: str) -> str:
-    """The text with everything that looks like a credential replaced."""
+    """The text with every credential replaced."""
     return _SECRETS.sub(REDACTED, text)

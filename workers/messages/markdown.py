@@ -1,6 +1,6 @@
-"""Other people's words inside our Markdown: nobody is mentioned, nothing closed or linked, no command begun. Pure.
+"""Quotes untrusted text in our Markdown: it mentions no user, closes no issue, adds no link and starts no command. Pure.
 
-Each place has a function of its own, because what is harmless in a code span is markup in a sentence.
+Each kind of place has its own function, because text that is harmless in a code span is markup in a sentence.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ _MARKUP = re.compile(r"[\\*_\[\]~|]")
 
 
 def words(text: str) -> str:
-    """Somebody's words on one line, for places that show no Markdown: titles, commits, annotations."""
+    """Untrusted text on one line, for places that show no Markdown: titles, commits, annotations."""
     return _defused(_one_line(text))
 
 
 def plain(text: str) -> str:
-    """The same inside a sentence of Markdown."""
+    """Untrusted text on one line, inside a sentence of Markdown."""
     return _unmarked(words(text))
 
 
 def prose(text: str, room: int = 4_000) -> str:
-    """Several lines of somebody's words, nothing of which acts: no links, pictures, mentions, commands or markup."""
+    """Untrusted text of several lines, without links, pictures, mentions, commands and markup."""
     lines = (_sentence(line) for line in redact(text)[:room].splitlines())
     return "\n".join(lines).strip()
 
 
 def _sentence(line: str) -> str:
-    """One line that is no heading, quotation or rule; what is short code stays, in a code span of ours."""
+    """One line that is no heading, quotation or rule; code spans stay code spans."""
     parts = (name(part[1:-1]) if part[:1] == "`" else _unmarked(_defused(part)) for part in _SPAN.split(line))
     return _BLOCK.sub(r"\g<0>\\", "".join(parts))
 
 
 def name(text: str) -> str:
-    """A path, test, rule or message as a code span, in which nothing acts."""
+    """A path, test, rule or message as a code span."""
     return f"`{_one_line(text).replace('`', chr(39))}`"
 
 
 def code(text: str, language: str = "") -> str:
-    """Somebody's text in a fence that it cannot close."""
+    """Untrusted text in a fence that it cannot close."""
     text = redact(text)
     mark = fence(text)
     return f"{mark}{language}\n{text.rstrip()}\n{mark}"
@@ -62,14 +62,14 @@ def _one_line(text: str) -> str:
 
 
 def _defused(line: str) -> str:
-    """A line in which nobody is mentioned, nothing closed, linked or commanded, nor by a letter that is spelt as an entity."""
+    """A line without mentions, closing keywords, links and commands, also where entities spell them."""
     for acting in (_ENTITY, _CLOSING, _LINK, _ACTING):
         line = acting.sub(_apart, line)
     return line
 
 
 def _apart(found: re.Match[str]) -> str:
-    """A slash acts at the start of a line, the others on what follows them."""
+    """Breaks a match with a zero-width space: before a leading slash, after other matches."""
     before, slash, _ = found[0].rpartition("/")
     return f"{before}{ZERO_WIDTH_SPACE}/" if slash else f"{found[0]}{ZERO_WIDTH_SPACE}"
 
@@ -79,5 +79,5 @@ def _unmarked(line: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things."""
+    """A number with its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,1 +1,1 @@
-"""Runs code that nobody trusts, and says in a typed report what it did."""
+"""Runs untrusted code, and returns its results as a typed report."""

@@ -1,6 +1,6 @@
 """The sandbox of bubblewrap: namespaces, a system-call filter, limits, and a user without rights on the host.
 
-What is shown inside is in mounts.py, what is refused in seccomp.py, what sets up the inside in launcher.py.
+mounts.py lists the visible files, seccomp.py the refused system calls; launcher.py sets up the inside.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ PROC = (
 )
 
 
-def explained(said: str, apparmor_switch: Path = APPARMOR_SWITCH) -> str:
-    """The line for what bubblewrap wrote when it ended."""
-    words = said.strip().removeprefix("bwrap: ") or "it did not say why"
+def explained(stderr: str, apparmor_switch: Path = APPARMOR_SWITCH) -> str:
+    """The problem and its remedy, from bubblewrap's error output."""
+    words = stderr.strip().removeprefix("bwrap: ") or "no reason given"
     lower = words.lower()
     if "unknown option" in lower:
         return TOO_OLD
@@ -57,7 +57,7 @@ def _is_on(switch: Path) -> bool:
 
 
 FIRST_USER, USERS = 1_500_000_000, 500_000_000
-"""As root every run gets a user id of its own, far from those of accounts: no run counts, or reaches, another's processes."""
+"""As root every run gets its own user id, outside the range of accounts: no run counts or reaches another's processes."""
 
 
 class Bubblewrap:
@@ -82,30 +82,30 @@ class Bubblewrap:
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
-        """Start a process to speak with, for `wall_seconds` at most; leaving the context ends its whole process tree."""
-        with self._started(workload, subprocess.PIPE) as tree, line_session(tree, workload.limits) as spoken:
-            yield spoken
+        """Start a process that answers requests, for `wall_seconds` at most; leaving the context ends its process tree."""
+        with self._started(workload, subprocess.PIPE) as tree, line_session(tree, workload.limits) as session:
+            yield session
 
     @contextmanager
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
         program = self._program or _find()
         with ExitStack() as stack:
             try:
-                start, tree = _spawned(program, workload, stdin, stack)
-            except _EndedInSilenceError:
-                start, tree = _spawned(program, workload, stdin, stack)
+                start, tree = _spawn(program, workload, stdin, stack)
+            except _NoReasonGivenError:
+                start, tree = _spawn(program, workload, stdin, stack)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, start.descriptors.status)
             yield tree
 
 
-class _EndedInSilenceError(CannotRun):
-    """Bubblewrap ended without a word: seen once in thousands of starts on a busy machine, and worth another try."""
+class _NoReasonGivenError(CannotRun):
+    """Bubblewrap ended without any output. A busy machine shows this once in thousands of starts; a second start helps."""
 
 
-def _spawned(program: Path, workload: Workload, stdin: int, stack: ExitStack) -> tuple[_Start, ProcessTree]:
-    """Bubblewrap, once it has told who is who."""
+def _spawn(program: Path, workload: Workload, stdin: int, stack: ExitStack) -> tuple[_Start, ProcessTree]:
+    """Start bubblewrap and wait until it reports its child's process id."""
     start = _Start(workload, stack)
     process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
         [str(program), "--args", str(start.arguments()), "--", *start.launcher()],
@@ -134,7 +134,7 @@ class _Start:
         lines = [
             *mounts.isolation(as_root=self.as_root),
             *mounts.file_systems(self.workload),
-            *self._made_files(),
+            *self._generated_files(),
             *mounts.sealed(),
             *("--seccomp", str(self.descriptors.memory(seccomp.program(os.uname().machine)))),
             *("--info-fd", str(self.info_inside)),
@@ -143,7 +143,7 @@ class _Start:
 
     def launcher(self) -> list[str]:
         """The first command inside."""
-        order = LaunchSpec(
+        spec = LaunchSpec(
             workload=self.workload,
             source=mounts.SOURCE,
             workspace=mounts.WORKSPACE,
@@ -154,20 +154,20 @@ class _Start:
             environment=mounts.environment(self.workload),
             report=self.descriptors.report_inside,
         )
-        encoded = self.descriptors.memory(order.encoded())
+        encoded = self.descriptors.memory(spec.encoded())
         return launcher_command(mounts.LAUNCHER, encoded, self.descriptors.status_inside)
 
     def tree(self, process: subprocess.Popen[bytes]) -> ProcessTree:
-        """Who is who, as bubblewrap tells; CannotRun when it refused."""
-        self.descriptors.handed_over()
+        """The process tree that bubblewrap reports; CannotRun when bubblewrap fails."""
+        self.descriptors.close_inherited()
         try:
             leader = _init_of(self.info)
             leader_handle = os.pidfd_open(leader)
         except (ValueError, ProcessLookupError):
             process.kill()
             _, errors = process.communicate()
-            said = errors.decode(errors="replace").strip()
-            raise (CannotRun if said else _EndedInSilenceError)(explained(said)) from None
+            reason = errors.decode(errors="replace").strip()
+            raise (CannotRun if reason else _NoReasonGivenError)(explained(reason)) from None
         return ProcessTree(
             process=process,
             leader=leader,
@@ -176,9 +176,9 @@ class _Start:
             report=os.dup(self.descriptors.report),
         )
 
-    def _made_files(self) -> Iterator[str]:
-        files = mounts.made_files(self.workload, self.user)
-        yield from mounts.made_directories(files)
+    def _generated_files(self) -> Iterator[str]:
+        files = mounts.generated_files(self.workload, self.user)
+        yield from mounts.generated_directories(files)
         for path, (mode, text) in files.items():
             content = self.descriptors.memory(text.encode())
             yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(content), str(path))
@@ -192,18 +192,18 @@ def _find() -> Path:
 
 
 def _init_of(info: int) -> int:
-    """The host's id of the namespace's first process; ValueError when bubblewrap ended without telling."""
-    said = b""
-    while b"}" not in said:
+    """The host's id of the namespace's first process; ValueError when bubblewrap ends without reporting it."""
+    report = b""
+    while b"}" not in report:
         piece = os.read(info, 4096)
         if not piece:
             raise ValueError
-        said += piece
-    return int(json.loads(said)["child-pid"])
+        report += piece
+    return int(json.loads(report)["child-pid"])
 
 
 def _spare_user() -> int:
-    """A user id for one run: where all ids may be used one from a range nobody has, else one from the end of ours."""
+    """A user id for one run: from an unused range where all ids are available, else from the end of the available range."""
     lines = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
     end = max(int(first) + int(length) for first, _, length in (line.split() for line in lines))
     if end >= FIRST_USER + USERS:

@@ -1,4 +1,4 @@
-"""The probe's JSON lines as values. What they say comes from untrusted code: every size and type is checked here."""
+"""Decodes the pytest plugin's JSON lines. They come from untrusted code, so every size and type is checked here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
 @dataclass(slots=True, kw_only=True)
 class DecodedReport:
-    """Everything that one run's probes said, in order. Several pytest sessions of one command are taken together."""
+    """All events of one run, in order. Several pytest sessions of one command are one report."""
 
     sessions: int = 0
     finished: int = 0
@@ -34,91 +34,91 @@ class DecodedReport:
     lines: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     line_count: int = 0
     damaged: int = 0
-    """Lines that were no report of ours."""
+    """Lines that are no event of the plugin."""
 
 
-class _Damaged(Exception):
-    """A line that the probe would not have written."""
+class _InvalidLineError(Exception):
+    """A line that the plugin never writes."""
 
 
 def decode(report: bytes) -> DecodedReport:
-    """Read a whole report. A last line without its end was cut when the run was; other strange lines are counted."""
-    heard = DecodedReport()
+    """Decode a whole report. Skips an incomplete last line, which an ended run leaves; counts other invalid lines."""
+    decoded = DecodedReport()
     *lines, _ = report.split(b"\n")
     for line in lines:
         try:
-            _take(heard, line)
-        except _Damaged:
-            heard.damaged += 1
-    return heard
+            _add_event(decoded, line)
+        except _InvalidLineError:
+            decoded.damaged += 1
+    return decoded
 
 
-def _take(heard: DecodedReport, line: bytes) -> None:
+def _add_event(decoded: DecodedReport, line: bytes) -> None:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
-        raise _Damaged from None
+        raise _InvalidLineError from None
     if not isinstance(event, dict):
-        raise _Damaged
-    taker = _TAKERS.get(_text(event, "event", LONGEST_TYPE))
-    if taker is None:
-        raise _Damaged
-    taker(heard, event)
+        raise _InvalidLineError
+    handler = _HANDLERS.get(_text(event, "event", LONGEST_TYPE))
+    if handler is None:
+        raise _InvalidLineError
+    handler(decoded, event)
 
 
-def _start(heard: DecodedReport, event: Mapping[str, object]) -> None:
+def _start(decoded: DecodedReport, event: Mapping[str, object]) -> None:
     _text(event, "pytest", LONGEST_TYPE)
-    heard.sessions += 1
+    decoded.sessions += 1
 
 
-def _collected(heard: DecodedReport, event: Mapping[str, object]) -> None:
-    heard.collected += len(_list(event, "ids"))
+def _collected(decoded: DecodedReport, event: Mapping[str, object]) -> None:
+    decoded.collected += len(_list(event, "ids"))
 
 
-def _running(heard: DecodedReport, event: Mapping[str, object]) -> None:
-    if len(heard.running) >= MOST_RESULTS:
-        raise _Damaged
-    heard.running[_text(event, "id", LONGEST_ID)] = None
+def _running(decoded: DecodedReport, event: Mapping[str, object]) -> None:
+    if len(decoded.running) >= MOST_RESULTS:
+        raise _InvalidLineError
+    decoded.running[_text(event, "id", LONGEST_ID)] = None
 
 
-def _result(heard: DecodedReport, event: Mapping[str, object]) -> None:
+def _result(decoded: DecodedReport, event: Mapping[str, object]) -> None:
     try:
         outcome = TestOutcome(_text(event, "outcome", LONGEST_TYPE))
     except ValueError:
-        raise _Damaged from None
+        raise _InvalidLineError from None
     result = _details(event, outcome, _seconds(event))
-    heard.running.pop(result.id, None)
-    _keep(heard, result)
+    decoded.running.pop(result.id, None)
+    _keep(decoded, result)
 
 
-def _collect_error(heard: DecodedReport, event: Mapping[str, object]) -> None:
+def _collect_error(decoded: DecodedReport, event: Mapping[str, object]) -> None:
     result = _details(event, TestOutcome.ERROR, 0.0)
-    heard.broken_files.append(result.id)
-    _keep(heard, result)
+    decoded.broken_files.append(result.id)
+    _keep(decoded, result)
 
 
-def _executed(heard: DecodedReport, event: Mapping[str, object]) -> None:
+def _executed(decoded: DecodedReport, event: Mapping[str, object]) -> None:
     ranges = event.get("lines")
     if not isinstance(ranges, dict):
-        raise _Damaged
+        raise _InvalidLineError
     files: dict[str, frozenset[int]] = {}
     for path, text in ranges.items():
         if not isinstance(text, str):
-            raise _Damaged
-        files[_inner_path(path)] = numbers = frozenset(_numbers(text, MOST_LINES - heard.line_count))
-        heard.line_count += len(numbers)
-    heard.lines[_text(event, "id", LONGEST_ID)] = files
+            raise _InvalidLineError
+        files[_inner_path(path)] = numbers = frozenset(_numbers(text, MOST_LINES - decoded.line_count))
+        decoded.line_count += len(numbers)
+    decoded.lines[_text(event, "id", LONGEST_ID)] = files
 
 
-def _finish(heard: DecodedReport, event: Mapping[str, object]) -> None:
+def _finish(decoded: DecodedReport, event: Mapping[str, object]) -> None:
     status = event.get("exit")
     if not isinstance(status, int):
-        raise _Damaged
-    heard.finished += 1
-    heard.exit_status = heard.exit_status or status
+        raise _InvalidLineError
+    decoded.finished += 1
+    decoded.exit_status = decoded.exit_status or status
 
 
-_TAKERS: Mapping[str, Callable[[DecodedReport, Mapping[str, object]], None]] = {
+_HANDLERS: Mapping[str, Callable[[DecodedReport, Mapping[str, object]], None]] = {
     "start": _start,
     "collected": _collected,
     "running": _running,
@@ -129,20 +129,20 @@ _TAKERS: Mapping[str, Callable[[DecodedReport, Mapping[str, object]], None]] = {
 }
 
 
-def _keep(heard: DecodedReport, result: TestResult) -> None:
-    """One result for each id; a failure is not taken back by a later session."""
-    earlier = heard.results.get(result.id)
+def _keep(decoded: DecodedReport, result: TestResult) -> None:
+    """One result for each id; a later session does not replace a failure."""
+    earlier = decoded.results.get(result.id)
     if earlier is not None and earlier.outcome in FAILURES:
         return
-    if len(heard.results) >= MOST_RESULTS:
-        raise _Damaged
-    heard.results[result.id] = result
+    if len(decoded.results) >= MOST_RESULTS:
+        raise _InvalidLineError
+    decoded.results[result.id] = result
 
 
-def cut_short(heard: DecodedReport, error_type: str, message: str) -> tuple[TestResult, ...]:
-    """All results; what was running when the run was cut has failed with `error_type`."""
+def cut_short(decoded: DecodedReport, error_type: str, message: str) -> tuple[TestResult, ...]:
+    """All results; a test that was running when the run ended has failed with `error_type`."""
     cut = TestResult(id="", outcome=TestOutcome.FAILED, seconds=0.0, error_type=error_type, message=message)
-    return (*heard.results.values(), *(replace(cut, id=id_) for id_ in heard.running if id_ not in heard.results))
+    return (*decoded.results.values(), *(replace(cut, id=id_) for id_ in decoded.running if id_ not in decoded.results))
 
 
 def _details(event: Mapping[str, object], outcome: TestOutcome, seconds: float) -> TestResult:
@@ -161,29 +161,29 @@ def _frame(value: object) -> Frame:
     match value:
         case [str(path), int(line), str(function)] if 0 < line <= LAST_LINE_NUMBER:
             return Frame(path=_inner_path(path), line=line, function=function[:LONGEST_TYPE])
-    raise _Damaged
+    raise _InvalidLineError
 
 
 def _inner_path(path: object) -> str:
-    """A path that stays inside the checkout: whoever reads it may open it."""
+    """A path inside the checkout, because callers open it."""
     if not isinstance(path, str) or not path or len(path) > LONGEST_PATH or "\0" in path:
-        raise _Damaged
+        raise _InvalidLineError
     if path.startswith("/") or ".." in path.split("/"):
-        raise _Damaged
+        raise _InvalidLineError
     return path
 
 
 def _numbers(text: str, most: int) -> Iterator[int]:
     """Line numbers of ranges as in `3-7,9`, `most` at most."""
     for part in text.split(",") if text else ():
-        said = _RANGE.fullmatch(part)
-        if said is None:
-            raise _Damaged
-        first = int(said[1])
-        last = int(said[2] or first)
+        bounds = _RANGE.fullmatch(part)
+        if bounds is None:
+            raise _InvalidLineError
+        first = int(bounds[1])
+        last = int(bounds[2] or first)
         most -= last - first + 1
         if last < first or most < 0:
-            raise _Damaged
+            raise _InvalidLineError
         yield from range(first, last + 1)
 
 
@@ -191,24 +191,24 @@ def _seconds(event: Mapping[str, object]) -> float:
     value = event.get("seconds")
     if isinstance(value, (int, float)) and 0 <= value <= LONGEST_SECONDS:
         return float(value)
-    raise _Damaged
+    raise _InvalidLineError
 
 
 def _text(event: Mapping[str, object], key: str, longest: int) -> str:
     value = event.get(key)
     if not isinstance(value, str) or len(value) > longest:
-        raise _Damaged
+        raise _InvalidLineError
     return value
 
 
 def _clipped(value: object, longest: int) -> str:
     if not isinstance(value, str):
-        raise _Damaged
+        raise _InvalidLineError
     return value[:longest]
 
 
 def _list(event: Mapping[str, object], key: str) -> list[object]:
     value = event.get(key)
     if not isinstance(value, list):
-        raise _Damaged
+        raise _InvalidLineError
     return value

@@ -1,4 +1,4 @@
-"""Which sandbox this machine can have, found by trying."""
+"""Finds out by a trial run which sandbox works on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIAL = Limits(wall_seconds=20.0, memory_mb=256, disk_mb=16)
 
 
 def problems() -> tuple[str, ...]:
-    """What keeps code from being run in a sandbox here, a line each with its remedy; empty when one was really started."""
+    """The problems that prevent a sandbox here, a line each with its remedy; empty after a successful trial run."""
     with tempfile.TemporaryDirectory(prefix="apprentice-trial-") as place:
         workload = Workload(command=("true",), tree=Path(place), python=Path(sys.executable), limits=TRIAL)
         try:
@@ -31,7 +31,7 @@ def problems() -> tuple[str, ...]:
 
 
 def open_sandbox(settings: WorkerSettings) -> Sandbox:
-    """The sandbox to run code in. Raises CannotRun with the first problem when there is none, unless that was allowed."""
+    """The sandbox for untrusted code. Raises CannotRun with the first problem, unless the settings allow to run without."""
     found = problems()
     if not found:
         return Bubblewrap()

@@ -1,4 +1,4 @@
-"""Which directories an interpreter needs, found without running it: it may belong to the untrusted project."""
+"""Finds the directories that an interpreter needs, without running it: it may belong to the untrusted project."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from workers.errors import BadInput
 
 LONGEST_CHAIN = 16
 SYSTEM = (Path("/usr"), Path("/bin"), Path("/sbin"), Path("/lib"), Path("/lib64"))
-"""Always shown, hence never listed."""
+"""The sandbox always shows these, so they are never listed."""
 
 
 def prefixes(python: Path) -> tuple[Path, ...]:
     """The prefix directories of `python`: its virtual environment, if any, and the installations it leads to.
 
-    Each is named as the links name it, so that they can be followed inside.
-    Only real Python installations and virtual environments are ever listed: a link planted in a repository opens nothing else.
+    Keeps the names that links use, so that they work inside the sandbox.
+    Lists only Python installations and virtual environments: a link in a repository exposes nothing else.
     Raises BadInput when there is no such interpreter, or it lies in no installation.
     """
     if not python.is_file():
@@ -46,7 +46,7 @@ def is_environment(prefix: Path) -> bool:
 
 
 def _next(executable: Path) -> list[Path]:
-    """Where one link leads."""
+    """The target of one link."""
     if not executable.is_symlink():
         return []
     target = executable.parent / executable.readlink()
@@ -65,7 +65,7 @@ def _normal(parts: tuple[str, ...]) -> list[str]:
 
 
 def _base(environment: Path) -> list[Path]:
-    """The interpreter that a virtual environment was made from; nothing for any other directory."""
+    """The base interpreter of a virtual environment; nothing for any other directory."""
     if not is_environment(environment):
         return []
     text = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
@@ -77,7 +77,7 @@ def _base(environment: Path) -> list[Path]:
 
 
 def _is_installation(prefix: Path) -> bool:
-    """Whether the standard library lies where an installation has it."""
+    """Whether the directory holds a standard library, as an installation does."""
     return prefix != Path("/") and any(prefix.glob("lib*/python3*/os.py"))
 
 

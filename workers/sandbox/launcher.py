@@ -1,7 +1,7 @@
-"""Runs inside the sandbox before the untrusted command: copies the checkout, gives up what power is left, sets limits.
+"""Runs inside the sandbox before the untrusted command: copies the checkout, drops its privileges, sets limits.
 
-Started by path on our own interpreter with `-I -S`; standard library only, imports nothing of ours.
-It reads one JSON order from the descriptor in argv[1] and writes `ready`, or one line of what went wrong, to that in argv[2].
+It runs by path on our interpreter with `-I -S`, and imports only the standard library.
+It reads its specification as JSON from the descriptor in argv[1] and writes `ready`, or one line with the problem, to that in argv[2].
 """
 
 # Every run waits for this copy, and pathlib would double its time:
@@ -28,59 +28,59 @@ ENVIRONMENTS = frozenset({".venv", "venv"})
 OPEN_FILES = 1024
 SIGNAL_BASE = 128
 SET_DUMPABLE = 4
-"""prctl(2): 0 closes /proc/PID/mem and the like to the same user."""
+"""prctl(2): 0 hides /proc/PID/mem from the same user."""
 
 CAPABILITY_VERSION = 0x20080522
 """capset(2), _LINUX_CAPABILITY_VERSION_3."""
 
 CPU_GRACE_SECONDS = 2
-"""Between the catchable signal at the CPU limit and the one that is not."""
+"""Time between SIGXCPU at the CPU limit and SIGKILL."""
 
 
 def main() -> None:
-    """Follow the order; ends in the command, or in exit code 125 (set-up failed) or 127 (no such command)."""
-    order_descriptor, status_descriptor = int(sys.argv[1]), int(sys.argv[2])
-    with os.fdopen(order_descriptor, "rb") as stream:
-        order = json.load(stream)
-    with reporting(order, status_descriptor):
-        bring_in(order)
-        if order["first"]:
-            become_first(status_descriptor)
-        prepare(order)
+    """Set up the sandbox and become the command; exit code 125 if the set-up fails, 127 without such a command."""
+    spec_descriptor, status_descriptor = int(sys.argv[1]), int(sys.argv[2])
+    with os.fdopen(spec_descriptor, "rb") as stream:
+        spec = json.load(stream)
+    with reporting(spec, status_descriptor):
+        copy_checkout(spec)
+        if spec["first"]:
+            stay_as_init(status_descriptor)
+        prepare(spec)
     os.write(status_descriptor, b"ready")
     os.close(status_descriptor)
-    execute(order)
+    execute(spec)
 
 
 @contextlib.contextmanager
-def reporting(order: dict[str, Any], status_descriptor: int) -> Iterator[None]:
-    """Say why the set-up failed, and end."""
+def reporting(spec: dict[str, Any], status_descriptor: int) -> Iterator[None]:
+    """Write the reason of a failed set-up, and end."""
     try:
         yield
     except OSError as problem:
-        os.write(status_descriptor, explain(problem, order).encode())
+        os.write(status_descriptor, explain(problem, spec).encode())
         os._exit(SET_UP_FAILED)
 
 
-def bring_in(order: dict[str, Any]) -> None:
-    """What needs power: reading the checkout, whoever owns it, and giving away the copy."""
+def copy_checkout(spec: dict[str, Any]) -> None:
+    """Copy the checkout with the launcher's privileges, and give the copy to the command's user."""
     os.umask(0o022)
-    copy_tree(order["source"], order["workspace"], order["uid"])
-    for directory in order["own"]:
+    copy_tree(spec["source"], spec["workspace"], spec["uid"])
+    for directory in spec["own"]:
         os.makedirs(directory, exist_ok=True)
-        own(directory, order["uid"])
+        change_owner(directory, spec["uid"])
 
 
-def prepare(order: dict[str, Any]) -> None:
-    """What must be done without power: the overlay."""
-    give_up_power(order["uid"])
-    for path, content in order["overlay"].items():
-        lay_over(order["workspace"], path, None if content is None else base64.b64decode(content))
-    os.chdir(order["workspace"])
+def prepare(spec: dict[str, Any]) -> None:
+    """Apply the overlay, without privileges."""
+    drop_privileges(spec["uid"])
+    for path, content in spec["overlay"].items():
+        apply_overlay(spec["workspace"], path, None if content is None else base64.b64decode(content))
+    os.chdir(spec["workspace"])
 
 
 def copy_tree(source: str, target: str, owner: int | None) -> None:
-    """Copy directories, files and links (as links). Other kinds of files and what can be made again are left out."""
+    """Copy directories, files and links (as links). Skips other kinds of files, and caches."""
     for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
         destination = os.path.join(target, entry.name)
         if entry.is_symlink():
@@ -94,11 +94,11 @@ def copy_tree(source: str, target: str, owner: int | None) -> None:
             copy_file(entry.path, destination)
         else:
             continue
-        own(destination, owner)
+        change_owner(destination, owner)
 
 
 def skipped(entry: os.DirEntry[str]) -> bool:
-    """Whether a directory stays behind. A package may be called `venv`: only real environments are left out."""
+    """Whether to leave a directory out. A package may be called `venv`, so this checks for a real environment."""
     if entry.name in ENVIRONMENTS:
         return os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
     return entry.name in NEVER_COPIED
@@ -121,22 +121,22 @@ def copy_file(source: str, destination: str) -> None:
         os.close(reader)
 
 
-def own(path: str, owner: int | None) -> None:
-    """Give a path to the user that the command will run as, when that is not us."""
+def change_owner(path: str, owner: int | None) -> None:
+    """Give a path to the command's user, if that is another one."""
     if owner is not None:
         os.chown(path, owner, owner, follow_symlinks=False)
 
 
-def give_up_power(user: int | None) -> None:
-    """Become `user` for good: real, effective and saved ids; the capabilities go with them."""
+def drop_privileges(user: int | None) -> None:
+    """Change to `user` permanently: real, effective and saved ids; this drops the capabilities too."""
     if user is not None:
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
 
 
-def lay_over(root: str, path: str, content: bytes | None) -> None:
-    """Write or delete one file, walking by descriptors so that no link in the checkout leads elsewhere."""
+def apply_overlay(root: str, path: str, content: bytes | None) -> None:
+    """Write or delete one file. Opens each directory by descriptor, so that no link in the checkout leads elsewhere."""
     *parents, name = path.split("/")
     directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -187,7 +187,7 @@ def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     """Kind, soft and hard limit. DATA, not AS: programs reserve far more addresses than they ever fill."""
     cpu, memory, disk = limits["cpu_seconds"], limits["memory_mb"] << 20, limits["disk_mb"] << 20
     yield resource.RLIMIT_CPU, cpu, cpu + CPU_GRACE_SECONDS
-    data = memory - memory // 8  # so that one greedy process hears of it before the watchdog ends them all
+    data = memory - memory // 8  # so that one process fails before the watchdog ends them all
     yield resource.RLIMIT_DATA, data, data
     processes = limits["processes"]
     if processes is not None:
@@ -197,12 +197,12 @@ def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     yield resource.RLIMIT_CORE, 0, 0
 
 
-def become_first(status_descriptor: int) -> None:
-    """Stay behind as the namespace's first process, under the filter like all; a child returns and goes on.
+def stay_as_init(status_descriptor: int) -> None:
+    """Stay as the namespace's first process, under the same filter; a child returns and continues.
 
-    As root the first process stays root without any capability: the command cannot signal it, and bubblewrap's death still can.
+    As root it stays root without any capability: the command cannot signal it, and bubblewrap's death still ends it.
     """
-    import ctypes  # only here, as it takes its time
+    import ctypes  # only here, because the import is slow
 
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(SET_DUMPABLE, 0, 0, 0, 0):  # the command may run as the same user, and must not see this memory
@@ -215,11 +215,11 @@ def become_first(status_descriptor: int) -> None:
             ctypes.byref((ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)), ctypes.byref((ctypes.c_uint32 * 6)())
         ):
             os._exit(SET_UP_FAILED)
-        os._exit(bury_all(child))
+        os._exit(reap_children(child))
 
 
-def bury_all(child: int) -> int:
-    """Wait for orphans too; with the command's end this process ends, and with it the namespace."""
+def reap_children(child: int) -> int:
+    """Wait for all children, orphans included; when the command ends, this process ends, and with it the namespace."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -227,23 +227,23 @@ def bury_all(child: int) -> int:
             return SIGNAL_BASE - code if code < 0 else code
 
 
-def execute(order: dict[str, Any]) -> NoReturn:
+def execute(spec: dict[str, Any]) -> NoReturn:
     """Become the command."""
-    command = order["command"]
+    command = spec["command"]
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # Python ignores them, and the command would too
     try:
-        set_limits(order["limits"])
-        os.execvpe(command[0], command, order["environment"])  # noqa: S606 - the purpose of it all
+        set_limits(spec["limits"])
+        os.execvpe(command[0], command, spec["environment"])  # noqa: S606 - the purpose of this file
     except OSError as problem:
         os.write(2, f"sandbox: cannot start {command[0]}: {problem.strerror}\n".encode())
         os._exit(COMMAND_NOT_FOUND)
 
 
-def explain(problem: OSError, order: dict[str, Any]) -> str:
+def explain(problem: OSError, spec: dict[str, Any]) -> str:
     """One line on why the set-up failed."""
     where = f": {problem.filename}" if problem.filename else ""
-    return f"{problem.strerror}{where} (disk limit {order['limits']['disk_mb']} MB)"
+    return f"{problem.strerror}{where} (disk limit {spec['limits']['disk_mb']} MB)"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every way of starting the launcher shares: descriptors it inherits, and word that it is ready."""
+"""Starts the launcher, sandboxed or not: its inherited descriptors, its specification, and its ready message."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Descriptors:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return descriptor
 
-    def handed_over(self) -> None:
-        """Close our copies of what the started process inherited: a pipe ends only when nobody can write to it."""
+    def close_inherited(self) -> None:
+        """Close our copies of the inherited descriptors: a pipe ends only when its last writer closes it."""
         for descriptor in self.inherited:
             os.close(descriptor)
         self.inherited.clear()
@@ -58,25 +58,25 @@ class Descriptors:
             os.close(descriptor)
 
 
-def launcher_command(launcher: Path, order: int, status: int) -> list[str]:
-    """Starts the launcher on our own interpreter: the project's may be the project's own work."""
-    return [sys.executable, "-I", "-S", str(launcher), str(order), str(status)]
+def launcher_command(launcher: Path, spec: int, status: int) -> list[str]:
+    """The command that starts the launcher on our interpreter, because the project controls its own."""
+    return [sys.executable, "-I", "-S", str(launcher), str(spec), str(status)]
 
 
 def await_ready(tree: ProcessTree, status: int) -> None:
-    """Until the launcher hands over to the command; CannotRun with its reason when it cannot."""
-    said = b""
+    """Wait until the launcher is ready to start the command. Raises CannotRun with the launcher's reason if it fails."""
+    status_text = b""
     while readable(status, SET_UP_SECONDS):
         piece = os.read(status, 4096)
-        said += piece
+        status_text += piece
         if not piece:
             break
-    if said == b"ready":
+    if status_text == b"ready":
         return
     tree.kill()
     assert tree.process.stderr is not None
-    reason = (said or tree.process.stderr.read()).decode(errors="replace").strip()
-    raise CannotRun(f"the sandbox could not be set up: {reason or 'it did not say why'}")
+    reason = (status_text or tree.process.stderr.read()).decode(errors="replace").strip()
+    raise CannotRun(f"the sandbox could not be set up: {reason or 'no reason given'}")
 
 
 REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
@@ -84,9 +84,10 @@ REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSpec:
-    """Where the launcher finds and puts things, as it sees them.
+    """Instructions for the launcher; all paths are those inside the sandbox.
 
-    `first`: it is the first process of a namespace. `user` is whom to become, None to stay who it is; `processes` is None where the host's own would be counted too.
+    `first`: the launcher is the first process of a namespace. `user` is the user id for the command, None to keep the
+    launcher's; `processes` is None where the limit would also count the host's processes.
     """
 
     workload: Workload
@@ -102,7 +103,7 @@ class LaunchSpec:
     def encoded(self) -> bytes:
         """As launcher.py reads it. Raises BadInput for an overlay path that leads out of the checkout."""
         limits = self.workload.limits
-        order = {
+        spec = {
             "source": str(self.source),
             "workspace": str(self.workspace),
             "own": [str(self.workspace), str(self.home)],
@@ -118,7 +119,7 @@ class LaunchSpec:
                 "disk_mb": limits.disk_mb,
             },
         }
-        return json.dumps(order).encode()
+        return json.dumps(spec).encode()
 
 
 def _inner(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What is visible inside the sandbox, as bubblewrap's arguments; nothing here touches the system but to look."""
+"""The files that are visible inside the sandbox, as bubblewrap's arguments. This module only reads the system."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sb
 
 ROOT_DIRECTORIES = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 ETC_SHOWN = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "ssl/certs")
-"""Of the host's /etc: what programs need to start, and nothing that tells of people or secrets."""
+"""The files of the host's /etc that programs need to start; none of them names users or holds secrets."""
 
-POWERS = ("CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_SETGID", "CAP_SETUID")
-"""What the launcher needs as root to copy the checkout and to become somebody else; gone when the command starts."""
+CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_SETGID", "CAP_SETUID")
+"""Capabilities that the launcher needs as root to copy the checkout and to change its user; the command has none."""
 
 
 def file_systems(workload: Workload) -> Iterator[str]:
-    """Everything but files made on the fly: system, interpreters, the checkout, and sized memory to write to."""
+    """Everything except generated files: system, interpreters, the checkout, and limited memory to write to."""
     yield from _system()
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from _memory(Path("/dev/shm"), SHARED_MEMORY_MB)  # noqa: S108
@@ -43,24 +43,24 @@ def file_systems(workload: Workload) -> Iterator[str]:
 
 
 def sealed() -> tuple[str, ...]:
-    """To be given last: what was assembled in memory can no longer be written to."""
+    """The last arguments: the assembled file system becomes read-only."""
     return ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
 def isolation(*, as_root: bool) -> Iterator[str]:
-    """Namespaces and powers. As root no user namespace is made: its root would be the host's, and own the host's files."""
+    """Namespaces and capabilities. Root gets no user namespace: its root would be the host's, and own the host's files."""
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
     yield "--as-pid-1"  # bubblewrap's own first process would be the only one without the system-call filter
     yield from ("--die-with-parent", "--new-session", "--hostname", "sandbox", "--chdir", "/", "--cap-drop", "ALL")
     if not as_root:
         yield "--unshare-user"
         return
-    for power in POWERS:
-        yield from ("--cap-add", power)
+    for capability in CAPABILITIES:
+        yield from ("--cap-add", capability)
 
 
 def shown(workload: Workload) -> list[Path]:
-    """Host directories shown at their own place: interpreters (ours starts the launcher) and what was asked for."""
+    """Host directories shown under their own path: interpreters (ours starts the launcher) and the workload's."""
     paths: list[Path] = []
     for path in (*prefixes(Path(sys.executable)), *prefixes(workload.python), *workload.read_only):
         if path.absolute() not in paths:
@@ -74,14 +74,14 @@ def environment(workload: Workload) -> dict[str, str]:
     return {**workload.env, "PATH": ":".join(places), "HOME": str(HOME), "TMPDIR": "/tmp"}  # noqa: S108
 
 
-def made_directories(paths: Iterable[Path]) -> Iterator[str]:
-    """The directories that made files lie in."""
+def generated_directories(paths: Iterable[Path]) -> Iterator[str]:
+    """The directories of the generated files."""
     for path in paths:
         yield from _directories(path)
 
 
-def made_files(workload: Workload, user: int) -> dict[Path, tuple[int, str]]:
-    """Files that exist only inside: permission bits and content."""
+def generated_files(workload: Workload, user: int) -> dict[Path, tuple[int, str]]:
+    """Generated files that exist only inside the sandbox: permission bits and content."""
     start = f'#!/bin/sh\nexec {shlex.quote(str(workload.python.absolute()))} "$@"\n'
     account = f"root:x:0:0:root:/:/bin/sh\nsandbox:x:{user}:{user}:sandbox:{HOME}:/bin/sh\n"
     return {
@@ -130,5 +130,5 @@ def _directories(path: Path) -> Iterator[str]:
 
 
 def _memory(path: Path, size_mb: int) -> tuple[str, ...]:
-    """A file system in memory that holds `size_mb` at most and that everybody may write to."""
+    """A file system in memory of at most `size_mb` that every user may write to."""
     return ("--perms", "1777", "--size", str(size_mb << 20), "--tmpfs", str(path))

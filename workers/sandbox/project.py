@@ -1,4 +1,4 @@
-"""What is to be tested, with what: interpreter, test command and import roots, found by looking and never by running."""
+"""Finds a project's interpreter, test command and import roots by reading files, without running its code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIGURED_IN = {
     "setup.cfg": "[tool:pytest]",
     "tox.ini": "[pytest]",
 }
-"""Where pytest reads its configuration, and what marks it there."""
+"""The files where pytest reads its configuration, and the text that marks it there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ class Project:
 def discover(
     tree: Path, *, python: Path | None, test_command: str | None, environment_of: Path | None = None
 ) -> Project:
-    """The project in `tree`. `environment_of` is the directory whose `.venv` serves, when `tree` is a copy of it.
+    """The project in `tree`. `environment_of` is the directory with the `.venv`, when `tree` is a copy of it.
 
-    Raises BadInput with one clear line when it cannot be tested.
+    Raises BadInput with one line for the user when the project cannot be tested.
     """
     tree = tree.absolute()
     if not tree.is_dir():
@@ -92,7 +92,7 @@ def _left_out(directory: Path) -> bool:
 
 
 def _command(text: str | None, tree: Path, home: Path, python: Path) -> tuple[str, ...]:
-    """The words of the test command, its program looked up."""
+    """The words of the test command. Raises BadInput when its program does not exist."""
     if text is None:
         return DEFAULT_COMMAND
     try:
@@ -105,7 +105,7 @@ def _command(text: str | None, tree: Path, home: Path, python: Path) -> tuple[st
 
 
 def _program(name: str, tree: Path, home: Path, python: Path) -> str:
-    """The program as the sandbox will find it; BadInput when it will not."""
+    """The program as the sandbox finds it; BadInput when the sandbox cannot find it."""
     if name in ("python", "python3"):
         return name
     if "/" in name:

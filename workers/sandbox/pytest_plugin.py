@@ -1,4 +1,4 @@
-"""A pytest plugin that reports what happens, as JSON lines, to the descriptor in $APPRENTICE_REPORT_FD.
+"""A pytest plugin that writes events as JSON lines to the descriptor in $APPRENTICE_REPORT_FD.
 
 It runs in the project's own interpreter (Python 3.8 or later, pytest 6 or later): this file, tracing.py, the standard library and pytest.
 With pytest-xdist, details travel from the workers to the controller on the reports themselves; the controller writes.
@@ -35,7 +35,7 @@ NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "opera
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start reporting. The descriptor is taken out of the environment: a pytest inside a test must not report."""
+    """Start reporting. Removes the descriptor from the environment: a pytest inside a test must not report."""
     descriptor, is_worker = os.environ.pop(REPORT, None), hasattr(config, "workerinput")
     if descriptor is None and not is_worker:
         return
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Selection:
-    """Keeps the named tests; a name stands for everything under it."""
+    """Keeps the named tests; a name selects everything under it."""
 
     def __init__(self, path: str) -> None:
         with open(path, encoding="utf-8") as stream:
@@ -66,7 +66,7 @@ class Selection:
             items[:] = kept
 
     def keeps(self, nodeid: str) -> bool:
-        """Whether an id is wanted: itself, its function without parameters, its class, its file."""
+        """Whether an id is selected by its own name or that of its function, class or file."""
         name, _, _ = nodeid.partition("[")
         parts = name.split("::")
         above = {"::".join(parts[:count]) for count in range(1, len(parts) + 1)}
@@ -74,13 +74,13 @@ class Selection:
 
 
 class Timeout(BaseException):
-    """A test computed too long. No Exception, so that tests and code that catch every one of those do not catch it."""
+    """A test used too much processor time. A BaseException, so that code that catches Exception does not catch it."""
 
 
 class Stopwatch:
-    """Ends a test that computes too long where it stands, so that its traceback tells where. Waiting costs nothing.
+    """Raises Timeout in a test that uses too much processor time, so that its traceback shows the place. Waiting is free.
 
-    Each one that is ended halves the time of the next: tests that never end come together.
+    Each timeout halves the limit of the next test: tests that never end usually come in groups.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -99,7 +99,7 @@ class Stopwatch:
 
     @staticmethod
     def is_free() -> bool:
-        """Whether nobody else uses the timer, and signals can be handled here."""
+        """Whether the timer is unused, and this thread can handle signals."""
         unused = signal.getsignal(signal.SIGPROF) is signal.SIG_DFL
         return unused and threading.current_thread() is threading.main_thread()
 
@@ -110,7 +110,7 @@ class Stopwatch:
 
 
 class FailureDetails:
-    """Hangs on each report what only the process that ran the test can know."""
+    """Adds to each report the details that only the test's own process knows."""
 
     def __init__(self, root: str, tracer: Tracer | None) -> None:
         self.root, self.tracer = root, tracer
@@ -144,20 +144,20 @@ class FailureDetails:
             report.apprentice = self.describe(call.excinfo.value)
 
     def describe(self, error: BaseException) -> dict[str, object]:
-        """Type, message, frames and operands of an exception; of its cause, where pytest wrapped it while collecting."""
+        """Type, message, frames and operands of an exception, or of its cause where pytest wraps it during collection."""
         if type(error).__name__ == "CollectError" and error.__cause__ is not None:
             error = error.__cause__
         operands = self.operands if isinstance(error, AssertionError) else []
         return {
             "type": type(error).__name__,
-            "message": said(error),
+            "message": message_of(error),
             "frames": frames_of(error, self.root),
             "operands": operands or unittest_operands(error),
         }
 
 
 class Reporter:
-    """Writes one line for each event, from the one process that hears of all tests."""
+    """Writes one line for each event, from the process that receives the events of all tests."""
 
     def __init__(self, descriptor: int, tracer: Tracer | None) -> None:
         self.descriptor, self.process, self.tracer = descriptor, os.getpid(), tracer
@@ -166,7 +166,7 @@ class Reporter:
         self.write(event="start", pytest=pytest.__version__, python=platform.python_version())
 
     def write(self, **line: object) -> None:
-        """One line; nothing from a process that a test forked, and nothing when nobody listens any more."""
+        """Write one line, except in a process that a test forked and after the reader has gone."""
         if os.getpid() != self.process:
             return
         left = (json.dumps(line) + "\n").encode()
@@ -177,7 +177,7 @@ class Reporter:
             self.process = -1
 
     def pytest_unconfigure(self) -> None:
-        """For a second pytest in the same process."""
+        """Restore the descriptor for a second pytest in the same process."""
         os.environ[REPORT] = str(self.descriptor)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -213,7 +213,7 @@ class Reporter:
             self.finished(report, self.phases.pop(report.nodeid))
 
     def finished(self, report: pytest.TestReport, state: dict[str, Any]) -> None:
-        """A test is over. One that is to be run again has no result yet."""
+        """Report a finished test. A test that reruns has no result yet."""
         if state["outcome"] == "rerun":
             return
         self.write(
@@ -232,7 +232,7 @@ class Reporter:
 
 
 def outcome_of(report: pytest.TestReport) -> str:
-    """The outcome of one phase, in our words."""
+    """The outcome of one phase, as TestOutcome names it."""
     outcome: str = report.outcome
     expected_failure = hasattr(report, "wasxfail")
     if outcome == "skipped":
@@ -245,7 +245,7 @@ def outcome_of(report: pytest.TestReport) -> str:
 
 
 def details_of(report: pytest.TestReport) -> dict[str, object]:
-    """What is known of a phase that did not pass; a strict xfail that passed has no exception."""
+    """The details of a phase that did not pass; a strict xfail that passed has no exception."""
     known = getattr(report, "apprentice", None)
     if known is not None or report.outcome != "failed":
         return known or NO_DETAILS
@@ -257,13 +257,13 @@ def shown(value: object) -> str:
     return rendered(repr, value)[:LONGEST_OPERAND]
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """An exception's text, clipped."""
     return rendered(str, error)[:LONGEST_MESSAGE]
 
 
 def rendered(how: Callable[[object], str], value: object) -> str:
-    """What `how` makes of a value. Foreign code runs here and may raise anything."""
+    """`how(value)`, or a note of its error. Untrusted code runs here and may raise anything."""
     try:
         return how(value)
     except Exception as problem:  # noqa: BLE001 - a test's own __repr__ or __str__ must not end the run
@@ -290,7 +290,7 @@ def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:
 
 
 def unittest_operands(error: BaseException) -> list[str]:
-    """What a failing method of unittest.TestCase compared."""
+    """The operands that a failing method of unittest.TestCase compared."""
     traceback = error.__traceback__
     while traceback is not None:
         frame = traceback.tb_frame

@@ -1,6 +1,6 @@
-"""What a test run said, as values. Written inside the sandbox by pytest_plugin.py, line by line, and decoded here.
+"""The result of a test run. pytest_plugin.py writes it inside the sandbox, line by line; decode.py reads it.
 
-Everything in it comes from a process that ran untrusted code: it is data, bounded in size, and proves nothing alone.
+All of it comes from a process that ran untrusted code: it is data of limited size, and proves nothing alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TestResult:
     """One test. `error_type` is the exception's class name (no module), empty unless it failed.
 
     `frames` are those inside the repository, outermost first. `operands` holds the values compared by a failing assert,
-    as `repr` (clipped), when pytest could tell them.
+    as `repr` (clipped), where pytest knows them.
     """
 
     __test__ = False

@@ -1,4 +1,4 @@
-"""Runs a project's tests in a sandbox and says what came of it."""
+"""Runs a project's tests in a sandbox and reports the results."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PASSED, FAILED, INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR, NOTHING_COLLECTED = ra
 """pytest's exit codes (pytest.ExitCode)."""
 
 
-def trouble_of(project: Project, completed: CompletedRun, heard: DecodedReport, limits: Limits) -> str:
-    """What went wrong with a run, beside failing tests; empty when nothing did."""
+def problem_of(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> str:
+    """The problem of a run, apart from failing tests; empty without one."""
     if completed.ending is not Ending.EXITED:
-        return _with_place(_cut(completed.ending, limits), heard)
-    if not heard.sessions:
-        return _never_began(project, completed)
-    if heard.broken_files:
-        return _not_collected(heard)
-    if heard.finished < heard.sessions:
-        return _with_place(f"pytest died with exit code {completed.exit_code}", heard) + _tail(completed)
-    return _own_ending(completed, heard)
+        return _with_place(_cut(completed.ending, limits), decoded)
+    if not decoded.sessions:
+        return _not_started(project, completed)
+    if decoded.broken_files:
+        return _not_collected(decoded)
+    if decoded.finished < decoded.sessions:
+        return _with_place(f"pytest died with exit code {completed.exit_code}", decoded) + _tail(completed)
+    return _own_ending(completed, decoded)
 
 
 def cut_error(ending: Ending) -> str:
@@ -58,14 +58,14 @@ def _cut(ending: Ending, limits: Limits) -> str:
             return "the tests were killed"
 
 
-def _never_began(project: Project, completed: CompletedRun) -> str:
-    said = completed.stderr + completed.stdout
-    if "No module named pytest" in said or "No module named 'pytest'" in said:
+def _not_started(project: Project, completed: CompletedRun) -> str:
+    output = completed.stderr + completed.stdout
+    if "No module named pytest" in output or "No module named 'pytest'" in output:
         return (
             f"{project.python} has no pytest: install the project's test requirements into its environment, "
             "or name another interpreter"
         )
-    if "apprentice_probe" in said:
+    if "apprentice_probe" in output:
         return "the test command hides PYTHONPATH from pytest: leave out python's -I and -E" + _tail(completed)
     if completed.exit_code in NO_SUCH_COMMAND:
         return f"the test command {project.test_command[0]!r} cannot be started in the sandbox" + _tail(completed)
@@ -74,15 +74,15 @@ def _never_began(project: Project, completed: CompletedRun) -> str:
     return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
 
 
-def _not_collected(heard: DecodedReport) -> str:
-    first = heard.results[heard.broken_files[0]]
-    count = len(heard.broken_files)
+def _not_collected(decoded: DecodedReport) -> str:
+    first = decoded.results[decoded.broken_files[0]]
+    count = len(decoded.broken_files)
     what = "one file cannot" if count == 1 else f"{count} files cannot"
     return f"{what} be collected: {first.id}: {first.error_type}: {_line(first.message)}"
 
 
-def _own_ending(completed: CompletedRun, heard: DecodedReport) -> str:
-    match heard.exit_status:
+def _own_ending(completed: CompletedRun, decoded: DecodedReport) -> str:
+    match decoded.exit_status:
         case 0 | 1:
             return ""
         case 2:
@@ -97,15 +97,15 @@ def _own_ending(completed: CompletedRun, heard: DecodedReport) -> str:
             return f"pytest ended with exit code {other}" + _tail(completed)
 
 
-def _with_place(text: str, heard: DecodedReport) -> str:
-    running = next(iter(heard.running), "")
+def _with_place(text: str, decoded: DecodedReport) -> str:
+    running = next(iter(decoded.running), "")
     return f"{text} during {running}" if running else text
 
 
 def _tail(completed: CompletedRun) -> str:
     """The end of what was written, on one line."""
-    said = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
-    return f": {' | '.join(line.strip() for line in said.splitlines() if line.strip())}" if said else ""
+    output = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
+    return f": {' | '.join(line.strip() for line in output.splitlines() if line.strip())}" if output else ""
 
 
 def _line(message: str) -> str:
@@ -126,7 +126,7 @@ OWN_ENDINGS = (0, 1)
 class TestRun:
     """`lines` maps test id → path → executed lines of code that is no test, and is empty without tracing.
 
-    The id "" stands for what ran while tests were collected: module bodies. `completed` is the process itself.
+    The id "" holds the lines that ran during collection: module bodies. `completed` is the process itself.
     """
 
     __test__ = False
@@ -146,9 +146,9 @@ def run_tests(
     trace: bool = False,
     test_seconds: float | None = None,
 ) -> TestRun:
-    """Run the project's test command; with `tests`, only those ids (a file, class or function stands for all under it).
+    """Run the project's test command; with `tests`, only those ids (a file, class or function selects all tests in it).
 
-    Never raises for what the tests do: `report.trouble` says what went wrong. Raises CannotRun when there is no sandbox.
+    Never raises for what the tests do: `report.trouble` holds the problem. Raises CannotRun when there is no sandbox.
     Ids are relative to the checkout's root. Tracing raises the cap on output. A test that computes for more than
     `test_seconds` of processor time has failed with the error type Timeout.
     """
@@ -166,8 +166,8 @@ def run_tests(
             limits=limits,
         )
         completed = sandbox.run(workload)
-    heard = decode(completed.report)
-    return TestRun(report=_report(project, completed, heard, limits), lines=heard.lines, completed=completed)
+    decoded = decode(completed.report)
+    return TestRun(report=_report(project, completed, decoded, limits), lines=decoded.lines, completed=completed)
 
 
 def import_path(project: Project) -> tuple[str, ...]:
@@ -242,13 +242,13 @@ def _is_path(project: Project, word: str) -> bool:
     return not word.startswith("-") and (project.tree / word.partition("::")[0]).exists()
 
 
-def _report(project: Project, completed: CompletedRun, heard: DecodedReport, limits: Limits) -> TestReport:
-    trouble = trouble_of(project, completed, heard, limits)
-    whole = heard.sessions > 0 and heard.finished == heard.sessions and heard.exit_status in OWN_ENDINGS
-    results = cut_short(heard, cut_error(completed.ending), trouble)
+def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> TestReport:
+    trouble = problem_of(project, completed, decoded, limits)
+    whole = decoded.sessions > 0 and decoded.finished == decoded.sessions and decoded.exit_status in OWN_ENDINGS
+    results = cut_short(decoded, cut_error(completed.ending), trouble)
     return TestReport(
         results=results,
-        started=heard.sessions > 0,
+        started=decoded.sessions > 0,
         complete=whole and not trouble,
         exit_code=completed.exit_code,
         trouble=trouble,

@@ -16,7 +16,7 @@ LOAD_WORD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0
 ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 NUMBER_OFFSET, ARCHITECTURE_OFFSET, FIRST_ARGUMENT_OFFSET = 0, 4, 16
 LAST_KNOWN_CALL = 462
-"""mseal, Linux 6.10. Later calls were not looked at, hence refused."""
+"""mseal, Linux 6.10. Later calls are not reviewed yet, so the filter refuses them."""
 
 CLONE_NEW_NAMESPACE = 0x7E020000
 """CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID and -NET together."""
@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ustat": (136, None),
     "vhangup": (153, 58),
 }
-"""Ways to the kernel's keys, to other processes, to mounts and namespaces, and memory that no limit counts (shmget)."""
+"""Calls that reach the kernel's keys, other processes, mounts and namespaces, or memory that no limit counts (shmget)."""
 
 ABSENT: dict[str, tuple[int, int]] = {
     "clone3": (435, 435),  # its flags lie in memory, where no filter can see them
@@ -100,12 +100,12 @@ ABSENT: dict[str, tuple[int, int]] = {
     "memfd_create": (319, 279),  # memory that belongs to no process's size
     "memfd_secret": (447, 447),
 }
-"""Calls for which programs have a second way when the kernel lacks them."""
+"""Calls that programs replace when the kernel lacks them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """What differs between processors: the audit id and the numbers of the calls whose arguments are looked at."""
+    """A processor's audit id, and the numbers of the calls whose arguments the filter checks."""
 
     audit_id: int
     column: int
@@ -149,12 +149,12 @@ def program(machine: str) -> bytes:
 
 
 def _same_architecture(here: Architecture) -> list[bytes]:
-    """Kill what calls by another table (32-bit calls on a 64-bit kernel): the numbers below would mean other calls."""
+    """Kill a process that uses another call table (32-bit calls on a 64-bit kernel): its numbers mean other calls."""
     return [_load(ARCHITECTURE_OFFSET), _jump(JUMP_EQUAL, here.audit_id, 1, 0), _end(KILL_PROCESS)]
 
 
 def _unknown_calls() -> list[bytes]:
-    """Covers the x32 table as well: its numbers begin at 0x40000000."""
+    """Refuse newer calls, and the x32 table, whose numbers begin at 0x40000000."""
     return [_jump(JUMP_AT_LEAST, LAST_KNOWN_CALL + 1, 0, 1), _refuse(errno.ENOSYS)]
 
 
@@ -169,7 +169,7 @@ def _refused_calls(here: Architecture) -> list[bytes]:
 
 
 def _when(number: int, body: list[bytes]) -> list[bytes]:
-    """`body` for this call alone; it ends by allowing what it did not refuse."""
+    """`body` for this call alone; it allows what it does not refuse."""
     body = [*body, _end(ALLOW)]
     return [_jump(JUMP_EQUAL, number, 0, len(body)), *body]
 

@@ -1,4 +1,4 @@
-"""Speaking with a sandboxed process in lines, while a thread holds it to its limits."""
+"""Exchanges lines with a sandboxed process, while a thread enforces its limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STDERR_SHOWN = 400
 
 
 class LineSession:
-    """One process to speak with; see workers.ports.SandboxSession. Lines come and go without their line feed."""
+    """A process that answers requests; see workers.ports.SandboxSession. Lines have no line feed."""
 
     def __init__(self, tree: ProcessTree, limits: Limits) -> None:
         self._tree, self._limits = tree, limits
@@ -27,7 +27,7 @@ class LineSession:
         self._completed: CompletedRun | None = None
 
     def send(self, line: bytes) -> None:
-        """Write one line to its standard input; raises SandboxEnded when it is gone."""
+        """Write one line to its standard input; raises SandboxEnded when the process is gone."""
         assert self._tree.process.stdin is not None
         descriptor, left = self._tree.process.stdin.fileno(), memoryview(line + b"\n")
         try:
@@ -37,7 +37,7 @@ class LineSession:
             raise SandboxEnded(self._why()) from None
 
     def receive(self, timeout: float) -> bytes:
-        """The next line of its report; raises SandboxEnded when it is gone, TimeoutError after `timeout` seconds."""
+        """The next line of its report; raises SandboxEnded when the process is gone, TimeoutError after `timeout` seconds."""
         try:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
@@ -50,14 +50,14 @@ class LineSession:
         return line
 
     def watch(self) -> None:
-        """Hold the process to its limits until it ends; runs in a thread of its own."""
+        """Enforce the limits until the process ends; runs in its own thread."""
         try:
             self._completed = supervise(self._tree, self._limits, self._take)
         finally:
             self._lines.put(None)
 
     def _take(self, piece: bytes) -> bool:
-        """Split into lines. What is not yet received may not exceed the cap on output."""
+        """Split into lines. The unread lines may not exceed the cap on output."""
         with self._lock:
             self._unread += len(piece)
             fits = self._unread <= self._limits.output_kb << 10
@@ -76,12 +76,12 @@ class LineSession:
 
 @contextmanager
 def line_session(tree: ProcessTree, limits: Limits) -> Iterator[LineSession]:
-    """Speak with a started process; its tree is dead when the context is left."""
-    spoken = LineSession(tree, limits)
-    watcher = threading.Thread(target=spoken.watch, name="sandbox-session", daemon=True)
+    """Exchange lines with a started process; leaving the context ends its tree."""
+    session = LineSession(tree, limits)
+    watcher = threading.Thread(target=session.watch, name="sandbox-session", daemon=True)
     watcher.start()
     try:
-        yield spoken
+        yield session
     finally:
         tree.kill()
         watcher.join()

@@ -1,4 +1,4 @@
-"""Watches one sandboxed process tree: reads its pipes, holds it to its limits, and sees it dead."""
+"""Watches one sandboxed process tree: reads its pipes, enforces its limits, and ends it."""
 
 from __future__ import annotations
 
@@ -86,21 +86,21 @@ def _stat(pid: int) -> list[str]:
 TICK_SECONDS = 0.05
 CHUNK_BYTES = 1 << 16
 FLOOD_FACTOR = 64
-"""Standard output and error are clipped at their cap; what writes this many times as much is ended."""
+"""Standard output and error are clipped at their cap; a run that writes this many times as much ends."""
 
 SIGNAL_BASE = 128
 DEATH_SECONDS = 20.0
 
 OnReport = Callable[[bytes], bool]
-"""Takes a piece of the report; false ends the run with Ending.OUTPUT."""
+"""Receives a piece of the report; false ends the run with Ending.OUTPUT."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessTree:
-    """A started process and what stands for its tree.
+    """A started process and its tree.
 
-    `leader` is the process whose death is the death of all: a namespace's init, or with `grouped` a group's leader.
-    The descriptors belong to this value; `close` gives them back.
+    `leader` is the process whose death ends all others: a namespace's init, or with `grouped` a group's leader.
+    This value owns the descriptors; `close` closes them.
     """
 
     process: subprocess.Popen[bytes]
@@ -118,12 +118,14 @@ class ProcessTree:
             for pid in descendants:
                 _kill_one(pid)
         _kill_by_handle(self.leader_handle)
-        readable(self.leader_handle, DEATH_SECONDS)  # an init's death is told after that of its whole namespace
+        readable(
+            self.leader_handle, DEATH_SECONDS
+        )  # the kernel reports an init's death after that of its whole namespace
         _kill_by_handle(self.process_handle)
         self.process.wait()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
@@ -141,7 +143,7 @@ class ClippedStream:
     seen: int = 0
 
     def add(self, piece: bytes) -> bool:
-        """Take a piece; false when the stream is a flood."""
+        """Add a piece; false when the stream exceeds the flood limit."""
         self.seen += len(piece)
         room = max(self.cap // 2 - len(self.head), 0)
         self.head += piece[:room]
@@ -151,7 +153,7 @@ class ClippedStream:
         return self.seen <= self.cap * FLOOD_FACTOR
 
     def text(self) -> str:
-        """What was kept, with a note where something is missing."""
+        """The kept text, with a note where something is missing."""
         tail = bytes(self.tail[-(self.cap // 2) :])
         missing = self.seen - len(self.head) - len(tail)
         note = f"\n[… {missing} bytes left out …]\n".encode() if missing else b""
@@ -166,13 +168,13 @@ class ReportBuffer:
     content: bytearray = field(default_factory=bytearray)
 
     def add(self, piece: bytes) -> bool:
-        """Take a piece; false when it is too much."""
+        """Add a piece; false when the report exceeds its cap."""
         self.content += piece[: max(self.cap - len(self.content), 0)]
         return len(self.content) < self.cap
 
 
 def supervise(tree: ProcessTree, limits: Limits, on_report: OnReport) -> CompletedRun:
-    """Run `tree` to its end or to a limit. Everything is dead and everything written was read when this returns."""
+    """Run `tree` to its end or to a limit. When this returns, all processes are dead and all output is read."""
     return _Watch(tree, limits, on_report).run()
 
 
@@ -221,7 +223,7 @@ class _Watch:
                 next_look = time.monotonic() + TICK_SECONDS
 
     def _read(self, descriptor: int) -> bool | None:
-        """Whether there may be more to take; None at the end of the stream."""
+        """Whether there may be more to read; None at the end of the stream."""
         try:
             piece = os.read(descriptor, CHUNK_BYTES)
         except BlockingIOError:
@@ -229,7 +231,7 @@ class _Watch:
         return self.takers[descriptor](piece) if piece else None
 
     def _drain(self) -> bool:
-        """Read what is left in the pipes; false when it is too much. A descriptor that got out cannot hold us up."""
+        """Read the rest of the pipes; false when it exceeds a cap. A leaked descriptor does not block this."""
         for descriptor in self.takers:
             while readable(descriptor, 0.0):
                 more = self._read(descriptor)
@@ -263,7 +265,7 @@ class _Watch:
 
 
 def _ending_of(exit_code: int) -> Ending:
-    """What an exit code says when we did not end the run ourselves."""
+    """The ending that an exit code shows, for a run that no limit ended."""
     if exit_code == SIGNAL_BASE + signal.SIGXCPU:
         return Ending.CPU_TIME
     if exit_code == SIGNAL_BASE + signal.SIGKILL:

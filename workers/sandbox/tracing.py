@@ -30,7 +30,7 @@ def inside(filename: str, root: str) -> str | None:
 
 
 class Tracer:
-    """Collects executed lines of the project's own code; subclasses say how."""
+    """Collects executed lines of the project's own code; subclasses define how."""
 
     def __init__(self, root: str, prefixes: list[str]) -> None:
         self.root, self.prefixes = root, prefixes
@@ -38,7 +38,7 @@ class Tracer:
         self.lines: dict[str, set[int]] = {}
 
     def traced(self, filename: str) -> str | None:
-        """The relative path of a file whose lines are wanted."""
+        """The relative path of a traced file; None for other files."""
         if filename not in self.known:
             path = inside(filename, self.root)
             self.known[filename] = path if path is not None and self.wanted(path) else None
@@ -57,7 +57,7 @@ class Tracer:
         )
 
     def restart(self) -> None:
-        """Begin anew for the next test."""
+        """Reset for the next test."""
         self.lines = {}
 
     def take(self) -> dict[str, str]:
@@ -66,7 +66,7 @@ class Tracer:
 
 
 class MonitoringTracer(Tracer):
-    """Python 3.12 and later: each line tells once for each test, then costs nothing."""
+    """Python 3.12 and later: each line raises one event per test, and then costs nothing."""
 
     def __init__(self, root: str, prefixes: list[str]) -> None:
         super().__init__(root, prefixes)
@@ -89,11 +89,11 @@ class MonitoringTracer(Tracer):
 
 
 QUIET_CALLS, SAMPLED = 200, 20
-"""A function that so many calls in a row added no line is followed in one of so many calls only."""
+"""After QUIET_CALLS calls in a row without a new line, a function is traced in one of SAMPLED calls only."""
 
 
 class SettraceTracer(Tracer):
-    """Before Python 3.12. Frames of other code are not followed, nor calls that are unlikely to tell anything new."""
+    """Before Python 3.12. Skips frames of other code, and calls that are unlikely to add lines."""
 
     def __init__(self, root: str, prefixes: list[str]) -> None:
         super().__init__(root, prefixes)
@@ -130,7 +130,7 @@ class SettraceTracer(Tracer):
 
 
 def make_tracer(root: str, prefixes: str | None) -> Tracer | None:
-    """The tracer that this interpreter allows, when one is asked for."""
+    """The tracer for this interpreter; None without prefixes."""
     if prefixes is None:
         return None
     kind = MonitoringTracer if hasattr(sys, "monitoring") else SettraceTracer

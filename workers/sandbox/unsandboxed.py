@@ -1,6 +1,6 @@
-"""Running code without a sandbox: only for those who set `unsafe_without_sandbox` and trust the repository fully.
+"""Runs code without a sandbox, for operators who set `unsafe_without_sandbox` and trust the repository fully.
 
-The checkout is copied, the environment is empty, limits hold and the processes are killed; files and network are open.
+It copies the checkout, empties the environment, and enforces limits; the code can reach all files and the network.
 """
 
 from __future__ import annotations
@@ -26,41 +26,43 @@ INSIDE = str(mounts.WORKSPACE)
 class UnsandboxedRunner:
     """Runs code as an ordinary process, in a copy of its checkout. No protection: see the module.
 
-    The copy is not at /workspace; the name is translated in command and environment, and back in what is written.
+    The copy is not at /workspace: this class translates the path in command, environment and output.
     """
 
     def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; its processes are dead when this returns."""
-        with self._started(workload, subprocess.DEVNULL) as (tree, names):
+        with self._started(workload, subprocess.DEVNULL) as (tree, paths):
             report = ReportBuffer(cap=workload.limits.output_kb << 10)
             completed = supervise(tree, workload.limits, report.add)
         return dataclasses.replace(
             completed,
-            stdout=names.told(completed.stdout),
-            stderr=names.told(completed.stderr),
-            report=names.told_bytes(bytes(report.content)),
+            stdout=paths.to_inside(completed.stdout),
+            stderr=paths.to_inside(completed.stderr),
+            report=paths.to_inside_bytes(bytes(report.content)),
         )
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
-        """Start a process to speak with; leaving the context ends it."""
+        """Start a process that answers requests; leaving the context ends it."""
         with (
-            self._started(workload, subprocess.PIPE) as (tree, names),
-            line_session(tree, workload.limits) as spoken,
+            self._started(workload, subprocess.PIPE) as (tree, paths),
+            line_session(tree, workload.limits) as session,
         ):
-            yield _Translated(spoken, names)
+            yield _TranslatedSession(session, paths)
 
     @contextmanager
-    def _started(self, workload: Workload, stdin: int) -> Iterator[tuple[ProcessTree, _Names]]:
+    def _started(self, workload: Workload, stdin: int) -> Iterator[tuple[ProcessTree, _PathTranslation]]:
         with ExitStack() as stack:
             place = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="apprentice-plain-", ignore_cleanup_errors=True))
             )
-            names = _Names(_laid_out(place, workload.python))
+            paths = _PathTranslation(_laid_out(place, workload.python))
             descriptors = Descriptors(stack)
-            order = descriptors.memory(_order(names.renamed(workload), place, descriptors.report_inside).encoded())
-            process = subprocess.Popen(  # noqa: S603 - what the operator allowed by a setting of that name
-                launcher_command(LAUNCHER_SOURCE, order, descriptors.status_inside),
+            spec = descriptors.memory(
+                _launch_spec(paths.translated(workload), place, descriptors.report_inside).encoded()
+            )
+            process = subprocess.Popen(  # noqa: S603 - the operator allows this by `unsafe_without_sandbox`
+                launcher_command(LAUNCHER_SOURCE, spec, descriptors.status_inside),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -68,53 +70,53 @@ class UnsandboxedRunner:
                 pass_fds=descriptors.inherited,
                 start_new_session=True,
             )
-            descriptors.handed_over()
+            descriptors.close_inherited()
             tree = _tree(process, descriptors.report)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, descriptors.status)
-            yield tree, names
+            yield tree, paths
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Names:
-    """The copy's real place, and /workspace, which callers say for it."""
+class _PathTranslation:
+    """Translates between the copy's real path and /workspace, the path that callers use."""
 
     workspace: Path
 
-    def renamed(self, workload: Workload) -> Workload:
+    def translated(self, workload: Workload) -> Workload:
         return dataclasses.replace(
             workload,
-            command=tuple(self._asked(word) for word in workload.command),
-            env={name: self._asked(value) for name, value in workload.env.items()},
+            command=tuple(self._to_outside(word) for word in workload.command),
+            env={name: self._to_outside(value) for name, value in workload.env.items()},
         )
 
-    def asked_bytes(self, line: bytes) -> bytes:
+    def to_outside_bytes(self, line: bytes) -> bytes:
         return line.replace(INSIDE.encode(), os.fsencode(self.workspace))
 
-    def told(self, text: str) -> str:
+    def to_inside(self, text: str) -> str:
         return text.replace(str(self.workspace), INSIDE)
 
-    def told_bytes(self, line: bytes) -> bytes:
+    def to_inside_bytes(self, line: bytes) -> bytes:
         return line.replace(os.fsencode(self.workspace), INSIDE.encode())
 
-    def _asked(self, text: str) -> str:
+    def _to_outside(self, text: str) -> str:
         return text.replace(INSIDE, str(self.workspace))
 
 
-class _Translated:
-    def __init__(self, spoken: SandboxSession, names: _Names) -> None:
-        self._spoken, self._names = spoken, names
+class _TranslatedSession:
+    def __init__(self, session: SandboxSession, paths: _PathTranslation) -> None:
+        self._session, self._paths = session, paths
 
     def send(self, line: bytes) -> None:
-        self._spoken.send(self._names.asked_bytes(line))
+        self._session.send(self._paths.to_outside_bytes(line))
 
     def receive(self, timeout: float) -> bytes:
-        return self._names.told_bytes(self._spoken.receive(timeout))
+        return self._paths.to_inside_bytes(self._session.receive(timeout))
 
 
 def _laid_out(place: Path, python: Path) -> Path:
-    """Make the directories and the `python` commands; the place of the copy."""
+    """Make the directories and the `python` commands; returns the copy's path."""
     for name in ("checkout", "home", "tmp", "bin"):
         (place / name).mkdir()
     for name in ("python", "python3"):
@@ -124,7 +126,7 @@ def _laid_out(place: Path, python: Path) -> Path:
     return place.resolve() / "checkout"
 
 
-def _order(workload: Workload, place: Path, report: int) -> LaunchSpec:
+def _launch_spec(workload: Workload, place: Path, report: int) -> LaunchSpec:
     path = (place / "bin", workload.python.absolute().parent, *mounts.SYSTEM_PATH)
     return LaunchSpec(
         workload=workload,

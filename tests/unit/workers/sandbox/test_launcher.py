@@ -9,7 +9,7 @@ import pytest
 
 from workers.errors import BadInput
 from workers.ports import Workload
-from workers.sandbox.launcher import copy_tree, lay_over
+from workers.sandbox.launcher import apply_overlay, copy_tree
 from workers.sandbox.launching import LaunchSpec
 
 
@@ -60,10 +60,10 @@ def test_an_overlay_writes_and_deletes(tmp_path: Path) -> None:
     """New directories are made, old content is replaced, None deletes, and deleting nothing is fine."""
     (tmp_path / "old.py").write_text("old")
     (tmp_path / "gone.py").write_text("gone")
-    lay_over(str(tmp_path), "old.py", b"new")
-    lay_over(str(tmp_path), "a/b/c.py", b"deep")
-    lay_over(str(tmp_path), "gone.py", None)
-    lay_over(str(tmp_path), "never.py", None)
+    apply_overlay(str(tmp_path), "old.py", b"new")
+    apply_overlay(str(tmp_path), "a/b/c.py", b"deep")
+    apply_overlay(str(tmp_path), "gone.py", None)
+    apply_overlay(str(tmp_path), "never.py", None)
     assert (tmp_path / "old.py").read_text() == "new"
     assert (tmp_path / "a/b/c.py").read_text() == "deep"
     assert not (tmp_path / "gone.py").exists()
@@ -73,7 +73,7 @@ def test_an_overlay_keeps_permission_bits(tmp_path: Path) -> None:
     """A script that is overlaid stays executable."""
     (tmp_path / "run.sh").write_text("")
     (tmp_path / "run.sh").chmod(0o755)
-    lay_over(str(tmp_path), "run.sh", b"#!/bin/sh\n")
+    apply_overlay(str(tmp_path), "run.sh", b"#!/bin/sh\n")
     assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o755
 
 
@@ -85,9 +85,9 @@ def test_an_overlay_follows_no_links(tmp_path: Path) -> None:
     (outside / "file").write_text("mine")
     (root / "file").symlink_to(outside / "file")
     (root / "directory").symlink_to(outside)
-    lay_over(str(root), "file", b"new")
+    apply_overlay(str(root), "file", b"new")
     with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
-        lay_over(str(root), "directory/file", b"new")
+        apply_overlay(str(root), "directory/file", b"new")
     assert (outside / "file").read_text() == "mine"
     assert (root / "file").read_text() == "new"
     assert not (root / "file").is_symlink()

@@ -10,7 +10,7 @@ import pytest
 from workers.ports import CompletedRun, Ending, Limits
 from workers.sandbox.decode import DecodedReport, decode
 from workers.sandbox.project import Project
-from workers.sandbox.run_tests import cut_error, trouble_of
+from workers.sandbox.run_tests import cut_error, problem_of
 
 PROJECT = Project(tree=Path("/p"), python=Path("/p/python"), test_command=("make", "test"), source_roots=(".",))
 LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, output_kb=64)
@@ -78,7 +78,7 @@ def broken(name: str) -> dict[str, object]:
 )
 def test_each_trouble_has_its_line(completed: CompletedRun, events: list[dict[str, object]], said: str) -> None:
     """The line names what happened, the limit that was met, and the test that ran; a good run has none."""
-    assert trouble_of(PROJECT, completed, heard(*events), LIMITS) == said
+    assert problem_of(PROJECT, completed, heard(*events), LIMITS) == said
 
 
 @pytest.mark.parametrize(
