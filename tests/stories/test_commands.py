@@ -31,12 +31,12 @@ def test_help(town: Town) -> None:
 | `@apprentice fix` | reproduce the failing tests and open a draft pull request with a proven fix |
 | `@apprentice review` | review this pull request now, running its tests |
 | `@apprentice ask …`, `@apprentice explain` | answer a question about the code, or explain my comment (with a model) |
-| `@apprentice why ID` | explain a decision: what was known, the odds, the alternatives |
-| `@apprentice accept`, `@apprentice reject because …` | tell me whether this was useful |
-| `@apprentice share` | propose what was learned here as a file for other repositories |
+| `@apprentice why ID` | explain a decision: its evidence, probabilities and alternatives |
+| `@apprentice accept`, `@apprentice reject because …` | judge whether a finding or fix is useful |
+| `@apprentice share` | propose this repository's learnings as a file for other repositories |
 | `@apprentice help` | this table |
 
-People with write access can command and teach. Reactions, applied suggestions, merges and closes teach too.
+Users with write access can give commands and feedback. Reactions, applied suggestions, merges and closes count as feedback too.
 <!-- marker -->\
 """
         ]
@@ -144,7 +144,7 @@ def test_outsider(command: str, town: Town) -> None:
     number = town.issue(QUESTION, "")
     (answer,) = town.say(number, f"@apprentice {command}", by=town.olga)
     assert answer == snapshot("""\
-olga, only people with write access to this repository can ask me to work; a maintainer can repeat your command.
+olga, only users with write access to this repository can give me commands; a maintainer can repeat your command.
 <!-- marker -->\
 """)
     assert town.progress == []
@@ -178,7 +178,7 @@ def test_nothing_to_judge(town: Town) -> None:
     assert town.say(number, "@apprentice reject because it is wrong") == snapshot(
         [
             """\
-I have done nothing here that could be judged; answer one of my comments instead.
+There is no finding or fix of mine here to judge; reply to one of my comments instead.
 <!-- marker -->\
 """
         ]
@@ -193,7 +193,7 @@ def test_nothing_to_judge_in_a_thread(town: Town) -> None:
     assert town.reply(number, comment, "@apprentice accept") == snapshot(
         [
             """\
-I have done nothing here that could be judged; answer one of my comments instead.
+There is no finding or fix of mine here to judge; reply to one of my comments instead.
 <!-- marker -->\
 """
         ]
@@ -206,7 +206,7 @@ def test_why_of_nothing(town: Town) -> None:
     assert town.say(number, "@apprentice why 1234567890abcdef") == snapshot(
         [
             """\
-I know no decision or finding `<decision>`. The ids stand at the foot of my comments and pull requests.
+I know no decision or finding `<decision>`. The ids are at the end of my comments and pull requests.
 <!-- marker -->\
 """
         ]
@@ -214,7 +214,7 @@ I know no decision or finding `<decision>`. The ids stand at the foot of my comm
     assert town.say(number, "@apprentice why") == snapshot(
         [
             """\
-I have decided nothing here yet. Ask with an id: they stand at the foot of what I post.
+I have made no decision here yet. Ask with an id from the end of one of my posts.
 <!-- marker -->\
 """
         ]

@@ -38,7 +38,7 @@ It refuses when `wanted` is all there is.
 @\u200bmaya, fixes\u200b #\u200b1: see https:\u200b//evil.example/?q=1
 \u200b/apprentice fix
 
-It rests on `pantry/shelf.py:25`. A model's answer: not tested by anything.
+Sources: `pantry/shelf.py:25`. This is a model's answer; no test confirms it.
 <!-- marker -->\
 """
             ]
@@ -73,7 +73,7 @@ def test_a_finding_is_explained(tmp_path: Path) -> None:
                 """\
 It runs what is in the text.
 
-It rests on `pantry/cups.py:2`. A model's answer: not tested by anything.
+Sources: `pantry/cups.py:2`. This is a model's answer; no test confirms it.
 <!-- marker -->\
 """
             ]
@@ -86,7 +86,7 @@ def test_without_a_model(town: Town) -> None:
     assert town.say(number, "@apprentice ask what is a cup?") == snapshot(
         [
             """\
-I have no model to ask, so I can only repair, review and explain my own decisions; the operator can set one with `APPRENTICE_MODEL_BASE_URL`.
+No model is configured, so I can only repair, review and explain my own decisions; the operator can set one with `APPRENTICE_MODEL_BASE_URL`.
 <!-- marker -->\
 """
         ]
@@ -115,7 +115,7 @@ def test_a_stranger_asks(tmp_path: Path) -> None:
         assert town.say(number, "@apprentice ask what is a cup?", by=town.olga) == snapshot(
             [
                 """\
-olga, only people with write access to this repository can ask me to work; a maintainer can repeat your command.
+olga, only users with write access to this repository can give me commands; a maintainer can repeat your command.
 <!-- marker -->\
 """
             ]

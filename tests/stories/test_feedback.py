@@ -58,7 +58,7 @@ def test_reject(town: Town, reviewed: int) -> None:
     assert answer == snapshot(
         [
             """\
-Noted as not wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry; other repositories hear of it only once several have judged the like. Nothing is switched off by one verdict.
+Recorded as not wanted for 1 decision. This changes how likely I am to post similar results for F541 in kitchen/pantry. It affects other repositories only after several of them give similar feedback. One verdict alone disables nothing.
 <!-- marker -->\
 """
         ]
@@ -75,7 +75,7 @@ def test_accept(town: Town, reviewed: int) -> None:
     assert town.reply(reviewed, town.remark_on(reviewed, "F541").id, "@apprentice accept") == snapshot(
         [
             """\
-Noted as wanted: 1 decision re-weighed. It changes how likely I am to do the like for F541 in kitchen/pantry; other repositories hear of it only once several have judged the like. Nothing is switched off by one verdict.
+Recorded as wanted for 1 decision. This changes how likely I am to post similar results for F541 in kitchen/pantry. It affects other repositories only after several of them give similar feedback. One verdict alone disables nothing.
 <!-- marker -->\
 """
         ]
@@ -88,7 +88,7 @@ def test_reject_review(town: Town, reviewed: int) -> None:
     assert town.say(reviewed, "@apprentice reject because this is a sketch") == snapshot(
         [
             """\
-Noted as not wanted: 2 decisions re-weighed. It changes how likely I am to do the like for F401, F541 in kitchen/pantry; other repositories hear of it only once several have judged the like. Nothing is switched off by one verdict.
+Recorded as not wanted for 2 decisions. This changes how likely I am to post similar results for F401, F541 in kitchen/pantry. It affects other repositories only after several of them give similar feedback. One verdict alone disables nothing.
 <!-- marker -->\
 """
         ]
@@ -104,7 +104,7 @@ def test_outsiders_verdict(town: Town, reviewed: int) -> None:
     assert town.reply(reviewed, comment, "@apprentice reject because no", by=town.olga) == snapshot(
         [
             """\
-Noted, without effect: only people with write access teach me.
+Recorded without effect: only feedback from users with write access counts.
 <!-- marker -->\
 """
         ]
@@ -216,7 +216,7 @@ def test_fix_rejected(town: Town, fixed: tuple[int, int, str]) -> None:
     issue, pull, decision = fixed
     (first,) = town.say(issue, "@apprentice reject because it hides the cause")
     (second,) = town.say(pull, "@apprentice reject", by=town.finn)
-    assert first.startswith("Noted as not wanted: 1 decision re-weighed.")
+    assert first.startswith("Recorded as not wanted for 1 decision.")
     assert second == first
     assert sorted(heard(town, decision)) == [
         (SignalKind.REJECTED, "finn", 1.0),
@@ -228,7 +228,7 @@ def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]
     """A worker with an empty disk hears why a fix was rejected like any other: it fetches what the fix was made of."""
     issue, _, decision = fixed
     shutil.rmtree(town.context.settings.home / "mirrors")
-    assert town.say(issue, "@apprentice reject because it hides the cause")[0].startswith("Noted as not wanted")
+    assert town.say(issue, "@apprentice reject because it hides the cause")[0].startswith("Recorded as not wanted")
     (kept,) = town.context.store.reflections.latest(REPOSITORY, 1)
     assert (kept.id, len(kept.ruled_out)) == (decision, 1)
 

@@ -101,7 +101,7 @@ def test_an_answer_by_a_model_that_obeys(tmp_path: Path) -> None:
         number = town.issue("A question", EVERYTHING)
         (answer,) = town.say(number, f"@apprentice ask what is this? {INJECTIONS['ignore']}")
         assert acting(town.answers(number)[-1].body) == []
-        assert "app.pem:1" not in answer.partition("It rests on")[2]
+        assert "app.pem:1" not in answer.partition("Sources:")[2]
         nothing_leaked(town, server, number)
         assert CANARY in answer
         shown = [message.text for message in server.requests[-1].messages if message.role == "tool"]

@@ -308,7 +308,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert town.say(number, "@apprentice review", by=town.olga) == snapshot(
         [
             """\
-olga, only people with write access to this repository can ask me to work; a maintainer can repeat your command.
+olga, only users with write access to this repository can give me commands; a maintainer can repeat your command.
 <!-- marker -->\
 """
         ]

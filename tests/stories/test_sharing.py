@@ -40,16 +40,16 @@ def test_what_two_people_taught_is_proposed(sharing_town: Town) -> None:
     number = judged(town, "maya", "finn")
     (answer,) = town.say(number, "@apprentice share")
     (pull,) = town.fixes()
-    assert answer == f"I put 1 lesson up for review in #{pull.number}.\n<!-- marker -->"
+    assert answer == f"I propose 1 lesson in #{pull.number}.\n<!-- marker -->"
     assert (pull.draft, pull.head_ref, pull.title) == (
         True,
         "apprentice/learnings",
         "Learnings for other repositories, to be reviewed",
     )
     assert readable(pull.body) == snapshot("""\
-`.apprentice/learnings.yml` holds 1 lesson: how often people here accepted findings of a rule, or fixes of a kind. Each was taught by at least 2 people, and links to where.
+`.apprentice/learnings.yml` holds 1 lesson: how often users here accepted findings of a rule, or fixes of a kind. Each rests on feedback from at least 2 users, and links to it.
 
-It holds no code, paths, messages or names. Read it like code, and remove whatever should not leave. Once merged, whoever reads this repository can take it over as a prior.
+It holds no code, paths, messages or names. Review it like code, and remove what must stay private. After the merge, everyone who can read this repository can import it as a prior.
 <!-- marker -->\
 """)
     text = town.maya.read(REPOSITORY, PATH, pull.head_ref)
@@ -72,7 +72,7 @@ def test_once_merged_there_is_nothing_new(sharing_town: Town) -> None:
     town.maya.merge(REPOSITORY, pull.number)
     town.settle()
     (answer,) = town.say(number, "@apprentice share")
-    assert answer == f"`{PATH}` already says what was learned here.\n<!-- marker -->"
+    assert answer == f"`{PATH}` is already up to date.\n<!-- marker -->"
     later = town.propose("later", {"pantry/later.py": 'def later():\n    return f"later"\n'})
     assert "learned" not in town.remark_on(later, "F541").body
 
@@ -82,7 +82,7 @@ def test_one_persons_word_does_not_leave(sharing_town: Town) -> None:
     number = judged(sharing_town, "maya", "olga")
     (answer,) = sharing_town.say(number, "@apprentice share")
     assert answer == snapshot("""\
-Nothing here was taught by at least 2 people yet, and nothing less leaves.
+No lesson here has feedback from at least 2 users yet, so there is nothing to share.
 <!-- marker -->\
 """)
     assert sharing_town.fixes() == []
@@ -101,7 +101,7 @@ def test_nothing_is_shared_where_nobody_opted_in(town: Town) -> None:
     number = judged(town, "maya", "finn")
     (answer,) = town.say(number, "@apprentice share")
     assert answer == snapshot("""\
-Sharing is switched off; whoever runs me can set `APPRENTICE_SHARE_LEARNINGS`.
+Sharing is disabled; the operator can set `APPRENTICE_SHARE_LEARNINGS`.
 <!-- marker -->\
 """)
     assert town.fixes() == []

@@ -1,4 +1,4 @@
-"""What a job does, told in verbs: run(job, context) → follow-up jobs."""
+"""The flow of each job: run(job, context) → follow-up jobs."""
 
 from __future__ import annotations
 

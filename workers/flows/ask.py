@@ -1,4 +1,4 @@
-"""Answer a comment: `why`, `help`, a command that is not understood, or a question for the model."""
+"""Answer a comment: `why`, `help`, an invalid command, or a question for the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loaded only where a model is set
 
 
 def answer_command(job: AnswerCommand, context: JobContext) -> Sequence[Job]:
-    """Reply once, where the command was given."""
+    """Reply once, in the thread or conversation of the command."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
         reply_to_outsider(job, context, github)
@@ -46,14 +46,14 @@ def _answer_text(job: AnswerCommand, context: JobContext, key: str) -> str:
 def _why(job: AnswerCommand, context: JobContext, key: str) -> str:
     reference = job.argument or _latest(job, context)
     explanation = explain(context.store, context.learner, reference) if reference else None
-    # A decision of another repository is none of this one's business.
+    # Never show a decision of another repository.
     if explanation is None or explanation.repository != job.repository.full_name:
         return conversation.unknown_decision(reference, key=key)
     return conversation.why(explanation.text(), key=key)
 
 
 def _latest(job: AnswerCommand, context: JobContext) -> str:
-    """The decision that a bare `why` asks about: the last one of this conversation."""
+    """The decision for a `why` without an id: the last one of this conversation."""
     posts = context.store.posts.on(job.repository.full_name, job.number)
     return posts[-1].decision_ids[-1] if posts else ""
 
@@ -61,11 +61,13 @@ def _latest(job: AnswerCommand, context: JobContext) -> str:
 SECONDS = 180.0
 LONGEST_DIFF = 20_000
 
-EXPLAIN = "Explain this to somebody who does not know this part of the code: what is wrong, when it shows, what to do."
+EXPLAIN = (
+    "Explain this to a developer who does not know this part of the code: what is wrong, when it shows, what to do."
+)
 
 
 def answer_question(job: AnswerQuestion, context: JobContext) -> Sequence[Job]:
-    """Check who asked, look it up at the pinned commit, answer once where it was asked."""
+    """Check the user's permission, answer the question at the pinned commit, and reply once to its comment."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
         reply_to_outsider(job, context, github)
@@ -81,7 +83,7 @@ def _question_text(job: AnswerQuestion, model: Model | None, github: GitHub, con
         return conversation.no_model(key=key)
     if not job.text and not job.explain:
         return conversation.misunderstood(
-            "`ask` wants a question after it", "ask …", context.settings.bot_name, key=key
+            "`ask` needs a question after it", "ask …", context.settings.bot_name, key=key
         )
     answered = _answered(job, model, github, context)
     if not answered.text:
@@ -122,7 +124,7 @@ def _about(job: AnswerQuestion, change: str, context: JobContext) -> tuple[tuple
 
 
 def _findings(job: AnswerQuestion, context: JobContext) -> list[str]:
-    """The finding under which somebody asks; in the conversation of a pull request, none in particular."""
+    """The findings of the question's review thread; none in the conversation of a pull request."""
     if not job.thread:
         return []
     post = context.store.posts.find(job.repository.full_name, PostKind.REVIEW_COMMENT, job.thread)

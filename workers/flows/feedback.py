@@ -1,4 +1,4 @@
-"""Somebody did something about what we posted: weigh who they are, learn from it, say how far it reaches."""
+"""Learn from a user's feedback on a post, weighted by the user's permission, and reply with its effect."""
 
 from __future__ import annotations
 
@@ -18,57 +18,57 @@ CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_CLOSED})
 
 
 def run(job: Feedback, context: JobContext) -> Sequence[Job]:
-    """Record one signal for each decision that it is about; a verdict in words gets a receipt."""
+    """Record one signal for each judged decision; a verdict in a comment gets a receipt."""
     posts = _posts(job, context)
     if job.undone:
-        _take_back(job, posts, context)
+        _retract(job, posts, context)
         return ()
     github = context.connect(job.repository)
-    heard = _hear(job, posts, github, context)
+    signals = _record_signals(job, posts, github, context)
     if job.kind is SignalKind.REJECTED and job.note:
-        reflect(heard, job.note, job.repository, github, context)
+        reflect(signals, job.note, job.repository, github, context)
     if job.kind in VERDICTS:
-        _acknowledge(job, posts, heard, github, context)
+        _acknowledge(job, posts, signals, github, context)
     if job.kind in CLOSED:
         for post in posts:
             context.store.posts.unwatch(post.repository, post.kind, post.github_id)
     return ()
 
 
-def _hear(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
-    """The signals that stand, whether heard now or by a worker that died. Permission is looked up now, by account id."""
+def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, context: JobContext) -> list[Signal]:
+    """The live signals of this feedback, recorded now or by an earlier worker. Looks the permission up by account id."""
     if not posts:
         return []
     actor = actor_of(job.actor)
     permission = github.permission(actor)
-    heard = []
+    signals = []
     for decision in _decisions(posts):
-        if not (standing := _standing(decision, job, context)):
+        if not (live := _live_signals(decision, job, context)):
             context.learner.record_signal(decision, job.kind, actor, permission, _fresh_source(decision, job, context))
-            standing = _standing(decision, job, context)
-        heard += standing
-    return heard
+            live = _live_signals(decision, job, context)
+        signals += live
+    return signals
 
 
-def _take_back(job: Feedback, posts: Sequence[Post], context: JobContext) -> None:
+def _retract(job: Feedback, posts: Sequence[Post], context: JobContext) -> None:
     for decision in _decisions(posts):
-        for signal in _standing(decision, job, context):
+        for signal in _live_signals(decision, job, context):
             context.learner.retract(decision, signal.kind, signal.source, actor=actor_of(job.actor))
 
 
-def _standing(decision: str, job: Feedback, context: JobContext) -> list[Signal]:
+def _live_signals(decision: str, job: Feedback, context: JobContext) -> list[Signal]:
     live = context.store.ledger.live_signals([decision])
-    return [signal for signal in live if signal.kind is job.kind and _is_of(signal, job)]
+    return [signal for signal in live if signal.kind is job.kind and _is_from(signal, job)]
 
 
 def _fresh_source(decision: str, job: Feedback, context: JobContext) -> str:
-    """The event's own name; with a number when the same was done before and taken back, for a signal is taken back once."""
+    """The event's source, with a number after a retraction: each signal can be retracted only once."""
     signals = context.store.ledger.signals(decision)
-    before = sum(1 for s in signals if s.kind is job.kind and _is_of(s, job) and not s.retracts)
+    before = sum(1 for s in signals if s.kind is job.kind and _is_from(s, job) and not s.retracts)
     return f"{job.source}#{before + 1}" if before else job.source
 
 
-def _is_of(signal: Signal, job: Feedback) -> bool:
+def _is_from(signal: Signal, job: Feedback) -> bool:
     return signal.source.partition("#")[0] == job.source
 
 
@@ -77,7 +77,7 @@ def _decisions(posts: Sequence[Post]) -> list[str]:
 
 
 def _posts(job: Feedback, context: JobContext) -> list[Post]:
-    """The posts that the feedback is about."""
+    """The posts that the feedback judges."""
     repository, subject = job.repository.full_name, job.subject
     match subject.kind:
         case SubjectKind.CONVERSATION:
@@ -90,7 +90,7 @@ def _posts(job: Feedback, context: JobContext) -> list[Post]:
 
 
 def _last_post(repository: str, number: int, context: JobContext) -> list[Post]:
-    """What a verdict in a conversation is about: the last thing posted there, a review with all of its comments."""
+    """The posts that a verdict in a conversation judges: the last one, or all comments of the last review."""
     posts = context.store.posts.on(repository, number)
     if not posts or posts[-1].kind is not PostKind.REVIEW_COMMENT:
         return posts[-1:]
@@ -100,13 +100,13 @@ def _last_post(repository: str, number: int, context: JobContext) -> list[Post]:
 
 
 def _acknowledge(
-    job: Feedback, posts: Sequence[Post], heard: Sequence[Signal], github: GitHub, context: JobContext
+    job: Feedback, posts: Sequence[Post], signals: Sequence[Signal], github: GitHub, context: JobContext
 ) -> None:
-    """Answer where the verdict was given: in the review comment's thread, or in the conversation."""
+    """Reply in the verdict's review thread or conversation."""
     key = f"{context.job_id}:receipt"
     if posts:
         wanted = job.kind is SignalKind.ACCEPTED
-        text = conversation.receipt(heard, wanted=wanted, scope=_scope(posts, context), key=key)
+        text = conversation.receipt(signals, wanted=wanted, scope=_scope(posts, context), key=key)
     else:
         text = conversation.nothing_to_judge(key=key)
     if job.subject.kind is SubjectKind.REVIEW_COMMENT:
@@ -120,7 +120,7 @@ def _acknowledge(
 
 
 def _scope(posts: Sequence[Post], context: JobContext) -> str:
-    """What the verdict speaks of, in words: the rules or error type, in this repository."""
+    """The subject of the verdict in words: the rules or error type, and the repository."""
     states = [_decision(post, context).state for post in posts]
     labels = ", ".join(sorted({state.label for state in states}))
     return f"{labels} in {states[0].repository}"
@@ -128,5 +128,5 @@ def _scope(posts: Sequence[Post], context: JobContext) -> str:
 
 def _decision(post: Post, context: JobContext) -> Decision:
     decision = context.store.ledger.decision(post.decision_ids[0])
-    assert decision is not None, "a post names decisions that were recorded before it was made"
+    assert decision is not None, "a post refers to decisions that exist before it"
     return decision

@@ -1,4 +1,4 @@
-"""Learn from a repository's past before the first word there."""
+"""Learn from a repository's history before the first post there."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workers.job_context import JobContext
 from workers.jobs import Job, LearnHistory
 
 STEP = 200
-"""Changes between two lines of progress."""
+"""Changes between two lines of progress output."""
 
 
 def run(job: LearnHistory, context: JobContext) -> Sequence[Job]:
-    """Read the default branch's last changes; begun again after a break it goes on where it was."""
+    """Read the default branch's last changes. Resumes where an interrupted run stopped."""
     most = context.settings.learn_changes
     if most == 0:
         return ()
@@ -22,11 +22,12 @@ def run(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     mirror = context.mirror(job.repository, github)
     mirror.fetch(head.sha)
     name = job.repository.full_name
-    told = [0]
+    reported = 0
 
     def progress(done: int, of: int) -> None:
-        if done - told[0] >= STEP:
-            told[0] = done
+        nonlocal reported
+        if done - reported >= STEP:
+            reported = done
             context.progress(f"{name}: read {done} of {of} past changes")
 
     read = learn(
@@ -38,5 +39,5 @@ def run(job: LearnHistory, context: JobContext) -> Sequence[Job]:
         most=most,
         progress=progress,
     )
-    context.progress(f"{name}: read {read.changes} past changes, and what became of {read.findings} findings")
+    context.progress(f"{name}: read {read.changes} past changes, and the outcomes of {read.findings} findings")
     return ()

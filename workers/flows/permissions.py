@@ -1,4 +1,4 @@
-"""Who may ask: permission is looked up by account id when the job is done, never taken from the event."""
+"""Checks a user's permission by account id when the job runs; the event's own claim does not count."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def actor_of(account: Account) -> Actor:
 
 
 def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub) -> int:
-    """Comment once under `key`, which the text carries; the comment's id."""
+    """Post one comment under `key`, which the text holds as its marker; returns the comment's id."""
     return context.effects.once(
         key,
         make=lambda: github.comment(number, text),
@@ -29,7 +29,7 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 def reply_in_place(
     job: AnswerCommand | AnswerQuestion, text: str, key: str, context: JobContext, github: GitHub
 ) -> None:
-    """Reply once, where the command was given: in a review comment's thread, or in the conversation."""
+    """Reply once in the command's review thread or conversation."""
 
     def make() -> int:
         if job.review_comment:
@@ -46,12 +46,12 @@ def reply_in_place(
 def reply_to_outsider(
     job: Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion, context: JobContext, github: GitHub
 ) -> None:
-    """Tell an outsider, once for a comment however many commands it holds: strangers cannot make us talk."""
+    """Refuse an outsider's commands with one reply for each comment: outsiders cannot make the bot post more."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
     post_comment(number, conversation.outsider(job.actor.login, key=key), key, context, github)
 
 
 def may_command(github: GitHub, actor: Actor) -> bool:
-    """Whether this account may make us work on this repository."""
+    """Whether this account may give commands on this repository."""
     return not actor.is_bot and github.permission(actor) in COMMANDERS

@@ -1,4 +1,4 @@
-"""Judge the version of the policy in use, and go back to another one where it does worse."""
+"""Check the current policy version, and roll back to another one if it does worse."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from workers.jobs import CheckPolicy, Job
 
 
 def run(_job: CheckPolicy, context: JobContext) -> Sequence[Job]:
-    """One look at the ledger. The event is named for the job, so that one done twice goes back once."""
+    """Check the ledger once. The event's id is the job's, so that a repeated job rolls back once."""
     event = check(context.store, context.clock(), context.job_id)
     if event is not None:
-        context.progress(f"policy {event.instead_of} gives way to {event.version}: {event.reason}")
+        context.progress(f"policy {event.instead_of} is replaced by {event.version}: {event.reason}")
     return ()

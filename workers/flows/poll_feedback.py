@@ -1,4 +1,4 @@
-"""Watch what becomes of what was said: applied suggestions at each push, reactions when polled and at the close."""
+"""Find the outcomes of our posts: applied suggestions at each push, reactions at each poll and at the close."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ DISLIKED = frozenset({"-1", "confused"})
 
 
 def run(job: TrackPull, context: JobContext) -> Sequence[Job]:
-    """See which suggestions the new commits carry; at the close, read the reactions a last time and stop watching."""
+    """Find the suggestions that the new commits apply; at the close, read the reactions once more and stop watching."""
     repository = job.repository.full_name
     if job.merged:
-        _hear_left(job, context)
+        _record_left_unchanged(job, context)
     watched = [post for post in context.store.posts.on(repository, job.number) if post.watched]
     if not watched:
         return ()
     github = context.connect(job.repository)
-    _hear_applied(job, watched, github, context)
+    _record_applied_suggestions(job, watched, github, context)
     if job.closed:
         for post in watched:
-            _hear_reactions(post, github, context)
+            _record_reactions(post, github, context)
             context.store.posts.unwatch(repository, post.kind, post.github_id)
     return ()
 
 
 def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
-    """Read the reactions to everything that is watched in a repository."""
+    """Read the reactions to all watched posts of a repository."""
     github = context.connect(job.repository)
     for post in context.store.posts.watched(job.repository.full_name):
-        _hear_reactions(post, github, context)
+        _record_reactions(post, github, context)
     return ()
 
 
-def _hear_left(job: TrackPull, context: JobContext) -> None:
-    """What stood at the merge, where the very last commit was reviewed."""
+def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
+    """Record the findings that a merge left unchanged, if the last commit was reviewed."""
     review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
     left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
     if review is not None and review.done_at is not None and left:
@@ -53,8 +53,8 @@ def _hear_left(job: TrackPull, context: JobContext) -> None:
         record_left_unchanged(left, actor, context.connect(job.repository).permission(actor), context)
 
 
-def _hear_applied(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
-    """GitHub does not tell of an applied suggestion, so the new head is compared with what was suggested."""
+def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
+    """GitHub sends no event for an applied suggestion, so compare the new head with each suggestion."""
     sightings = _sightings(job, context)
     suggested = [post for post in watched if _suggestion(post, sightings)]
     if not suggested:
@@ -100,10 +100,10 @@ def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
     return was_applied(suggestion, before, after)
 
 
-def _hear_reactions(post: Post, github: GitHub, context: JobContext) -> None:
-    """Each reaction is a signal; one that is no longer there is taken back.
+def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:
+    """Record each reaction as a signal; retract the signal of a removed reaction.
 
-    Two posts may stand for one decision (a fix and the answer that names it), so a source says which it was given to.
+    One decision may have two posts (a fix and the answer that links to it), so the source names the post.
     """
     given = f"reaction:{post.kind}:{post.github_id}:"
     reactions = {f"{given}{each.id}": each for each in _reactions(post, github) if each.content in LIKED | DISLIKED}
@@ -112,7 +112,7 @@ def _hear_reactions(post: Post, github: GitHub, context: JobContext) -> None:
         for source in known.keys() - reactions.keys():
             context.learner.retract(decision, known[source].kind, source)
         for source in reactions.keys() - known.keys():
-            _hear(decision, source, reactions[source], github, context)
+            _record_reaction(decision, source, reactions[source], github, context)
 
 
 def _reactions(post: Post, github: GitHub) -> Sequence[UserReaction]:
@@ -125,6 +125,6 @@ def _reactions(post: Post, github: GitHub) -> Sequence[UserReaction]:
             return github.issue_reactions(post.github_id)
 
 
-def _hear(decision: str, source: str, reaction: UserReaction, github: GitHub, context: JobContext) -> None:
+def _record_reaction(decision: str, source: str, reaction: UserReaction, github: GitHub, context: JobContext) -> None:
     kind = SignalKind.REACTION_UP if reaction.content in LIKED else SignalKind.REACTION_DOWN
     context.learner.record_signal(decision, kind, reaction.actor, github.permission(reaction.actor), source)

@@ -1,4 +1,4 @@
-"""Propose what was learned in a repository as a file in it, by pull request: people decide what leaves."""
+"""Propose a repository's learnings as a file in it, by pull request: maintainers decide what to share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BRANCH = "apprentice/learnings"
 
 
 def run(job: ShareLearnings, context: JobContext) -> Sequence[Job]:
-    """Check who asked, gather what may leave, open or update one pull request, and say so."""
+    """Check the user's permission, collect the learnings, open or update one pull request, and reply."""
     github = context.connect(job.repository)
     if not may_command(github, actor_of(job.actor)):
         reply_to_outsider(job, context, github)
@@ -50,18 +50,18 @@ def _shared(job: ShareLearnings, key: str, context: JobContext, github: GitHub) 
 
 
 def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:
-    """What the file says now; raises BadInput where it is of no use, or somebody else's: it is not ours to replace."""
+    """The learnings in the current file. Raises BadInput for an unreadable file, or one from another repository."""
     try:
         known = learnings_at(mirror, base.sha)
     except BadLearnings as error:
-        raise BadInput(f"{PATH} on {base.name} cannot be read ({error}); mend or remove it") from error
+        raise BadInput(f"{PATH} on {base.name} cannot be read ({error}); correct or remove it") from error
     if known is not None and known.source != source:
         raise BadInput(f"{PATH} holds what {known.source} learned; `apprentice import` it and remove the file")
     return known
 
 
 def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: JobContext, github: GitHub) -> int:
-    """The number of the pull request; one that is open is updated by moving its branch."""
+    """The number of the pull request. Pushing the branch updates one that is already open."""
     commit = mirror.commit(base.sha, {PATH: render(wanted).encode()}, words.commit_message(wanted), context.clock())
     mirror.push(commit, BRANCH)
     key = f"{context.job_id}:learnings"
@@ -81,7 +81,7 @@ def _open_one(github: GitHub) -> int | None:
 def learnings_at(mirror: Mirror, base: str) -> Learnings | None:
     """The learnings in the repository's own file at a commit of the base branch, None without a file.
 
-    Give no commit of a pull request: its author could teach by it. Raises BadLearnings for a file that cannot be read.
+    Never pass a commit of a pull request: its author controls the file. Raises BadLearnings for a file that cannot be read.
     """
     content = mirror.read(base, PATH)
     if content is None:

@@ -1,4 +1,4 @@
-"""Answers to commands and verdicts, and what is said when a job failed."""
+"""Answers to commands and verdicts, and notices of failed jobs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from workers.messages.marker import marker
 
 
 def outsider(login: str, *, key: str) -> str:
-    """The answer to a command by somebody who may not give any."""
+    """The answer to a command from a user without write access."""
     return (
-        f"{plain(login)}, only people with write access to this repository can ask me to work; "
+        f"{plain(login)}, only users with write access to this repository can give me commands; "
         f"a maintainer can repeat your command.\n{marker(key)}"
     )
 
@@ -26,42 +26,42 @@ def help_text(bot_name: str, *, key: str) -> str:
             f"| `@{bot_name} fix` | reproduce the failing tests and open a draft pull request with a proven fix |",
             f"| `@{bot_name} review` | review this pull request now, running its tests |",
             f"| `@{bot_name} ask …`, `@{bot_name} explain` | answer a question about the code, or explain my comment (with a model) |",
-            f"| `@{bot_name} why ID` | explain a decision: what was known, the odds, the alternatives |",
-            f"| `@{bot_name} accept`, `@{bot_name} reject because …` | tell me whether this was useful |",
-            f"| `@{bot_name} share` | propose what was learned here as a file for other repositories |",
+            f"| `@{bot_name} why ID` | explain a decision: its evidence, probabilities and alternatives |",
+            f"| `@{bot_name} accept`, `@{bot_name} reject because …` | judge whether a finding or fix is useful |",
+            f"| `@{bot_name} share` | propose this repository's learnings as a file for other repositories |",
             f"| `@{bot_name} help` | this table |",
             "",
-            "People with write access can command and teach. Reactions, applied suggestions, merges and closes teach too.",
+            "Users with write access can give commands and feedback. Reactions, applied suggestions, merges and closes count as feedback too.",
             marker(key),
         ]
     )
 
 
 def misunderstood(problem: str, suggestion: str, bot_name: str, *, key: str) -> str:
-    """The answer to a command that does not exist."""
+    """The answer to an invalid command."""
     hint = f"Did you mean `@{bot_name} {suggestion}`?" if suggestion else f"Try `@{bot_name} help`."
-    said = plain(problem)
-    return f"{said[:1].upper()}{said[1:]}. {hint}\n{marker(key)}"
+    sentence = plain(problem)
+    return f"{sentence[:1].upper()}{sentence[1:]}. {hint}\n{marker(key)}"
 
 
 def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str, key: str) -> str:
-    """What a verdict changed, and how far it reaches."""
-    heard = sum(1 for s in signals if s.weight)
-    if any(s.limited for s in signals) and not heard:
-        return f"Noted, without effect: one account teaches me only so much in a day.\n{marker(key)}"
-    if not heard:
-        return f"Noted, without effect: only people with write access teach me.\n{marker(key)}"
+    """The effect of a verdict, and how far it reaches."""
+    counting = sum(1 for s in signals if s.weight)
+    if any(s.limited for s in signals) and not counting:
+        return f"Recorded without effect: this account has reached its daily limit of feedback.\n{marker(key)}"
+    if not counting:
+        return f"Recorded without effect: only feedback from users with write access counts.\n{marker(key)}"
     verb = "wanted" if wanted else "not wanted"
     return (
-        f"Noted as {verb}: {counted(heard, 'decision')} re-weighed. It changes how likely I am to do the like "
-        f"for {plain(scope)}; other repositories hear of it only once several have judged the like. "
-        f"Nothing is switched off by one verdict.\n{marker(key)}"
+        f"Recorded as {verb} for {counted(counting, 'decision')}. This changes how likely I am to post similar results "
+        f"for {plain(scope)}. It affects other repositories only after several of them give similar feedback. "
+        f"One verdict alone disables nothing.\n{marker(key)}"
     )
 
 
 def nothing_to_judge(*, key: str) -> str:
-    """The answer to a verdict where nothing of ours stands."""
-    return f"I have done nothing here that could be judged; answer one of my comments instead.\n{marker(key)}"
+    """The answer to a verdict without a post of ours to judge."""
+    return f"There is no finding or fix of mine here to judge; reply to one of my comments instead.\n{marker(key)}"
 
 
 def why(explanation: str, *, key: str) -> str:
@@ -70,29 +70,29 @@ def why(explanation: str, *, key: str) -> str:
 
 
 def unknown_decision(reference: str, *, key: str) -> str:
-    """The answer to `why` about something that was never decided."""
+    """The answer to `why` about an unknown decision."""
     if not reference:
-        return f"I have decided nothing here yet. Ask with an id: they stand at the foot of what I post.\n{marker(key)}"
+        return f"I have made no decision here yet. Ask with an id from the end of one of my posts.\n{marker(key)}"
     return (
         f"I know no decision or finding {name(reference)}. "
-        f"The ids stand at the foot of my comments and pull requests.\n{marker(key)}"
+        f"The ids are at the end of my comments and pull requests.\n{marker(key)}"
     )
 
 
 def answered(text: str, cites: Sequence[str], *, key: str) -> str:
-    """A model's answer to a question, with the places it rests on; without any, that is said."""
-    rests = f"It rests on {', '.join(name(cite) for cite in cites)}." if cites else "It cites no place in the code."
-    return f"{prose(text)}\n\n{rests} A model's answer: not tested by anything.\n{marker(key)}"
+    """A model's answer to a question, with its citations, or a note that it has none."""
+    sources = f"Sources: {', '.join(name(cite) for cite in cites)}." if cites else "It cites no place in the code."
+    return f"{prose(text)}\n\n{sources} This is a model's answer; no test confirms it.\n{marker(key)}"
 
 
 def no_model(*, key: str) -> str:
-    """The answer to a question where there is no model."""
+    """The answer to a question without a configured model."""
     return (
-        "I have no model to ask, so I can only repair, review and explain my own decisions; "
+        "No model is configured, so I can only repair, review and explain my own decisions; "
         f"the operator can set one with {name('APPRENTICE_MODEL_BASE_URL')}.\n{marker(key)}"
     )
 
 
 def could_not(doing: str, reason: str, *, key: str) -> str:
-    """What is said when work ended in an error."""
+    """The notice of a job that ended in an error."""
     return f"I could not {doing}: {plain(reason)}\n{marker(key)}"

@@ -1,4 +1,4 @@
-"""What is said about learnings: the pull request that proposes them, and the answers to who asked for it."""
+"""The texts about learnings: the pull request that proposes them, and the answers to its command."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ TITLE = "Learnings for other repositories, to be reviewed"
 
 
 def link_to(github_url: str) -> Callable[[TaskKind, str, int], str]:
-    """Where people see an issue or pull request, by where the API is."""
+    """Returns a function that gives the web address of an issue or pull request, from the API's address."""
     root = github_url.replace("://api.github.com", "://github.com").rstrip("/").removesuffix("/api/v3")
     place = {TaskKind.REVIEW: "pull", TaskKind.REPAIR: "issues"}
     return lambda kind, repository, number: f"{root}/{repository}/{place[kind]}/{number}"
 
 
 def commit_message(learnings: Learnings) -> str:
-    """What the commit says."""
-    return f"Write down what was learned here: {counted(len(learnings.lessons), 'lesson')}\n"
+    """The commit's message."""
+    return f"Write down this repository's learnings: {counted(len(learnings.lessons), 'lesson')}\n"
 
 
 def pull_body(learnings: Learnings, *, key: str) -> str:
-    """What the pull request says: what is in it, what is not, and what merging it does."""
+    """The pull request's text: what the file holds, what it leaves out, and what a merge does."""
     return (
-        f"{name(PATH)} holds {counted(len(learnings.lessons), 'lesson')}: how often people here accepted findings of a "
-        f"rule, or fixes of a kind. Each was taught by at least {QUORUM} people, and links to where.\n\n"
-        "It holds no code, paths, messages or names. Read it like code, and remove whatever should not leave. "
-        f"Once merged, whoever reads this repository can take it over as a prior.\n{marker(key)}"
+        f"{name(PATH)} holds {counted(len(learnings.lessons), 'lesson')}: how often users here accepted findings of a "
+        f"rule, or fixes of a kind. Each rests on feedback from at least {QUORUM} users, and links to it.\n\n"
+        "It holds no code, paths, messages or names. Review it like code, and remove what must stay private. "
+        f"After the merge, everyone who can read this repository can import it as a prior.\n{marker(key)}"
     )
 
 
 def proposed(pull: int, learnings: Learnings, *, key: str) -> str:
-    """The answer when there is something to review."""
-    return f"I put {counted(len(learnings.lessons), 'lesson')} up for review in #{pull}.\n{marker(key)}"
+    """The answer with the new pull request."""
+    return f"I propose {counted(len(learnings.lessons), 'lesson')} in #{pull}.\n{marker(key)}"
 
 
 def nothing_new(*, key: str) -> str:
-    """The answer when the file says it all."""
-    return f"{name(PATH)} already says what was learned here.\n{marker(key)}"
+    """The answer when the file is up to date."""
+    return f"{name(PATH)} is already up to date.\n{marker(key)}"
 
 
 def nothing_yet(*, key: str) -> str:
-    """The answer when nothing is fit to leave."""
-    return f"Nothing here was taught by at least {QUORUM} people yet, and nothing less leaves.\n{marker(key)}"
+    """The answer when no lesson has a quorum."""
+    return f"No lesson here has feedback from at least {QUORUM} users yet, so there is nothing to share.\n{marker(key)}"
 
 
 def switched_off(*, key: str) -> str:
-    """The answer where the operator has not opted in."""
-    return f"Sharing is switched off; whoever runs me can set `APPRENTICE_SHARE_LEARNINGS`.\n{marker(key)}"
+    """The answer when the operator has not enabled sharing."""
+    return f"Sharing is disabled; the operator can set `APPRENTICE_SHARE_LEARNINGS`.\n{marker(key)}"

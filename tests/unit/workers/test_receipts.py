@@ -21,9 +21,9 @@ LIMITED = replace(SIGNAL, weight=0.0, limited=True)
 @pytest.mark.parametrize(
     ("signals", "said"),
     [
-        ([SIGNAL, LIMITED], "Noted as not wanted: 1 decision re-weighed."),
-        ([OUTSIDER], "Noted, without effect: only people with write access teach me."),
-        ([LIMITED], "Noted, without effect: one account teaches me only so much in a day."),
+        ([SIGNAL, LIMITED], "Recorded as not wanted for 1 decision."),
+        ([OUTSIDER], "Recorded without effect: only feedback from users with write access counts."),
+        ([LIMITED], "Recorded without effect: this account has reached its daily limit of feedback."),
     ],
 )
 def test_a_receipt_says_what_counted(signals: list[Signal], said: str) -> None:
