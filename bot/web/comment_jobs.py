@@ -1,4 +1,4 @@
-"""What a text that somebody wrote asks for: its commands, as jobs about the place where it stands. Pure."""
+"""Turns the commands in a posted text into jobs. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OUT_OF_PLACE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where an event came from and who caused it."""
+    """The repository and the user of an event, and the bot's names."""
 
     repository: RepositoryRef
     actor: Account
@@ -41,10 +41,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedText:
-    """A text in which commands may stand, and what it stands under.
+    """A text that may hold commands, and its place.
 
-    `subject` is what a verdict in it judges, None where there is nothing to judge; `pull` is None in an issue.
-    `number` is a pull request's when `on_pull`, whether or not the event carries it whole.
+    `subject` is the post that a verdict in it judges, None without one; `pull` is None in an issue, and in an event that
+    does not hold the pull request. `number` is a pull request's when `on_pull`.
     """
 
     text: str
@@ -97,7 +97,7 @@ def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin
 
 
 def _fix(posted: PostedText, origin: Origin, guidance: str) -> Fix:
-    said = (posted.context, posted.text) if posted.comment_id else (posted.text,)
+    parts = (posted.context, posted.text) if posted.comment_id else (posted.text,)
     return Fix(
         repository=origin.repository,
         actor=origin.actor,
@@ -106,7 +106,7 @@ def _fix(posted: PostedText, origin: Origin, guidance: str) -> Fix:
         commanded=True,
         comment_id=posted.comment_id,
         title=posted.title,
-        body="\n\n".join(part for part in said if part),
+        body="\n\n".join(part for part in parts if part),
         sha=posted.pull.head.sha if posted.pull else "",
         guidance=guidance,
     )

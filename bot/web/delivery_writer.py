@@ -1,6 +1,6 @@
-"""From the request to the database and on to the queue, off the event loop.
+"""Stores deliveries in the database and sends their jobs to the queue, off the event loop.
 
-Deliveries that arrive while a commit is under way share the next one: a commit is what a delivery costs.
+Deliveries that arrive during a commit share the next one, because the commit is the expensive part.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DeliveryWriter:
         self._sending: asyncio.Task[None] | None = None
 
     async def record(self, delivery: Delivery) -> bool:
-        """Store `delivery` with its jobs and have them sent; False when it is known. Raises StoreError."""
+        """Store `delivery` with its jobs and send them; False for a duplicate. Raises StoreError."""
         stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((delivery, stored))
         if self._storing is None:
@@ -46,7 +46,7 @@ class DeliveryWriter:
         return await stored
 
     async def drain(self) -> None:
-        """Wait until what was stored has been offered to the queue."""
+        """Wait until all stored jobs are sent to the queue."""
         for task in (self._storing, self._sending):
             if task is not None:
                 await task
@@ -72,7 +72,7 @@ class DeliveryWriter:
                     stored.set_exception(error)
         finally:
             for _, stored in batch:
-                stored.cancel()  # does nothing to one that is settled; nobody may wait for ever
+                stored.cancel()  # has no effect on a finished future; no caller may wait for ever
         if self._unsent and self._sending is None:
             self._sending = asyncio.create_task(self._send_unsent())
 

@@ -1,6 +1,6 @@
-"""Webhook payloads, cut down to the fields that we read.
+"""Webhook payloads, reduced to the fields that we read.
 
-GitHub's payloads stray from their own schemas, so nothing is rejected for its shape: what we cannot use is `Ignored`.
+GitHub's payloads differ from their own schemas, so an unusable payload is `Ignored` instead of rejected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workers.errors import BadInput
 
 
 class _Partial(msgspec.Struct, frozen=True, kw_only=True):
-    """Part of a JSON object; fields that it does not name are skipped."""
+    """Part of a JSON object; decoding skips all other fields."""
 
 
 class EventUser(_Partial, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class EventPull(_Partial, frozen=True, kw_only=True):
 
     @property
     def from_fork(self) -> bool:
-        """Whether the head stands in another repository, or in one that is gone."""
+        """Whether the head is in another repository, or in a deleted one."""
         return self.head.repo is None or self.base.repo is None or self.head.repo.id != self.base.repo.id
 
 
@@ -106,11 +106,11 @@ class EventCheckRun(_Partial, frozen=True, kw_only=True):
 
 
 class PingEvent(_Partial, frozen=True, kw_only=True):
-    """The App's webhook was set up."""
+    """A user set up the App's webhook."""
 
 
 class InstallationEvent(_Partial, frozen=True, kw_only=True):
-    """The App was installed, on these repositories, or removed."""
+    """A user installed the App on these repositories, or removed it."""
 
     action: str
     installation: EventInstallation
@@ -119,7 +119,7 @@ class InstallationEvent(_Partial, frozen=True, kw_only=True):
 
 
 class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
-    """The App was given other repositories."""
+    """A user changed the repositories of the App."""
 
     action: str
     installation: EventInstallation
@@ -195,14 +195,14 @@ Event = PingEvent | InstallationEvent | InstallationChangeEvent | RepositoryEven
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A delivery that we have no use for, and why."""
+    """A delivery that the App does not use, and the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """How one event is decoded; `actions` are those we act on, empty for an event that has none or all count."""
+    """How to decode one event; `actions` are those that we act on, empty for all of them."""
 
     decoder: msgspec.json.Decoder[Event]
     actions: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What the web process counts, in a registry of its own."""
+"""The metrics of the web process, in their own registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OTHER_EVENT = "other"
 
 
 class Metrics:
-    """Counters for one web process. Label values come from closed sets: a stranger cannot make new series."""
+    """Counters for one web process. Label values come from closed sets: a sender cannot create new series."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -21,14 +21,14 @@ class Metrics:
             "apprentice_deliveries_total", "Deliveries stored, by event.", ["event"], registry=self.registry
         )
         self._duplicates = Counter(
-            "apprentice_duplicate_deliveries_total", "Deliveries that were stored before.", registry=self.registry
+            "apprentice_duplicate_deliveries_total", "Deliveries that are already stored.", registry=self.registry
         )
         self._rejected = Counter(
             "apprentice_rejected_requests_total", "Requests refused, by reason.", ["reason"], registry=self.registry
         )
         self._unsent = Counter(
             "apprentice_unsent_jobs_total",
-            "Jobs left to the sweeper because the queue did not take them.",
+            "Jobs that the queue refused and the sweeper sends later.",
             registry=self.registry,
         )
         self._jobs = Gauge("apprentice_jobs", "Jobs in the database, by state.", ["state"], registry=self.registry)
@@ -43,7 +43,7 @@ class Metrics:
         )
 
     def answered(self, event: str, *, duplicate: bool, seconds: float) -> None:
-        """A delivery was accepted, `seconds` after it began to arrive."""
+        """Count an accepted delivery, answered `seconds` after its arrival."""
         self._latency.observe(seconds)
         if duplicate:
             self._duplicates.inc()
@@ -51,15 +51,15 @@ class Metrics:
             self._deliveries.labels(event if event in KNOWN else OTHER_EVENT).inc()
 
     def rejected(self, reason: str) -> None:
-        """A request was refused; `reason` is one of our own words."""
+        """Count a rejected request; `reason` is one of a fixed set."""
         self._rejected.labels(reason).inc()
 
     def unsent(self, count: int) -> None:
-        """The queue did not take `count` jobs."""
+        """Count jobs that the queue refused."""
         self._unsent.inc(count)
 
     def page(self, counts: Mapping[JobState, int], oldest_ready_seconds: float) -> bytes:
-        """Everything in Prometheus' text format, with the jobs as they stand."""
+        """All metrics in Prometheus' text format, with the current numbers of jobs."""
         for state, count in counts.items():
             self._jobs.labels(state).set(count)
         self._oldest.set(oldest_ready_seconds)

@@ -1,7 +1,6 @@
-"""Which jobs an event implies. Pure: everything in a job is pinned from the event.
+"""Turns an event into jobs. Pure: a job holds only values from the event.
 
-Who may ask is not decided here: the workers look the permission up when they do the job.
-An account that is a bot, ourselves included, gives no commands and no feedback.
+The workers check permissions when they run the job. Bot accounts, our own included, give no commands and no feedback.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ _REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
 
 
 def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str | None = None) -> tuple[Job, ...]:
-    """The jobs that `event` implies, in order, each once.
+    """The jobs of `event`, in order, each once.
 
-    `bot_login` is the App's account ("name[bot]") where known; else any bot's pull request from one of our branches
+    `bot_login` is the App's account ("name[bot]") where known; else any bot's pull request from an `apprentice/` branch
     counts as ours.
     """
     if isinstance(event, InstallationEvent):
@@ -69,9 +68,9 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
 
-def _learn(given: Iterable[EventRepository], through: EventInstallation) -> tuple[Job, ...]:
-    """The past of each repository that we were given is learned from before our first word there."""
-    refs = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=through.id) for each in given)
+def _learn(added: Iterable[EventRepository], installation: EventInstallation) -> tuple[Job, ...]:
+    """Learn from the history of each added repository before the first post there."""
+    refs = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=installation.id) for each in added)
     return tuple(dict.fromkeys(LearnHistory(repository=ref) for ref in refs))
 
 
@@ -98,7 +97,7 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
 
 
 def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:
-    """A new issue is looked at; one with our label, or that asks in its text, is taken up."""
+    """Check a new issue for a failing test; always fix one with the trigger label or a command."""
     issue = event.issue
     labelled = any(label.name.casefold() == trigger_label.casefold() for label in _labels(event))
     fix = Fix(
@@ -111,7 +110,7 @@ def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Jo
         body=issue.body or "",
     )
     if event.action == "labeled":
-        return (fix,) if labelled and not _labelled_at_birth(event) else ()
+        return (fix,) if labelled and not _opened_with_label(event) else ()
     posted = PostedText(
         text=issue.body or "", number=issue.number, comment_id=0, title=issue.title, context=issue.body or ""
     )
@@ -123,8 +122,8 @@ def _labels(event: IssueEvent) -> tuple[EventLabel, ...]:
     return ((event.label,) if event.label else ()) if event.action == "labeled" else event.issue.labels
 
 
-def _labelled_at_birth(event: IssueEvent) -> bool:
-    """GitHub sends `opened` and `labeled` for an issue that is opened with a label; the first has spoken for it."""
+def _opened_with_label(event: IssueEvent) -> bool:
+    """GitHub sends `opened` and `labeled` for an issue that is opened with a label; the first event suffices."""
     return bool(event.issue.created_at) and event.issue.created_at == event.issue.updated_at
 
 
@@ -172,7 +171,7 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     if event.action == "closed":
         return (_track(event, origin), *_verdict_on_our_pull(event, origin))
-    asked = _asked_in_description(event, origin)
+    asked = _commands_in_description(event, origin)
     tracked = (_track(event, origin),) if event.action == "synchronize" else ()
     undone = _verdict_on_our_pull(event, origin) if event.action == "reopened" else ()
     if any(isinstance(job, ReviewPull) for job in asked) or not _is_due(event, origin):
@@ -181,13 +180,13 @@ def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
 
 
 def _is_due(event: PullEvent, origin: Origin) -> bool:
-    """Whether this pull request is reviewed without being asked."""
+    """Whether this pull request gets a review without a command."""
     if _is_ours(event.pull_request, origin):
         return False
     return event.action == "ready_for_review" or (event.action in _REVIEWED_ON and not event.pull_request.draft)
 
 
-def _asked_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
     pull = event.pull_request
     if event.action != "opened" or origin.actor.is_bot:
         return ()
@@ -222,7 +221,7 @@ def _track(event: PullEvent, origin: Origin) -> TrackPull:
 
 
 def _verdict_on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
-    """Merging or closing a fix of ours judges it; opening it again takes the closing back."""
+    """Merging or closing a fix of ours judges it; reopening it retracts the closing."""
     pull = event.pull_request
     if origin.actor.is_bot or not _is_ours(pull, origin):
         return ()

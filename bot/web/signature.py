@@ -1,4 +1,4 @@
-"""Is this delivery GitHub's? Decided on the raw bytes, before anything is decoded."""
+"""Verifies on the raw bytes that a delivery comes from GitHub, before anything decodes them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def sign(secret: bytes, body: bytes) -> str:
 def is_genuine(secret: bytes, body: bytes, signature: str) -> bool:
     """Whether `signature` was made with `secret` over exactly these bytes; takes the same time either way.
 
-    Raises BadInput for an empty secret: then anybody could sign.
+    Raises BadInput for an empty secret, which any sender could use.
     """
     return hmac.compare_digest(sign(secret, body).encode(), signature.encode(errors="surrogateescape"))
 
 
 def _present(secret: bytes) -> bytes:
     if not secret:
-        raise BadInput("there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the one of your GitHub App")
+        raise BadInput("there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the secret of your GitHub App")
     return secret

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.processes import parts, up
+from bot.processes import process_specs, up
 from workers.errors import BadInput
 from workers.settings import WebSettings, WorkerSettings
 
@@ -23,9 +23,9 @@ PATIENCE = 60.0
 
 SUPERVISE = """
 import os, sys
-from bot.processes import Part, supervise
+from bot.processes import ProcessSpec, supervise
 parts = [
-    Part(name=str(number), command=[sys.executable, "-c", program], environment=os.environ)
+    ProcessSpec(name=str(number), command=[sys.executable, "-c", program], environment=os.environ)
     for number, program in enumerate(sys.argv[1:])
 ]
 sys.exit(supervise(parts, lambda: None))
@@ -112,14 +112,15 @@ def test_each_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     web = WebSettings(home=tmp_path, webhook_secret="s3cret")
     worker = WorkerSettings(home=tmp_path, private_key_file=Path("/keys/app.pem"), app_id=7)
     seen = {
-        part.name: {name for name in part.environment if name.startswith("APPRENTICE_")} for part in parts(web, worker)
+        part.name: {name for name in part.environment if name.startswith("APPRENTICE_")}
+        for part in process_specs(web, worker)
     }
     assert seen == {
         "web": {"APPRENTICE_HOME", "APPRENTICE_WEBHOOK_SECRET"},
         "worker": {"APPRENTICE_HOME", "APPRENTICE_APP_ID", "APPRENTICE_PRIVATE_KEY_FILE"},
         "sweeper": {"APPRENTICE_HOME"},
     }
-    values = {part.name: part.environment for part in parts(web, worker)}
+    values = {part.name: part.environment for part in process_specs(web, worker)}
     assert values["web"]["APPRENTICE_WEBHOOK_SECRET"] == "s3cret"
     assert values["worker"]["APPRENTICE_PRIVATE_KEY_FILE"] == "/keys/app.pem"
 

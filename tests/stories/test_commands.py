@@ -242,7 +242,7 @@ def test_too_many(town: Town) -> None:
     assert [each for each in answers if "1234" not in each and "decision" not in each] == snapshot(
         [
             """\
-A comment may hold 10 commands; the rest was not read. Try `@apprentice help`.
+A comment may hold 10 commands; the rest is ignored. Try `@apprentice help`.
 <!-- marker -->\
 """
         ]

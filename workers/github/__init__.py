@@ -1,1 +1,1 @@
-"""The way to GitHub: PyGithub behind the port, tokens for one repository at a time."""
+"""Accesses GitHub with PyGithub, and with tokens for one repository at a time."""

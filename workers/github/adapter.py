@@ -198,7 +198,7 @@ class GitHubRepository:
 
     @staticmethod
     def _is_ours(login: str, body: str, marker: str) -> bool:
-        """Only a bot's text counts: anybody can copy a hidden marker into a comment."""
+        """Only a bot's text counts: every user can copy a hidden marker into a comment."""
         return login.endswith("[bot]") and marker in body
 
 
@@ -245,8 +245,8 @@ def _line(comment: dict[str, Any]) -> int:
 
 
 def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, str | int]]]:
-    """At least one batch, each within what one request may carry."""
-    told: list[dict[str, str | int]] = [
+    """At least one batch, each within the limit of one request."""
+    items: list[dict[str, str | int]] = [
         {
             "path": a.path,
             "start_line": a.start_line,
@@ -257,5 +257,5 @@ def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, str |
         }
         for a in annotations
     ]
-    starts = range(0, max(len(told), 1), ANNOTATIONS_A_REQUEST)
-    return [told[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
+    starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
+    return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]

@@ -1,4 +1,4 @@
-"""PyGithub, configured so that no write is ever sent twice."""
+"""Configures PyGithub so that it never sends a write twice, and mints tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USER_AGENT = "apprentice"
 TIMEOUT_SECONDS = 30
 READS_ONLY = frozenset({"GET", "HEAD"})
 SECONDS_BETWEEN_WRITES = 1.0
-"""What GitHub asks of clients that write."""
+"""GitHub's rule for clients that write."""
 
 
 def retry_of_reads() -> GithubRetry:
@@ -57,7 +57,7 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
 
 
 def app_of(settings: WorkerSettings) -> GithubIntegration:
-    """The App that the settings name; raises CannotRun when they name none, or its key cannot be read."""
+    """The App in the settings; raises CannotRun without one, or when its key is unreadable."""
     if not settings.app_id or settings.private_key_file is None:
         raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
     try:
@@ -69,18 +69,18 @@ def app_of(settings: WorkerSettings) -> GithubIntegration:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn what GitHub answers into our errors: those worth another try are Retryable, the others are final."""
+    """Translate GitHub's errors into ours: temporary ones are Retryable, the others are final."""
     try:
         yield
     except BadCredentialsException as error:
         raise Retryable(f"GitHub refused our token while {doing}; check the App's id and private key") from error
     except GithubException as error:
-        raise _as_ours(error, doing) from error
+        raise _translation(error, doing) from error
     except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
         raise Retryable(f"GitHub could not be reached while {doing}: {type(error).__name__}") from error
 
 
-def _as_ours(error: GithubException, doing: str) -> Retryable | CannotRun:
+def _translation(error: GithubException, doing: str) -> Retryable | CannotRun:
     limited = error.status in (403, 429) and "rate limit" in str(error.data).lower()
     if limited or error.status >= 500:
         return Retryable(f"GitHub answered {error.status} while {doing}")

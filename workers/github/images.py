@@ -1,4 +1,4 @@
-"""Pictures in issues: those uploaded to GitHub itself, found in the HTML that it renders, and fetched without our token."""
+"""Pictures in issues: finds those uploaded to GitHub in its rendered HTML, and fetches them without our token."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _SIGNATURES = {
 
 
 def pictures(html: str, api_root: str) -> tuple[Image, ...]:
-    """The first pictures of a rendered text that GitHub itself holds; what cannot be had, or is none, is left out."""
+    """The first pictures of a rendered text that are uploaded to GitHub; skips those that cannot be fetched."""
     found = (_fetched(url) for url in sources(html) if is_ours(url, api_root))
     return tuple(image for image, _ in zip((each for each in found if each is not None), range(MOST), strict=False))
 
 
 def sources(html: str) -> list[str]:
-    """Where the pictures of a text are, each once, in order."""
+    """The addresses of a text's pictures, each once, in order."""
     reader = _Reader()
     reader.feed(html)
     return list(dict.fromkeys(reader.found))
 
 
 def is_ours(url: str, api_root: str) -> bool:
-    """Whether an address is one of GitHub's own uploads: nobody can make us ask elsewhere, nor our own network."""
+    """Whether an address is an upload on GitHub. No text can make us call another server, or our own network."""
     try:
         asked, api = urlsplit(url), urlsplit(api_root)
         port = asked.port
@@ -51,7 +51,7 @@ def is_ours(url: str, api_root: str) -> bool:
 
 
 def kind_of(content: bytes) -> str:
-    """The media type by the first bytes; empty for what is no picture that models take."""
+    """The media type by the first bytes; empty for other formats than those that models accept."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for signature, kind in _SIGNATURES.items() if content.startswith(signature)), "")
@@ -61,14 +61,14 @@ def _fetched(url: str) -> Image | None:
     try:
         with httpx.stream("GET", url, timeout=SECONDS, follow_redirects=False) as answer:
             content = b"".join(_bounded(answer)) if answer.status_code == httpx.codes.OK else b""
-    except (httpx.HTTPError, httpx.InvalidURL):  # a picture is a help, not a need
+    except (httpx.HTTPError, httpx.InvalidURL):  # a picture is optional
         return None
     kind = kind_of(content)
     return Image(media_type=kind, content=content) if kind and len(content) <= LARGEST else None
 
 
 def _bounded(answer: httpx.Response) -> Iterator[bytes]:
-    """What is sent, up to a little more than is taken."""
+    """The chunks of a response, up to a little more than LARGEST."""
     size = 0
     for chunk in answer.iter_bytes():
         yield chunk

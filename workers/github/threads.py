@@ -1,4 +1,4 @@
-"""Review threads, which only the GraphQL API can name and resolve."""
+"""Review threads, which only the GraphQL API can find and resolve."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Threads:
         self._owner, self._name = full_name.split("/")
 
     def of_comment(self, number: int, comment_id: int) -> ReviewThread | None:
-        """The thread whose first comment this is."""
+        """The thread with this first comment."""
         after: str | None = None
         while True:
             page = self._page(number, after)
@@ -75,7 +75,7 @@ class Threads:
 
 
 def _thread(node: dict[str, Any], author: dict[str, str] | None) -> ReviewThread:
-    """An App is no user, so that a thread which it resolved may name nobody; its login has a suffix in some places only."""
+    """A thread that an App resolved may have no `resolvedBy`; the App's login has a suffix in some fields only."""
     by = node["resolvedBy"]
     own = by is None or (author is not None and _bare(by["login"]) == _bare(author["login"]))
     return ReviewThread(id=node["id"], resolved=node["isResolved"], by_author=node["isResolved"] and own)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.doctor import CheckState, examine
-from bot.processes import parts
+from bot.processes import process_specs
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.registry import readers_of_changes, readers_of_trees
@@ -65,19 +65,26 @@ def test_the_doctor_shows_review_tools(tmp_path: Path, monkeypatch: pytest.Monke
         "sarif of *.js by sh -c lens",
     )
     assert checks["review tool lost"].state is CheckState.MISSING
-    assert "no-such-lens is not to be found" in checks["review tool lost"].detail
+    assert "no-such-lens is not visible" in checks["review tool lost"].detail
     assert checks["review tool hidden"].state is CheckState.MISSING
     assert checks["review tool shown"].state is CheckState.OK
 
 
 def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`apprentice up` hands its settings to its parts, and these read the same."""
+    """`apprentice up` passes its settings to its processes, which read the same."""
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps([LENS | {"show": [str(tmp_path)]}]))
     settings = load(WorkerSettings)
-    worker = next(part for part in parts(load(WebSettings), settings) if "worker" in part.name)
+    worker = next(part for part in process_specs(load(WebSettings), settings) if "worker" in part.name)
     assert worker.environment is not None
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", worker.environment["APPRENTICE_REVIEW_TOOLS"])
     assert load(WorkerSettings).review_tools == settings.review_tools
+
+
+def test_model_strategies_reach_the_worker_as_they_were_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of plain words reaches the worker of `apprentice up` whole, as the list of review tools does."""
+    monkeypatch.setenv("APPRENTICE_MODEL_STRATEGIES", '["embedded", "model:minimal"]')
+    worker = next(each for each in process_specs(load(WebSettings), load(WorkerSettings)) if each.name == "worker")
+    assert json.loads(worker.environment["APPRENTICE_MODEL_STRATEGIES"]) == ["embedded", "model:minimal"]
 
 
 def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
