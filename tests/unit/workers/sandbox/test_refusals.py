@@ -16,7 +16,7 @@ from workers.sandbox.bubblewrap import explained
         ("bwrap: setting up uid map: Permission denied", "user.max_user_namespaces"),
         ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "systempaths=unconfined"),
         ("bwrap: Unknown option --size", "0.6 or later"),
-        ("", "it did not say why"),
+        ("", "no reason given"),
     ],
 )
 def test_each_refusal_has_a_remedy(said: str, remedy: str, tmp_path: Path) -> None:
