@@ -1,4 +1,4 @@
-"""Every setting, each also an APPRENTICE_* variable; the one door to the environment.
+"""Every setting, each also an APPRENTICE_* variable. Only this module reads the environment.
 
 The web process reads `WebSettings` and never sees a key; workers read `WorkerSettings` and never see the webhook secret.
 """
@@ -23,7 +23,7 @@ OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", 
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
 
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
-"""Shorter values of such variables are words that may stand anywhere."""
+"""Shorter values of such variables may be ordinary words, so they do not count as secrets."""
 
 S = TypeVar("S", bound="Settings")
 
@@ -38,42 +38,46 @@ def default_home() -> Path:
 
 
 class Settings(BaseSettings):
-    """What every process reads."""
+    """Settings of every process."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     home: Path = Field(default_factory=default_home, description="Where state lives: database, broker, checkouts.")
     database_url: str = Field("", description="SQLAlchemy URL; empty for an SQLite file under `home`.")
     broker_url: str = Field("", description="Celery broker (`redis://…`); empty for the embedded one under `home`.")
-    bot_name: str = Field("apprentice", description="The name people call it by in comments: `@NAME fix`.")
+    bot_name: str = Field("apprentice", description="The bot's name in comments: `@NAME fix`.")
     trigger_label: str = Field(
-        "apprentice", description="Issues opened with this label are taken up without a command."
+        "apprentice", description="Apprentice works on issues with this label without a command."
     )
     control_share: float = Field(
-        0.1, ge=0.0, le=0.9, description="Share of tasks that use nothing learned, as the yardstick of learning."
+        0.1, ge=0.0, le=0.9, description="Share of tasks that ignore everything learned, for comparison."
     )
-    log_format: str = Field("text", pattern="^(text|json)$", description="`text` for people, `json` for collectors.")
+    log_format: str = Field(
+        "text", pattern="^(text|json)$", description="`text` for reading, `json` for log collectors."
+    )
 
     def database(self) -> str:
-        """The database URL in force."""
+        """The URL of the database."""
         return self.database_url or f"sqlite:///{self.home / 'apprentice.db'}"
 
 
 class WebSettings(Settings):
-    """What the web process reads besides."""
+    """Further settings of the web process."""
 
-    webhook_secret: SecretStr = Field(SecretStr(""), description="The App's webhook secret. Without it nothing starts.")
+    webhook_secret: SecretStr = Field(
+        SecretStr(""), description="The App's webhook secret. The web process does not start without it."
+    )
     host: str = Field("127.0.0.1", description="Address the web process listens on.")
     port: int = Field(8321, ge=0, le=65535, description="Port the web process listens on; 0 for a free one.")
     max_payload_mb: int = Field(
-        25, ge=1, description="Webhook bodies over this size are refused; GitHub sends at most 25 MB."
+        25, ge=1, description="The web process refuses webhook bodies over this size; GitHub sends at most 25 MB."
     )
 
 
 class ReviewTool(BaseModel):
-    """A tool of the operator's that reads changed files in reviews.
+    """An operator's tool that checks changed files in reviews.
 
-    `command` gets the files in the place of `{files}`, else at its end. `show` are paths of this machine that it needs.
+    `{files}` in `command` is replaced by the files; without it they follow at the end. `show` are host paths that it needs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,9 +91,9 @@ class ReviewTool(BaseModel):
 
     @field_validator("name")
     @classmethod
-    def _not_ours(cls, name: str) -> str:
+    def _not_built_in(cls, name: str) -> str:
         if name in OWN_DETECTORS:
-            raise ValueError(f"{name} is the name of a detector of our own; choose another")
+            raise ValueError(f"{name} is the name of a built-in detector; choose another name")
         return name
 
     @field_validator("command", "files")
@@ -101,7 +105,7 @@ class ReviewTool(BaseModel):
 
     @field_validator("show")
     @classmethod
-    def _there(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    def _existing(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
         missing = next((path for path in paths if not path.is_absolute() or not path.exists()), None)
         if missing is not None:
             raise ValueError(f"{missing} is not an absolute path that exists")
@@ -109,74 +113,90 @@ class ReviewTool(BaseModel):
 
 
 class WorkerSettings(Settings):
-    """What workers and local commands read besides."""
+    """Further settings of workers and local commands."""
 
     github_url: str = Field("https://api.github.com", description="Root of the GitHub REST API.")
     app_id: int = Field(0, ge=0, description="The GitHub App's id.")
     private_key_file: Path | None = Field(None, description="The GitHub App's private key, a PEM file.")
     python: Path | None = Field(
-        None, description="Interpreter of the projects under repair; default: the project's `.venv`, else our own."
+        None,
+        description="Python interpreter of the projects under repair; default: the project's `.venv`, else Apprentice's own.",
     )
     embedder: Literal["minilm", "words"] = Field(
         "minilm",
-        description="How failures are compared: `minilm` by meaning; `words` by their words, without loading PyTorch.",
+        description="How Apprentice compares failures: `minilm` by meaning; `words` by their words, without PyTorch.",
     )
     budget_seconds: float = Field(120.0, gt=0, description="Time for one repair.")
-    workers: int = Field(2, ge=1, description="Jobs done at the same time by one `apprentice worker`.")
-    lease_seconds: float = Field(60.0, gt=0, description="A job whose worker is silent this long is given to another.")
-    sweep_seconds: float = Field(5.0, gt=0, description="How often what got lost is looked for.")
-    poll_seconds: float = Field(600.0, gt=0, description="How often reactions are polled.")
+    workers: int = Field(2, ge=1, description="Number of jobs that one `apprentice worker` runs at the same time.")
+    lease_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="A job's lease; another worker gets the job when its worker does not renew the lease for this long.",
+    )
+    sweep_seconds: float = Field(5.0, gt=0, description="How often the sweeper looks for lost jobs.")
+    poll_seconds: float = Field(600.0, gt=0, description="How often Apprentice polls reactions.")
     max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
     quorum: int = Field(
-        2, ge=1, description="Other repositories (and people) that must have taught something before it reaches one."
+        2,
+        ge=1,
+        description="Number of other repositories (and users) with the same feedback before it affects a repository.",
     )
-    review_fork_tests: bool = Field(False, description="Run the tests of a fork's pull request without being asked.")
+    review_fork_tests: bool = Field(
+        False, description="Run the tests of a fork's pull request without a maintainer's command."
+    )
     review_tools: tuple[ReviewTool, ...] = Field(
-        (), description="Further tools that read changed files, as JSON; see [review tools](review.md#review-tools)."
+        (), description="Further tools that check changed files, as JSON; see [review tools](review.md#review-tools)."
     )
     learn_changes: int = Field(
-        2000, ge=0, description="Changes of a repository's past that are read when the App is installed; 0 for none."
+        2000,
+        ge=0,
+        description="Number of past changes to learn from when the App is installed in a repository; 0 for none.",
     )
     share_learnings: bool = Field(
         False,
-        description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it when asked.",
+        description="Read `.apprentice/learnings.yml` on a repository's base branch as a prior, and propose changes to it on command.",
     )
     unsafe_without_sandbox: bool = Field(
-        False, description="Run code without a sandbox where none can be had. Only for repositories you trust fully."
+        False,
+        description="Run code without a sandbox if the machine has none. Only for repositories that you trust fully.",
     )
     sandbox_memory_mb: int = Field(2048, ge=64, description="Memory of one sandboxed run.")
     sandbox_wall_seconds: float = Field(300.0, gt=0, description="Wall time of one sandboxed run of a test suite.")
-    seed: int | None = Field(None, description="Seed of every random choice; default: fresh each time.")
+    seed: int | None = Field(None, description="Seed of every random choice; default: a new one each time.")
     model_base_url: str = Field(
-        "", description="Root of an OpenAI-compatible API, as `http://127.0.0.1:8000/v1`; empty: no model is asked."
+        "",
+        description="Root of an OpenAI-compatible API, as `http://127.0.0.1:8000/v1`; empty: Apprentice uses no model.",
     )
-    model_api_key: SecretStr = Field(SecretStr(""), description="Key of that API; empty where it wants none.")
+    model_api_key: SecretStr = Field(SecretStr(""), description="Key of that API; empty if it needs none.")
     model: str = Field("", validate_default=True, description="Name of the model that repairs and reviews.")
-    model_weak: str = Field("", description="Name of a cheaper one that sums up and criticises; empty: the same.")
+    model_weak: str = Field(
+        "", description="Name of a cheaper model that summarises and criticises; empty: the same model."
+    )
     model_price: str = Field(
         "", description="US dollars per million tokens read, read from a cache, and written: `2.5,0.25,10`."
     )
-    model_weak_price: str = Field("", description="The same of the cheaper model; empty: as `model_price`.")
+    model_weak_price: str = Field("", description="The price of the cheaper model; empty: as `model_price`.")
     model_tokens_per_run: int = Field(300_000, ge=0, description="Tokens for one repair or review; 0 for no limit.")
-    model_tokens_per_day: int = Field(5_000_000, ge=0, description="Tokens a day (UTC) over all; 0 for no limit.")
+    model_tokens_per_day: int = Field(5_000_000, ge=0, description="Tokens a day (UTC) in total; 0 for no limit.")
     model_tokens_per_repository_day: int = Field(
         2_000_000, ge=0, description="Tokens a day (UTC) for one repository; 0 for no limit."
     )
     model_usd_per_run: float = Field(0.0, ge=0, description="US dollars for one repair or review; 0 for no limit.")
-    model_usd_per_day: float = Field(0.0, ge=0, description="US dollars a day (UTC) over all; 0 for no limit.")
+    model_usd_per_day: float = Field(0.0, ge=0, description="US dollars a day (UTC) in total; 0 for no limit.")
     model_usd_per_repository_day: float = Field(
         0.0, ge=0, description="US dollars a day (UTC) for one repository; 0 for no limit."
     )
-    model_seconds: float = Field(600.0, gt=0, description="Time for all that a model tries in one repair.")
-    model_steps: int = Field(40, ge=1, description="Replies of the model in one attempt of a repair at most.")
+    model_seconds: float = Field(600.0, gt=0, description="Time for all attempts of a model in one repair.")
+    model_steps: int = Field(40, ge=1, description="Most replies of the model in one attempt of a repair.")
     model_strategies: tuple[str, ...] = Field(
-        MODEL_STRATEGIES, description="What a repair chooses between where there is a model, as JSON."
+        MODEL_STRATEGIES, description="The strategies of a repair with a model, as JSON."
     )
     model_principles: Path | None = Field(
-        None, description="A file of numbered principles that the model's findings are judged by; default: our own."
+        None,
+        description="A file of numbered principles for judging the model's findings; default: the built-in principles.",
     )
-    model_timeout_seconds: float = Field(120.0, gt=0, description="Time for one answer of the model.")
-    model_stream: bool = Field(True, description="Have answers sent as they are written, where the API can.")
+    model_timeout_seconds: float = Field(120.0, gt=0, description="Time limit of one answer of the model.")
+    model_stream: bool = Field(True, description="Stream the model's answers, if the API can.")
 
     @field_validator("review_tools")
     @classmethod
@@ -204,7 +224,7 @@ class WorkerSettings(Settings):
     @field_validator("model_principles")
     @classmethod
     def _principled(cls, path: Path | None) -> Path | None:
-        """A file that is there, is text, and numbers at least one principle."""
+        """An existing text file with at least one numbered principle."""
         try:
             text = path.read_text(encoding="utf-8") if path else "1. Ours."
         except OSError as error:
@@ -219,7 +239,7 @@ class WorkerSettings(Settings):
     @classmethod
     def _named(cls, model: str, info: ValidationInfo) -> str:
         if info.data.get("model_base_url") and not model.strip():
-            raise ValueError(f"{PREFIX}MODEL_BASE_URL is set, so name the model to ask there")
+            raise ValueError(f"{PREFIX}MODEL_BASE_URL is set, so set the model's name too")
         return model
 
     @field_validator("model_price", "model_weak_price")
@@ -233,18 +253,18 @@ class WorkerSettings(Settings):
     @classmethod
     def _priced(cls, most: float, info: ValidationInfo) -> float:
         if most and not info.data.get("model_price"):
-            raise ValueError(f"money can be counted only where {PREFIX}MODEL_PRICE is set")
+            raise ValueError(f"a limit in US dollars needs {PREFIX}MODEL_PRICE")
         return most
 
 
 def known_variables() -> frozenset[str]:
-    """The name of every variable that means something."""
+    """The names of all known variables."""
     fields = {*WebSettings.model_fields, *WorkerSettings.model_fields}
     return frozenset(PREFIX + name.upper() for name in fields)
 
 
 def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
-    """Raise BadInput for an APPRENTICE_* variable that no setting has, naming the nearest that one has."""
+    """Raise BadInput for an unknown APPRENTICE_* variable, with the nearest known name."""
     known = known_variables()
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
@@ -254,14 +274,14 @@ def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def child_environment(*, without: type[Settings], keep: type[Settings]) -> dict[str, str]:
-    """Our environment for a child process, less the settings that only `without` has."""
+    """Our environment for a child process, without the settings that only `without` has."""
     private = set(without.model_fields) - set(keep.model_fields)
     dropped = {PREFIX + name.upper() for name in private}
     return {name: value for name, value in os.environ.items() if name not in dropped}
 
 
 def load(kind: type[S], **given: object) -> S:
-    """Read settings from the environment, `given` ones first; raises BadInput with one line for the first that is wrong."""
+    """Read settings from the environment; `given` values win. Raises BadInput with one line for the first wrong one."""
     refuse_misspelt()
     try:
         return kind(**given)  # type: ignore[arg-type]  # pydantic is there to check them
@@ -272,8 +292,8 @@ def load(kind: type[S], **given: object) -> S:
         first = error.errors()[0]
         setting, *inside = (str(part) for part in first["loc"])
         place = f" at {'.'.join(inside)}" if inside else ""
-        said = f"{first['msg'][0].lower()}{first['msg'][1:]}"
-        raise BadInput(f"{PREFIX}{setting.upper()}{place}: {said}; see docs/settings.md") from error
+        problem = f"{first['msg'][0].lower()}{first['msg'][1:]}"
+        raise BadInput(f"{PREFIX}{setting.upper()}{place}: {problem}; see docs/settings.md") from error
 
 
 def environment_with(**given: object) -> dict[str, str]:

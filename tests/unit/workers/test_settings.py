@@ -11,7 +11,6 @@ from bot.processes import process_specs
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.registry import readers_of_changes, readers_of_trees
-from workers.review.tests_by_import import ImportGraph
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.settings import OWN_DETECTORS, WebSettings, WorkerSettings, load
 
@@ -26,7 +25,10 @@ LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "fil
             [LENS | {"format": "xml"}],
             "APPRENTICE_REVIEW_TOOLS at 0.format: input should be 'sarif', 'rdjson' or 'rdjsonl'",
         ),
-        ([LENS | {"name": "ruff"}], "APPRENTICE_REVIEW_TOOLS at 0.name: value error, ruff is the name of a detector"),
+        (
+            [LENS | {"name": "ruff"}],
+            "APPRENTICE_REVIEW_TOOLS at 0.name: value error, ruff is the name of a built-in detector",
+        ),
         ([LENS | {"name": "Lens!"}], "APPRENTICE_REVIEW_TOOLS at 0.name: string should match"),
         ([LENS | {"command": []}], "APPRENTICE_REVIEW_TOOLS at 0.command"),
         ([LENS | {"command": ["lens", " "]}], "no word may be empty"),
@@ -91,7 +93,7 @@ def test_no_tool_takes_the_name_of_a_detector_of_ours(tmp_path: Path) -> None:
     """The list of names that are refused is that of our detectors."""
     head = HeadTree(sources={}, target_version="py311")
     of_trees = readers_of_trees(Bubblewrap(), tmp_path, ())
-    of_changes = readers_of_changes(Bubblewrap(), tmp_path, head, None, lambda: ImportGraph({}), ())
+    of_changes = readers_of_changes(Bubblewrap(), tmp_path, head)
     assert {each.name for each in of_trees} | {each.name for each in of_changes} | {MODEL} == OWN_DETECTORS
 
 
