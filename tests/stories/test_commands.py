@@ -160,14 +160,14 @@ def test_triage(town: Town) -> None:
     """Triage is not write access."""
     number = town.issue(QUESTION, "")
     (answer,) = town.say(number, "@apprentice fix", by=town.tara)
-    assert answer.startswith("tara, only people with write access")
+    assert answer.startswith("tara, only users with write access")
 
 
 def test_outsider_review(town: Town) -> None:
     """A review asked for by an outsider is not made."""
     number = town.propose("notes", {"NOTES.md": "Rice.\n"}, draft=True)
     (answer,) = town.say(number, "@apprentice review", by=town.olga)
-    assert answer.startswith("olga, only people with write access")
+    assert answer.startswith("olga, only users with write access")
     assert town.checks(number) == []
 
 

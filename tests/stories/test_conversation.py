@@ -100,7 +100,7 @@ def test_nothing_is_asked(tmp_path: Path) -> None:
         assert town.say(number, "@apprentice ask") == snapshot(
             [
                 """\
-'ask' wants a question after it. Did you mean `@apprentice ask …`?
+'ask' needs a question after it. Did you mean `@apprentice ask …`?
 <!-- marker -->\
 """
             ]

@@ -89,10 +89,10 @@ No lesson here has feedback from at least 2 users yet, so there is nothing to sh
 
 
 def test_strangers_share_nothing(sharing_town: Town) -> None:
-    """Only people with write access can ask for it."""
+    """Only users with write access can ask for it."""
     number = judged(sharing_town, "maya", "finn")
     (answer,) = sharing_town.say(number, "@apprentice share", by=sharing_town.olga)
-    assert "only people with write access" in answer
+    assert "only users with write access" in answer
     assert sharing_town.fixes() == []
 
 
