@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+import hypothesis
 import psycopg
 import pytest
 import redis
@@ -28,6 +29,9 @@ REAL_THINGS = {"redis": "Redis", "postgresql": "PostgreSQL", "sandbox": "sandbox
 MEMORY = Path("/dev/shm")
 ROOM_BYTES = 2 << 30
 START_SECONDS = 60.0
+
+hypothesis.settings.register_profile("patient", deadline=None)  # no test depends on the clock
+hypothesis.settings.load_profile("patient")
 
 _libc = ctypes.CDLL(None)
 

@@ -184,7 +184,6 @@ def texts(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.xfail(strict=False, reason="names are still given twice; holds when the redesign is complete")
 def test_class_names_are_unique() -> None:
     """A public class name exists once in the product."""
     places: dict[str, list[str]] = {}

@@ -34,7 +34,7 @@ UNJUDGED = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 ENDS_ALL = (KeyboardInterrupt, pytest.exit.Exception)
 
 
-class TestOutcome(NamedTuple):
+class QuickOutcome(NamedTuple):
     """How a test ended: whether it was called, and the first error of each phase that had one."""
 
     called: bool
@@ -71,7 +71,7 @@ def is_plain(item: pytest.Item) -> bool:
     return item.get_closest_marker("xfail") is None
 
 
-def run(item: pytest.Item, following: pytest.Item | None) -> TestOutcome:
+def run(item: pytest.Item, following: pytest.Item | None) -> QuickOutcome:
     """Set up, call and tear down; raises what ends pytest as a whole."""
     _prepare(item)
     hooks = item.ihook
@@ -80,7 +80,7 @@ def run(item: pytest.Item, following: pytest.Item | None) -> TestOutcome:
     if called:
         errors = phase(item, lambda: hooks.pytest_runtest_call(item=item))
     errors += phase(item, lambda: hooks.pytest_runtest_teardown(item=item, nextitem=following))
-    return TestOutcome(called, errors)
+    return QuickOutcome(called, errors)
 
 
 def _prepare(item: Any) -> None:  # noqa: ANN401 - what pytest's own runner does is not in its public types

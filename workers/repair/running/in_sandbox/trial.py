@@ -43,7 +43,7 @@ class Trial:
         self._broken: list[str] = []
         self._asked: tuple[tuple[str, ...], ...] = ()
         self._chosen: list[Chosen] = []
-        self._ended: quick_runner.TestOutcome | None = None
+        self._ended: quick_runner.QuickOutcome | None = None
         self._plain = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -140,7 +140,7 @@ class Trial:
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
         return self._ended_well(self._ended, lenient=item.nodeid != test.wanted)
 
-    def _ended_well(self, ended: quick_runner.TestOutcome | None, *, lenient: bool) -> bool:
+    def _ended_well(self, ended: quick_runner.QuickOutcome | None, *, lenient: bool) -> bool:
         """Whether a test passed, from how its phases ended and from reports, which plugins make of parts of tests too."""
         for error in ended.errors[:1] if ended else ():
             self._note(error)
