@@ -102,7 +102,7 @@ def run_git(
             command, cwd=at, env=environment(config, extra), input=stdin, capture_output=True, timeout=GIT_SECONDS
         )
     except subprocess.TimeoutExpired as error:
-        raise Retryable(f"git {arguments[0]} took longer than {GIT_SECONDS} s") from error
+        raise Retryable(f"git {arguments[0]} ran longer than {GIT_SECONDS} s") from error
     if done.returncode:
         errors = done.stderr.decode(errors="replace").strip().splitlines()
         raise GitCommandFailed(f"git {arguments[0]} failed: {errors[-1] if errors else 'no reason given'}")

@@ -140,7 +140,7 @@ def test_reaction_to_a_fix(town: Town, fixed: tuple[int, int, str]) -> None:
     """A fix and the answer that names it stand for one decision; a reaction to either is kept apart and stays."""
     issue, pull, decision = fixed
     (answer,) = town.answers(issue)
-    town.maya.react_to_issue_comment(REPOSITORY, answer.id, "heart")
+    town.maya.request("POST", f"/repos/{REPOSITORY}/issues/comments/{answer.id}/reactions", {"content": "heart"})
     town.finn.request("POST", f"/repos/{REPOSITORY}/issues/{pull}/reactions", {"content": "+1"})
     for _ in range(2):
         town.poll()

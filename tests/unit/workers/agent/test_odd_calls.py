@@ -117,7 +117,7 @@ def test_a_citation_that_is_no_path(checkout: Checkout) -> None:
     assert checked(checkout, "at 10:30, on localhost:8000") == "at 10:30, on localhost:8000"
 
 
-@pytest.mark.parametrize("error", [CannotRun("git log failed"), Retryable("git log took longer than 600 s")])
+@pytest.mark.parametrize("error", [CannotRun("git log failed"), Retryable("git log ran longer than 600 s")])
 def test_a_history_that_cannot_be_read(checkout: Checkout, error: Exception) -> None:
     """Git that fails, or takes too long, fails the call and no more."""
 
