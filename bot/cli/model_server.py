@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +26,7 @@ def model_server(
         if script is None:
             raise BadInput("give --script FILE")
         server = ModelServer(read_script(script), host=host, port=port)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
         try:
             with server:
                 out.print(f"{server.url}: a protocol stand-in, not a model; Ctrl-C ends it", markup=False)

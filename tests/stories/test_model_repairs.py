@@ -382,7 +382,8 @@ def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
         )
         for start, name in enumerate(("grams", "Shelf", "take", "amount"), start=1)
     ]
-    script = Script(context_tokens=3_200, turns=(*asked, *mend()))
+    full = ScriptedError(status=400, code="context_length_exceeded", message="maximum context length")
+    script = Script(turns=(*asked, Turn(error=full, times=1), *mend()))
     with modelled(tmp_path, script) as (town, server):
         town.issue(ISSUE, TEST)
         assert len(town.fixes()) == 1, town.progress[-4:]
