@@ -195,7 +195,6 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 **What I learned from it**
 
 <reflections>
-
 <!-- marker -->\
 """)
     assert town.fixes() == []
@@ -333,7 +332,6 @@ I could reproduce this but found no fix that I can prove, in <n> s.
 **What I learned from it**
 
 - operators/boundaries/guards/names/calls/imports/conversions/returns/statements: no candidate tried, none makes the failing tests pass. The fault needs another kind of edit, or lies on other lines.
-
 <!-- marker -->\
 """)
     assert len(town.answers(number)) == 1
