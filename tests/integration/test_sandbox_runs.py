@@ -180,7 +180,7 @@ def test_failures_say_where_and_what(shop: Path) -> None:
     [
         "pytest -q",
         "sh -c 'cd tests && exec python3 -m pytest -q'",
-        f"{QUICK} sh -c 'PYTHONPATH=.plugins:$PYTHONPATH exec python -m pytest -q -p xdist -n 1'",
+        f"{QUICK} sh -c 'PYTHONPATH=.plugins:$PYTHONPATH exec python -m pytest -q -p xdist.plugin -n 1'",
         f"{QUICK} make check",
         f"{QUICK} python run.py",
     ],
@@ -198,7 +198,7 @@ def test_any_way_of_starting_pytest_is_heard(shop: Path, command: str) -> None:
         "python -m pytest",
         f"{QUICK} python -m pytest tests",
         f"{QUICK} make check",
-        f"{QUICK} sh -c 'PYTHONPATH=.plugins:$PYTHONPATH exec pytest -p xdist -n 1'",
+        f"{QUICK} sh -c 'PYTHONPATH=.plugins:$PYTHONPATH exec pytest -p xdist.plugin -n 1'",
     ],
 )
 def test_only_the_wanted_tests_run(shop: Path, command: str) -> None:
