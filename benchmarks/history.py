@@ -34,8 +34,8 @@ from memory.history.backtest import (
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
+from workers.git import git_directory
 from workers.history.learn import learn, settled
-from workers.local_repository import git_directory
 from workers.review.detectors.rules import is_selected
 from workers.sandbox.bubblewrap import Bubblewrap
 

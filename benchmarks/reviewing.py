@@ -25,8 +25,7 @@ from pathlib import Path
 from benchmarks.history import name_of
 from benchmarks.report import show, spread
 from benchmarks.suggestions import directory_of
-from workers.git import Mirror, Remote
-from workers.local_repository import local_commits
+from workers.git import Mirror, Remote, local_commits
 from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap

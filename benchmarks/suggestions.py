@@ -17,8 +17,8 @@ from benchmarks.history import name_of
 from benchmarks.report import show
 from memory.model import Suggestion
 from workers.diffs import split_lines
+from workers.git import git_directory
 from workers.history.changes import Blobs, changes, positions, read
-from workers.local_repository import git_directory
 from workers.review.detectors.ruff import Ruff
 from workers.review.suggestions import drafts
 from workers.sandbox.bubblewrap import Bubblewrap

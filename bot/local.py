@@ -17,9 +17,8 @@ from memory.policy.review_policy import PostingDecision
 from workers.context import Context
 from workers.diffs import patched
 from workers.errors import BadInput
-from workers.flows.llm_access import reviewer
-from workers.flows.review import choose, known_learnings, read_change
-from workers.local_repository import local_commits, origin, top_level, uncommitted
+from workers.flows.review import choose, known_learnings, read_change, reviewer
+from workers.git import local_commits, origin, top_level, uncommitted
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed

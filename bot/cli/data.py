@@ -68,7 +68,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
     from memory.sharing.document import BadLearnings, parse, render
     from memory.sharing.harvest import harvest
     from memory.sharing.lessons import merged
-    from workers.messages.learnings import link_to
+    from workers.messages.conversation import link_to
 
     if len(repositories) > 1:
         refuse("one file holds the learnings of one repository; export the others into files of their own")

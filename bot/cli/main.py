@@ -53,7 +53,7 @@ def serve() -> None:
 def worker() -> None:
     """Run a worker: it does the jobs."""
     from workers.flows import FLOWS
-    from workers.flows.failure_notice import publish_failure
+    from workers.flows.replies import publish_failure
     from workers.job_context import open_job_context
     from workers.logs import configure
     from workers.queue.celery_app import run_worker

@@ -18,7 +18,7 @@ from bot.playground.server import Playground, served_routes
 from bot.web import events
 from tests import official
 from tests.integration.playground_tour import Scene, set_scene, tour
-from workers.github import threads
+from workers.github import adapter
 
 # Where GitHub's descriptions are known to be wrong, each with what GitHub does.
 REST_DRIFT = (
@@ -176,7 +176,7 @@ def test_every_graphql_query_is_valid_on_github(scene: Scene) -> None:
 def test_the_workers_queries_are_valid_on_github() -> None:
     """The queries that the workers send pass validation against GitHub's own schema."""
     queries = [
-        text for text in vars(threads).values() if isinstance(text, str) and re.match(r"\s*(query|mutation)\b", text)
+        text for text in vars(adapter).values() if isinstance(text, str) and re.match(r"\s*(query|mutation)\b", text)
     ]
     assert queries
     assert problems_on_github(queries) == []

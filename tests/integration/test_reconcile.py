@@ -11,7 +11,7 @@ import pytest
 from bot.playground.models import App
 from bot.playground.server import Playground
 from memory.retrieval.embeddings import HashedWords
-from workers.flows import redeliver_webhooks
+from workers.flows import maintenance
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
 from workers.settings import WorkerSettings, load
@@ -52,7 +52,7 @@ def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: A
     """Each lost delivery is sent once more under the same id."""
     before = tried(playground)
     assert before
-    assert redeliver_webhooks.run(RedeliverWebhooks(), later(playground, app, tmp_path)) == ()
+    assert maintenance.redeliver(RedeliverWebhooks(), later(playground, app, tmp_path)) == ()
     assert sorted(tried(playground)) == sorted(before * 2)
 
 
@@ -61,7 +61,7 @@ def test_what_was_stored_is_left_alone(playground: Playground, app: App, tmp_pat
     context, before = later(playground, app, tmp_path), tried(playground)
     for guid in before:
         context.store.inbox.record_delivery(delivery_id=guid, event="ping", received_at=context.clock())
-    redeliver_webhooks.run(RedeliverWebhooks(), context)
+    maintenance.redeliver(RedeliverWebhooks(), context)
     assert tried(playground) == before
 
 
@@ -71,7 +71,7 @@ def test_what_is_on_its_way_is_left_alone(playground: Playground, app: App, tmp_
     key.write_text(app.private_key)
     settings = load(WorkerSettings, home=tmp_path, github_url=playground.url, app_id=app.id, private_key_file=key)
     before = tried(playground)
-    redeliver_webhooks.run(RedeliverWebhooks(), open_job_context(settings, embedder=HashedWords()))
+    maintenance.redeliver(RedeliverWebhooks(), open_job_context(settings, embedder=HashedWords()))
     assert tried(playground) == before
 
 
@@ -79,4 +79,4 @@ def test_without_an_app_there_is_nothing_to_ask(tmp_path: Path) -> None:
     """A machine that is used locally alone asks GitHub nothing."""
     context = open_job_context(load(WorkerSettings, home=tmp_path), embedder=HashedWords())
     assert context.hook() is None
-    assert redeliver_webhooks.run(RedeliverWebhooks(), context) == ()
+    assert maintenance.redeliver(RedeliverWebhooks(), context) == ()

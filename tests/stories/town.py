@@ -33,7 +33,7 @@ from tests.databases import migrated
 from tests.stories.pantry import FILES
 from workers.errors import Retryable
 from workers.flows import FLOWS
-from workers.flows.failure_notice import publish_failure
+from workers.flows.replies import publish_failure
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import PollReactions, RepositoryRef
 from workers.queue.enqueue import Send, rows

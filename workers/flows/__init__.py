@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import (
-    ask,
-    feedback,
-    history,
-    policy_check,
-    poll_feedback,
-    redeliver_webhooks,
-    repair,
-    review,
-    share_learnings,
-)
+from workers.flows import ask, feedback, maintenance, repair, review, share_learnings
 from workers.jobs import (
     AnswerCommand,
     AnswerQuestion,
@@ -34,13 +24,13 @@ FLOWS: Mapping[type, Flow] = {
     Fix: repair.run,
     ReviewPull: review.run,
     Feedback: feedback.run,
-    TrackPull: poll_feedback.run,
-    PollReactions: poll_feedback.poll,
+    TrackPull: feedback.track,
+    PollReactions: feedback.poll,
     AnswerCommand: ask.answer_command,
     AnswerQuestion: ask.answer_question,
     ShareLearnings: share_learnings.run,
-    LearnHistory: history.run,
-    RedeliverWebhooks: redeliver_webhooks.run,
-    CheckPolicy: policy_check.run,
+    LearnHistory: maintenance.learn_history,
+    RedeliverWebhooks: maintenance.redeliver,
+    CheckPolicy: maintenance.check_policy,
 }
 """The flow of every type of job."""

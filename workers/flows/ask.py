@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory.explain import explain
 from memory.model import PostKind
-from workers.flows.permissions import actor_of, may_command, reply_in_place, reply_to_outsider
+from workers.flows.replies import actor_of, may_command, reply_in_place, reply_to_outsider
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job

@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.diffs import Change, parse_diff, split_lines
-from workers.flows.review_context import Round
+from workers.flows.rounds import Round
+from workers.history.outcomes import ending, was_applied
 from workers.job_context import JobContext
-from workers.review.decide import INLINE
 from workers.review.engine import Reviewed
 from workers.review.matching import touches
-from workers.review.outcomes import ending, was_applied
+from workers.review.plan import INLINE
 from workers.review.source import scope_of, scopes
 from workers.review.suggestions import applied
 

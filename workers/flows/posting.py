@@ -7,11 +7,10 @@ from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
-from workers.flows.matching import seen_again, times_back
-from workers.flows.review_context import Round
+from workers.flows.rounds import Round, seen_again, times_back
 from workers.job_context import JobContext
 from workers.messages import review as reviews
-from workers.messages.marker import marked, marker
+from workers.messages.markdown import marked, marker
 from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan

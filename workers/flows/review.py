@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from memory.history.lessons import HistoryLessons
-from memory.model import Decision, Finding, Task, TaskKind
+from memory.model import Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing.document import PATH, BadLearnings
@@ -22,22 +23,18 @@ from memory.sharing.lessons import Learnings
 from workers.context import Context
 from workers.errors import BadInput, Gone
 from workers.flows.finding_outcomes import hear_endings
-from workers.flows.llm_access import may_ask, readers
-from workers.flows.matching import recognised
-from workers.flows.missed_findings import missed
-from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
 from workers.flows.posting import post
-from workers.flows.review_context import REVIEWED, Round, before, ended, exported
+from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
+from workers.flows.rounds import REVIEWED, Round, before, ended, exported, missed, recognised
 from workers.flows.share_learnings import learnings_at
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
 from workers.ports import GitHub, PullRequest
-from workers.review.decide import decide, hints
-from workers.review.detectors.detector import ChangeDetector
+from workers.review.detectors.detector import MODEL, ChangeDetector
 from workers.review.engine import Reviewed, review_change
-from workers.review.plan import ReviewPlan, plan_review
+from workers.review.plan import ReviewPlan, decide, hints, plan_review
 from workers.review.read_report import CoverageStatus, FileCoverage
 from workers.sandbox.project import Project, discover
 
@@ -257,3 +254,52 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
         gone=this.again.gone.keys(),
     )
     return replace(plan, missed=missed(this, reviewed, plan.said, context))
+
+
+if TYPE_CHECKING:
+    from workers.agent.reviewing.reviewer import ModelReviewer
+    from workers.llm.messages import Model
+
+
+def may_ask(job: ReviewPull, pull: PullRequest, github: GitHub) -> bool:
+    """Whether an answer of the model may be paid for. A bot counts only for what it pushed to this repository itself."""
+    if job.commanded:
+        return True
+    if pull.author.is_bot:
+        return pull.head_repository_id == job.repository.id
+    return may_command(github, pull.author)
+
+
+def readers(this: Round, context: JobContext) -> tuple[ChangeDetector, ...]:
+    """The detector of the model, or the one that keeps its earlier findings where it may not be asked any more."""
+    repository = this.job.repository.full_name
+    model = context.model(this.task.id, repository)
+    if model is None and not any(each.finding.tool == MODEL for each in this.earlier):
+        return ()
+    if model is None or not this.may_ask_model:
+        from workers.agent.reviewing.reviewer import Unasked
+
+        return (Unasked(earlier=this.earlier),)
+    return (reviewer(model, repository, context, title=this.pull.title, body=this.pull.body, earlier=this.earlier),)
+
+
+def reviewer(
+    model: Model,
+    repository: str,
+    context: Context,
+    *,
+    title: str = "",
+    body: str = "",
+    earlier: Sequence[Sighting] = (),
+) -> ModelReviewer:
+    """The detector with what is remembered for it."""
+    from workers.agent.reviewing.critique import opinions, principles
+    from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer
+
+    return ModelReviewer(
+        model=model,
+        memory=Memory(embedder=context.embedder, earlier=earlier, opinions=opinions(context.store, repository)),
+        constitution=principles(context.settings.model_principles),
+        description=Description(title=title, body=body),
+        progress=context.progress,
+    )

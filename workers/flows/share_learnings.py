@@ -8,11 +8,11 @@ from memory.sharing.document import PATH, BadLearnings, parse, render
 from memory.sharing.harvest import harvest
 from memory.sharing.lessons import Learnings, merged
 from workers.errors import BadInput
-from workers.flows.permissions import actor_of, may_command, post_comment, reply_to_outsider
+from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.job_context import JobContext
 from workers.jobs import Job, ShareLearnings
-from workers.messages import learnings as words
+from workers.messages import conversation as words
 from workers.ports import BranchHead, GitHub
 
 BRANCH = "apprentice/learnings"

@@ -10,9 +10,9 @@ from pathlib import Path
 from memory.history.lessons import lessons
 from memory.model import PastFinding
 from memory.store import Store, Walked
+from workers.git import local_commits
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
-from workers.local_repository import local_commits
 from workers.ports import Sandbox
 from workers.review.detectors.bandit import Bandit
 from workers.review.detectors.ruff import Ruff

@@ -1,4 +1,4 @@
-"""Quotes untrusted text in our Markdown: it mentions no user, closes no issue, adds no link and starts no command. Pure.
+"""Markers of our comments, and untrusted text quoted in our Markdown: it mentions no user, closes no issue, adds no link and starts no command. Pure.
 
 Each kind of place has its own function, because text that is harmless in a code span is markup in a sentence.
 """
@@ -81,3 +81,17 @@ def _unmarked(line: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+_MARKER = re.compile(r"<!-- apprentice:(\S+) -->")
+
+
+def marker(key: str) -> str:
+    """A hidden marker that identifies a comment of ours."""
+    return f"<!-- apprentice:{key} -->"
+
+
+def marked(body: str) -> str:
+    """The key in the marker of one of our comments, empty without one. The last marker counts: quoted code may hold others."""
+    found: list[str] = _MARKER.findall(body)
+    return found[-1] if found else ""

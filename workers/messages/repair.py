@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof
-from workers.messages.markdown import code, counted, name, plain, words
-from workers.messages.marker import marker
+from workers.messages.markdown import code, counted, marker, name, plain, words
 
 SHOWN_TESTS = 5
 LONGEST_PATCH = 40_000

@@ -8,8 +8,7 @@ from types import MappingProxyType
 
 from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
-from workers.messages.markdown import counted, name, plain, words
-from workers.messages.marker import marker
+from workers.messages.markdown import counted, marker, name, plain, words
 from workers.review.plan import Missed
 
 SHOWN_FINDINGS = 20

@@ -1,4 +1,4 @@
-"""Reads one change: what the detectors found, which suggestions were tried, and what was not read."""
+"""Reads one change with every detector: what they found, which suggestions were tried, and what was not read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,25 @@ from pathlib import Path
 from memory.model import Finding, Suggestion
 from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
+from workers.review.detectors.bandit import Bandit
+from workers.review.detectors.configured import Configured
+from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
+from workers.review.detectors.mypy import Mypy, typed_files
+from workers.review.detectors.ruff import Ruff
 from workers.review.detectors.rules import SYNTAX_ERROR
+from workers.review.detectors.secrets import Secrets
+from workers.review.detectors.workflows import Workflows
 from workers.review.findings import FindingWithFix, elsewhere, is_severe, on_changed_lines, seen_in
 from workers.review.matching import stood_before
+from workers.review.project_options import is_typed, mypy_options, ruff_options
 from workers.review.read_report import (
+    USUAL,
     CoverageStatus,
     FileCoverage,
+    SizeLimits,
     base_source,
+    by_priority,
     coverage,
     printable,
     skipped,
@@ -29,11 +40,8 @@ from workers.review.read_report import (
     why_unedited,
     with_what_counts,
 )
-from workers.review.registry import readers_of_changes, readers_of_trees
-from workers.review.size_limits import USUAL, SizeLimits, by_priority
 from workers.review.source import Unread, python_sources, target_version
-from workers.review.suggestions import SuggestionProver, drafts, suggested, that_help
-from workers.review.tests_by_import import ImportGraph
+from workers.review.suggestions import ImportGraph, SuggestionProver, drafts, suggested, that_help
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
 from workers.sandbox.run_tests import run_tests
@@ -289,4 +297,23 @@ def _coverage(change: Change, left_out: Mapping[str, FileCoverage], reading: Rea
         if file.path in left_out
         else coverage(file.path, reading.readers(file.path), reading.unread.get(file.path, {}))
         for file in change.files
+    )
+
+
+def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) -> tuple[Detector, ...]:
+    """The detectors that read one side at a time; the project's options are those of the checkout `base`."""
+    return (Ruff(sandbox, ruff_options(base)), Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
+
+
+def readers_of_changes(
+    sandbox: Sandbox,
+    base: Path,
+    head: HeadTree,
+) -> tuple[ChangeDetector, ...]:
+    """The detectors that compare both sides."""
+    return (
+        Secrets(),
+        Dependencies(),
+        Workflows(),
+        Mypy(sandbox, typed_files(head.sources, all_of_them=is_typed(base)), mypy_options(base)),
     )

@@ -12,7 +12,7 @@ from memory.retrieval.embeddings import HashedWords
 from memory.rewards import contributions_of_outcome
 from tests.databases import migrated
 from tests.unit.memory.ledgers import logged
-from workers.flows import FLOWS, policy_check
+from workers.flows import FLOWS, maintenance
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import CheckPolicy
 from workers.settings import WorkerSettings, load
@@ -39,8 +39,8 @@ def worse_than_control(context: JobContext) -> None:
 
 def test_an_empty_ledger_changes_nothing(context: JobContext) -> None:
     """There is nothing to go back for."""
-    assert FLOWS[CheckPolicy] is policy_check.run
-    assert policy_check.run(CheckPolicy(), context) == ()
+    assert FLOWS[CheckPolicy] is maintenance.check_policy
+    assert maintenance.check_policy(CheckPolicy(), context) == ()
     assert context.store.policy_events.all() == []
 
 
@@ -48,8 +48,8 @@ def test_workers_use_the_former_from_the_next_task_on(context: JobContext) -> No
     """A worse version is left once, and the next task's learner decides with the former."""
     worse_than_control(context)
     assert context.for_task("a").learner.policy_version == PRESENT.version
-    policy_check.run(CheckPolicy(), context)
-    policy_check.run(CheckPolicy(), context)
+    maintenance.check_policy(CheckPolicy(), context)
+    maintenance.check_policy(CheckPolicy(), context)
     assert [event.id for event in context.store.policy_events.all()] == ["job-1"]
     assert context.for_task("b").learner.policy_version == FORMER.version
     assert CONTROL not in (FORMER.version, PRESENT.version)

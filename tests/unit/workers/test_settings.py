@@ -10,7 +10,7 @@ from bot.doctor import CheckState, examine
 from bot.processes import process_specs
 from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
-from workers.review.registry import readers_of_changes, readers_of_trees
+from workers.review.engine import readers_of_changes, readers_of_trees
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.settings import OWN_DETECTORS, WebSettings, WorkerSettings, load
 

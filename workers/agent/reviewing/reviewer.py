@@ -20,7 +20,7 @@ from workers.llm.prompting import prompt
 from workers.llm.structured import ask_for
 from workers.llm.untrusted import data
 from workers.review.detectors.detector import MODEL, Category, Delta, Detection, RawFinding
-from workers.review.size_limits import CODE
+from workers.review.read_report import CODE
 
 
 def standing(earlier: Sequence[Sighting], sources: Mapping[str, str]) -> tuple[RawFinding, ...]:

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from memory.model import Actor, Permission
-from workers.flows.llm_access import may_ask
+from workers.flows.review import may_ask
 from workers.jobs import Account, RepositoryRef, ReviewPull
 from workers.ports import GitHub, PullRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.model import Suggestion
-from workers.review.outcomes import was_applied
+from workers.history.outcomes import was_applied
 
 BEFORE = "import os\n\n\ndef a():\n    x = 1\n    return x == None\n\n\ndef b():\n    return 2\n"
 

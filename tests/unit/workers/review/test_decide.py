@@ -13,7 +13,7 @@ from memory.model import Arm, Finding, Severity, TaskKind
 from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel, train
 from tests.databases import migrated_store
-from workers.review.decide import decide, queue
+from workers.review.plan import decide, queue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

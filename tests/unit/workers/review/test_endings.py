@@ -8,7 +8,7 @@ import pytest
 
 from memory.model import Fate
 from workers.diffs import Hunk
-from workers.review.outcomes import ending
+from workers.history.outcomes import ending
 from workers.review.source import scopes
 
 LINE = "value = compute(first)"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workers.diffs import FileChange, FileStatus, Hunk
-from workers.review.size_limits import SizeLimits, by_priority
+from workers.review.read_report import SizeLimits, by_priority
 from workers.review.source import Unread
 
 

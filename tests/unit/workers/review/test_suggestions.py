@@ -8,8 +8,15 @@ import pytest
 from memory.model import Severity
 from workers.review.detectors.detector import Category, Detection, FixEdit, HeadTree, RawFinding, ToolFix
 from workers.review.findings import seen_in
-from workers.review.suggestions import MAX_TRIALS, SuggestionDraft, SuggestionProver, drafts, suggested, that_help
-from workers.review.tests_by_import import ImportGraph
+from workers.review.suggestions import (
+    MAX_TRIALS,
+    ImportGraph,
+    SuggestionDraft,
+    SuggestionProver,
+    drafts,
+    suggested,
+    that_help,
+)
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 SOURCES = {

@@ -1,0 +1,98 @@
+"""Who may give commands, by account id when the job runs, and every reply in a conversation, that of a failed job included."""
+
+from __future__ import annotations
+
+from memory.model import Actor, Permission
+from workers.errors import ApprenticeError
+from workers.job_context import JobContext
+from workers.jobs import Account, AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
+from workers.messages import conversation, review
+from workers.messages.markdown import marker
+from workers.ports import GitHub
+
+COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
+
+
+def actor_of(account: Account) -> Actor:
+    """The account that triggered a job."""
+    return Actor(id=account.id, login=account.login, is_bot=account.is_bot)
+
+
+def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub) -> int:
+    """Post one comment under `key`, which the text holds as its marker; returns the comment's id."""
+    return context.effects.once(
+        key,
+        make=lambda: github.comment(number, text),
+        find=lambda: github.find_comment(number, marker(key)),
+    )
+
+
+def reply_in_place(
+    job: AnswerCommand | AnswerQuestion, text: str, key: str, context: JobContext, github: GitHub
+) -> None:
+    """Reply once in the command's review thread or conversation."""
+
+    def make() -> int:
+        if job.review_comment:
+            return github.reply(job.number, job.comment_id, text)
+        return github.comment(job.number, text)
+
+    def find() -> int | None:
+        look = github.find_reply if job.review_comment else github.find_comment
+        return look(job.number, marker(key))
+
+    context.effects.once(key, make=make, find=find)
+
+
+def reply_to_outsider(
+    job: Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion, context: JobContext, github: GitHub
+) -> None:
+    """Refuse an outsider's commands with one reply for each comment: outsiders cannot make the bot post more."""
+    number = job.issue if isinstance(job, Fix) else job.number
+    key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
+    post_comment(number, conversation.outsider(job.actor.login, key=key), key, context, github)
+
+
+def may_command(github: GitHub, actor: Actor) -> bool:
+    """Whether this account may give commands on this repository."""
+    return not actor.is_bot and github.permission(actor) in COMMANDERS
+
+
+def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> None:
+    """Answer where the user asked. A review that failed gets a neutral check run, so that it never looks green."""
+    match job:
+        case Fix() if job.commanded:
+            _comment(job.issue, "repair this", error, context, context.connect(job.repository))
+        case AnswerCommand() | AnswerQuestion():
+            _comment(job.number, "answer", error, context, context.connect(job.repository))
+        case ShareLearnings():
+            _comment(job.number, "share what was learned", error, context, context.connect(job.repository))
+        case ReviewPull():
+            github = context.connect(job.repository)
+            if job.commanded:
+                _comment(job.number, "review this", error, context, github)
+            _check(job, error, context, github)
+        case _:
+            context.progress(f"{type(job).__name__} failed: {error}")
+
+
+def _comment(number: int, doing: str, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
+    key = f"{context.job_id}:failed"
+    post_comment(number, conversation.could_not(doing, str(error), key=key), key, context, github)
+
+
+def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
+    sha = job.head_sha or github.pull(job.number).head_sha
+    key = f"{context.job_id}:failed-check"
+    context.effects.once(
+        key,
+        make=lambda: github.create_check(
+            sha=sha,
+            external_id=key,
+            conclusion="neutral",
+            title=review.CHECK_FAILED,
+            summary=conversation.could_not("review this", str(error), key=key),
+            annotations=(),
+        ),
+        find=lambda: github.find_check(sha=sha, external_id=key),
+    )

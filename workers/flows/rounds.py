@@ -1,0 +1,288 @@
+"""One round of reviewing a pull request: its commits, the names of its effects, and what it knows of earlier rounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from memory.model import Decision, Finding, FindingLocation, Sighting, Task, location_of
+from memory.store import StoredTask
+from workers.diffs import Change, FileStatus, parse_diff
+from workers.errors import BadInput, CannotRun, Gone
+from workers.git import Mirror
+from workers.job_context import JobContext
+from workers.jobs import RepositoryRef, ReviewPull
+from workers.ports import GitHub, PullRequest
+from workers.review.detectors.detector import MODEL
+from workers.review.engine import Reviewed, review_change
+from workers.review.matching import Known, LastSeen, identities, path_now
+from workers.review.plan import Missed
+
+REVIEWED = "reviewed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """A round that came to its end: the head that it reviewed, and why files of it were not fully read, by path."""
+
+    sha: str
+    unread: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAgain:
+    """What this round makes of what earlier ones decided, by the fingerprint under which people know it.
+
+    `here` is where the findings that are still there stand, `paths` what the files of all are called now, `gone` how many
+    threads were closed for those that people were told to be gone, and `returns` how often each was back before.
+    """
+
+    here: Mapping[str, FindingLocation] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, int] = field(default_factory=dict)
+    returns: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """One review of one pull request at one commit. `before` are the rounds that ended, oldest first.
+
+    `other_base` is the base branch if the commit that the pull request was opened against is gone.
+    """
+
+    job: ReviewPull
+    task: Task
+    github: GitHub
+    pull: PullRequest
+    mirror: Mirror
+    diff: str
+    earlier: tuple[Sighting, ...]
+    made: Mapping[str, Decision]
+    may_run_tests: bool
+    may_ask_model: bool = True
+    before: tuple[Before, ...] = ()
+    again: KnownAgain = field(default_factory=KnownAgain)
+    other_base: str = ""
+
+    def key(self, effect: str) -> str:
+        """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered.
+
+        A head that was left and returned to is another round, for what was closed in between is open again.
+        """
+        if self.job.commanded:
+            return f"review:{self.job.repository.id}:{self.task.id}:{effect}"
+        return key_of_push(self.job.repository, self.pull.number, f"{self.task.sha}{self._return()}", effect)
+
+    def _return(self) -> str:
+        heads = [each.sha for each in self.before]
+        times = sum(1 for at, sha in enumerate(heads) if sha == self.task.sha and heads[at + 1 : at + 2] != [sha])
+        times -= bool(heads) and heads[-1] == self.task.sha
+        return f":return-{times}" if times else ""
+
+    def key_of_end(self, fingerprint: str) -> str:
+        """The name of saying, once each time that it happens, that a finding is no longer there."""
+        return self._key_of(fingerprint, "gone")
+
+    def key_of_return(self, fingerprint: str) -> str:
+        """The name of opening the threads of a finding again, once each time that it is back."""
+        return self._key_of(fingerprint, "back")
+
+    def _key_of(self, fingerprint: str, what: str) -> str:
+        times = self.again.returns.get(fingerprint, 0)
+        return f"review:{self.job.repository.id}:{self.pull.number}:{fingerprint}:{what}{f':{times}' if times else ''}"
+
+    def earlier_by_new_names(self) -> tuple[Sighting, ...]:
+        """What earlier rounds decided upon, with the files under the names that they have now."""
+        return tuple(
+            replace(each, finding=replace(each.finding, path=path))
+            if (path := self.again.paths.get(each.finding.fingerprint))
+            else each
+            for each in self.earlier
+        )
+
+    def since(self, sha: str, paths: frozenset[str]) -> Change | None:
+        """What changed in these files from an earlier head to this one; None where that head cannot be had any more.
+
+        After a rebase the earlier head is in nobody's history, and GitHub may have thrown it away.
+        """
+        if sha == self.task.sha:
+            return Change(files=())
+        try:
+            self.mirror.fetch(sha)
+            return parse_diff(self.mirror.between(sha, self.task.sha, sorted(paths)))
+        except (Gone, CannotRun, BadInput):
+            return None
+
+    def paths_of(self, sha: str) -> frozenset[str]:
+        """The files that the pull request changed up to a head, none where that head cannot be had any more."""
+        try:
+            self.mirror.fetch(sha)
+            change = parse_diff(self.mirror.diff(self.pull.base_sha, sha))
+        except (Gone, CannotRun, BadInput):
+            return frozenset()
+        return frozenset(path for file in change.files for path in (file.path, file.old_path))
+
+
+@contextmanager
+def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]]:
+    """The commit that `head` branched off from `base`, and `head`, checked out without a `.git`."""
+    with TemporaryDirectory(prefix="apprentice-") as scratch:
+        start = mirror.merge_base(base, head)
+        yield mirror.export(start, Path(scratch) / "base"), mirror.export(head, Path(scratch) / "head")
+
+
+def ended(reviewed: Reviewed) -> str:
+    """What is kept of a round that came to its end."""
+    unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
+    return json.dumps({"unread": unread})
+
+
+def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
+    """The rounds of a pull request that ended, oldest first, without this one."""
+    others = (each for each in tasks if each.task.id != task.id and each.status == REVIEWED)
+    return tuple(Before(sha=each.task.sha, unread=json.loads(each.summary)["unread"]) for each in others)
+
+
+def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -> str:
+    """The name of one effect of the round that nobody asked for at a commit of a pull request."""
+    return f"review:{repository.id}:{number}:{sha}:{effect}"
+
+
+def recognised(this: Round, reviewed: Reviewed, context: JobContext) -> tuple[Round, Reviewed]:
+    """The round with what it knows again, and its findings under the fingerprints by which people know them."""
+    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
+    returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
+    this = replace(this, again=KnownAgain(returns=returns))
+    gone = _told_gone(this, known, context)
+    changes = _changes(this, known)
+    names = identities([_last_seen(sha, changes[sha], known, gone) for sha in changes], reviewed.seen)
+    here = {names[each.fingerprint]: location_of(each, this.task.sha) for each in reviewed.seen}
+    again = KnownAgain(
+        here={fingerprint: place for fingerprint, place in here.items() if fingerprint in known},
+        paths={mark: path_now(each.place.path, changes[each.place.sha]) for mark, each in known.items()},
+        gone=gone,
+        returns=returns,
+    )
+    return replace(this, again=again), reviewed.under(names)
+
+
+def seen_again(this: Round) -> list[Sighting]:
+    """What earlier rounds decided upon and is still there, with where it is now."""
+    known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
+    return [
+        replace(known[mark], last=place, returns=times_back(this, mark))
+        for mark, place in this.again.here.items()
+        if mark in known
+    ]
+
+
+def times_back(this: Round, fingerprint: str) -> int:
+    """How often a finding was back after it was told to be gone, this round included."""
+    return this.again.returns.get(fingerprint, 0) + (fingerprint in this.again.gone)
+
+
+def _told_gone(this: Round, known: Mapping[str, Sighting], context: JobContext) -> dict[str, int]:
+    """What an earlier round told to be gone, and how many threads it closed."""
+    gone = {}
+    for fingerprint in known:
+        effect = context.store.inbox.effect(this.key_of_end(fingerprint))
+        if effect is not None and effect.done_at is not None and effect.job_id != context.job_id:
+            gone[fingerprint] = int(effect.reference)
+    return gone
+
+
+def _changes(this: Round, known: Mapping[str, Sighting]) -> dict[str, Change | None]:
+    """What changed since each head at which something was last seen, the newest head first."""
+    places = [sighting.place for sighting in known.values()]
+    rounds = {each.sha: number for number, each in enumerate(this.before)}
+    heads = sorted({place.sha for place in places}, key=lambda sha: (-rounds.get(sha, -1), sha))
+    paths = frozenset(place.path for place in places) | {file.path for file in parse_diff(this.diff).files}
+    return {sha: this.since(sha, paths) for sha in heads}
+
+
+def _last_seen(sha: str, change: Change | None, known: Mapping[str, Sighting], gone: Mapping[str, int]) -> LastSeen:
+    return LastSeen(
+        known=[_known(each, mark in gone) for mark, each in known.items() if each.place.sha == sha], change=change
+    )
+
+
+def _known(sighting: Sighting, gone: bool) -> Known:
+    place = sighting.place
+    finding = replace(
+        sighting.finding,
+        path=place.path,
+        line=place.line,
+        end_line=place.end_line,
+        anchor=place.anchor,
+        message=place.message,
+        fingerprint=place.mark,
+    )
+    return Known(fingerprint=sighting.finding.fingerprint, finding=finding, gone=gone)
+
+
+def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: JobContext) -> Mapping[str, Missed]:
+    """What is said for the first time in this round although the round before had the same lines to read.
+
+    A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
+    detectors read the earlier head again, where there is such a finding: what they see there, was missed there. A model
+    is not asked again: it could have said then what it says now of the same lines.
+    """
+    fresh = {finding.fingerprint for finding in said} - this.again.returns.keys()
+    new = [finding for finding in reviewed.findings if finding.fingerprint in fresh]
+    if not this.before or not new:
+        return {}
+    last = this.before[-1]
+    change = this.since(last.sha, this.paths_of(last.sha) | {file.path for file in reviewed.change.files})
+    if change is None:
+        return {}
+    old = [finding for finding in new if _stood(finding, change)]
+    unread = {finding.fingerprint: why for finding in old if (why := _unread(finding, last, change))}
+    read = [finding for finding in old if finding.fingerprint not in unread]
+    seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
+    seen |= _seen_then(this, last, change, [each for each in read if each.tool != MODEL], context)
+    return {
+        finding.fingerprint: Missed(sha=last.sha, because=unread.get(finding.fingerprint, ""))
+        for finding in old
+        if finding.fingerprint in unread or finding.fingerprint in seen
+    }
+
+
+def _stood(finding: Finding, change: Change) -> bool:
+    """Whether all lines of a finding were there before the change."""
+    file = change.file(finding.path)
+    own = range(finding.line, finding.end_line + 1)
+    return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
+
+
+def _unread(finding: Finding, last: Before, change: Change) -> str:
+    file = change.file(finding.path)
+    return last.unread.get(file.old_path if file else finding.path, "")
+
+
+def _seen_then(
+    this: Round, last: Before, change: Change, doubtful: Sequence[Finding], context: JobContext
+) -> frozenset[str]:
+    """Which of these today's detectors see on the changed lines of the earlier head."""
+    if not doubtful:
+        return frozenset()
+    if last.sha == this.task.sha:
+        return frozenset(finding.fingerprint for finding in doubtful)
+    with exported(this.mirror, this.pull.base_sha, last.sha) as (base_tree, head_tree):
+        then = review_change(
+            context.sandbox,
+            base_tree=base_tree,
+            head_tree=head_tree,
+            diff=this.mirror.diff(this.pull.base_sha, last.sha),
+            project=None,
+            may_run_tests=False,
+            progress=context.progress,
+            tools=context.settings.review_tools,
+        )
+    known = [Known(fingerprint=finding.fingerprint, finding=finding) for finding in then.findings]
+    names = identities([LastSeen(known=known, change=change)], doubtful)
+    marks = {each.fingerprint for each in known}
+    return frozenset(own for own, name in names.items() if name in marks)
