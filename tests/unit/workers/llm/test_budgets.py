@@ -60,7 +60,10 @@ def test_what_is_said_of_a_spent_budget() -> None:
         ({"model_base_url": "http://host/v1"}, "MODEL: value error, APPRENTICE_MODEL_BASE_URL is set"),
         ({"model_price": "2.5"}, "MODEL_PRICE: value error, write three prices"),
         ({"model_weak_price": "1,2,-3"}, "MODEL_WEAK_PRICE: value error, write three prices"),
-        ({"model_usd_per_day": 1}, "MODEL_USD_PER_DAY: value error, a limit in US dollars needs APPRENTICE_MODEL_PRICE"),
+        (
+            {"model_usd_per_day": 1},
+            "MODEL_USD_PER_DAY: value error, a limit in US dollars needs APPRENTICE_MODEL_PRICE",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_refused(given: dict[str, object], said: str) -> None:
