@@ -255,3 +255,6 @@ documents = Table(
     Index(None, "kind", "owner", "created_at"),
 )
 """All that is only looked up by a key or an owner, such as a repository: see memory.store.documents."""
+
+APPEND_ONLY = ("decisions", "outcomes", "signals", "withdrawals", "policy_events")
+"""The database refuses to change or remove a row of these."""
