@@ -280,9 +280,10 @@ def _heading(why: Explanation) -> list[str]:
     used = "nothing learned was used" if why.arm == Arm.CONTROL else "what was learned was used"
     about = f" about finding {why.subject}" if why.subject else ""
     tried = f", after {', '.join(why.tried)}" if why.tried else ""
+    now = "" if why.policy_now == why.policy_version else f" (in use now: {why.policy_now})"
     return [
         f"Decision {why.decision_id}{about}: {why.kind} in {why.repository}, {why.label} ({why.family}){tried}.",
-        f"Chose {why.chosen} with probability {why.probability:.2f}, {why.arm} arm ({used}), policy {why.policy_version}.",
+        f"Chose {why.chosen} with probability {why.probability:.2f}, {why.arm} arm ({used}), policy {why.policy_version}{now}.",
         f"In short: {why.reason}.",
     ]
 
@@ -292,7 +293,8 @@ def _odds(why: Explanation) -> list[str]:
     for option in sorted(why.options, key=lambda each: -each.probability):
         proof = "" if option.proof is None else f"proof {option.proof:.2f} ± {option.proof_deviation:.2f}, "
         accepted = f"acceptance {option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
-        lines.append(f"  {option.name}: probability {option.probability:.3f}; {proof}{accepted}")
+        mark = "›" if option.name == why.chosen else " "
+        lines.append(f"{mark} {option.name}: probability {option.probability:.3f}; {proof}{accepted}")
     return lines
 
 
@@ -312,7 +314,7 @@ def _aftermath(why: Explanation) -> list[str]:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in why.components.items())
         undone = ", retracted" if why.withdrawn else ""
         lines.append(f"Test results: {parts}; target {why.target:.2f}{undone}.")
-    lines += [f"{feedback_line(each)}." for each in why.signals]
+    lines += map(_feedback_line, why.signals)
     if why.advantage is not None:
         better = "better" if why.advantage >= 0.0 else "worse"
         lines.append(f"It did {better} than expected by {abs(why.advantage):.2f}.")
@@ -323,12 +325,6 @@ def _from(row: TableRow) -> str:
     return f", from {row.witnesses} repositories" if row.witnesses > 1 else ""
 
 
-def feedback_line(given: ReceivedFeedback) -> str:
-    """One piece of feedback, in one line."""
-    return f"{given.login} ({given.permission}): {given.kind.replace('_', ' ')}, weight {given.weight:.1f}{_but(given)}"
-
-
-def _but(given: ReceivedFeedback) -> str:
-    if given.limited:
-        return ", over the daily limit"
-    return ", retracted" if given.retracted else ""
+def _feedback_line(given: ReceivedFeedback) -> str:
+    but = ", over the daily limit" if given.limited else ", retracted" if given.retracted else ""
+    return f"{given.login} ({given.permission}): {given.kind.replace('_', ' ')}, weight {given.weight:.1f}{but}."

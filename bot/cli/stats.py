@@ -20,7 +20,6 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Explain a decision: the table's row, the evidence, the odds, the feedback."""
-    from bot.cli import tables
     from memory.explain import explain
 
     with refusing():
@@ -28,7 +27,10 @@ def why(
         explanation = explain(context.store, context.learner, reference)
     if explanation is None:
         refuse(f"no decision or finding {reference!r}; `apprentice fix` and `review` print ids")
-    print_result(explanation.to_json(), lambda: tables.why(explanation), as_json=as_json)
+    if as_json:
+        print_json(explanation.to_json())
+    else:
+        out.print(explanation.text(), markup=False)
 
 
 def stats(as_json: AsJson = False) -> None:

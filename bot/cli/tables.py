@@ -10,7 +10,6 @@ from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
 from memory.evaluation.prompt_ablation import PartUse
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
-from memory.explain import ExplainedOption, Explanation, TableRow, feedback_line
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
@@ -19,90 +18,9 @@ from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store import Spent
 
-BAR = 12
 MICROS = 1_000_000
 MOST_SHOWN = 3
 CURVE = "▁▂▃▄▅▆▇█"
-
-
-def why(explanation: Explanation) -> list[TextTable]:
-    """`apprentice why`: the choice, the odds, the row of the chosen option, the nearest cases, and the results."""
-    return [
-        _choice(explanation),
-        _odds(explanation),
-        *_evidence(explanation),
-        *_neighbours(explanation),
-        _after(explanation),
-    ]
-
-
-def _choice(this: Explanation) -> TextTable:
-    subject = f" about finding {this.subject[:12]}" if this.subject else ""
-    tried = f", after {', '.join(this.tried)}" if this.tried else ""
-    now = "" if this.policy_now == this.policy_version else f" (in use now: {this.policy_now})"
-    return TextTable(
-        title=f"{this.chosen}, with probability {this.probability:.2f}",
-        notes=(
-            f"{this.kind} in {this.repository}: {this.label} ({this.family}){tried}{subject}",
-            f"{this.arm} arm, policy {this.policy_version}{now}, decision {this.decision_id}",
-            this.reason,
-        ),
-    )
-
-
-def _odds(this: Explanation) -> TextTable:
-    options = sorted(this.options, key=lambda option: -option.probability)
-    proof = any(option.proof is not None for option in options)
-    head = ("option", "odds then", "") + (("proof now",) if proof else ()) + ("acceptance now",)
-    rows = tuple(_option(each, chosen=each.name == this.chosen, proof=proof) for each in options)
-    return TextTable(title="Options", columns=head, rows=rows)
-
-
-def _option(option: ExplainedOption, *, chosen: bool, proof: bool) -> tuple[str, ...]:
-    bar = "█" * round(option.probability * BAR)
-    proven = (
-        () if not proof else ("" if option.proof is None else f"{option.proof:.2f} ± {option.proof_deviation:.2f}",)
-    )
-    accepted = f"{option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
-    return (f"{'›' if chosen else ' '} {option.name}", f"{option.probability:.2f}", bar, *proven, accepted)
-
-
-def _evidence(this: Explanation) -> list[TextTable]:
-    """The table's rows of the chosen option; review has one row for all actions."""
-    rows = [row for row in this.table if row.strategy in (this.chosen, "finding")]
-    if not rows:
-        return [TextTable(title="Evidence", notes=("none yet: the priors decide",))]
-    by_level: dict[tuple[str, str], dict[str, TableRow]] = {}
-    for row in rows:
-        by_level.setdefault((row.scope, row.key), {})[row.factor] = row
-    shown = tuple(
-        (scope, key.partition("|")[2] or "all", _cell(found.get("proof")), _cell(found.get("acceptance")))
-        for (scope, key), found in by_level.items()
-    )
-    return [TextTable(title=f"Evidence for {this.chosen}", columns=("level", "of", "proof", "acceptance"), rows=shown)]
-
-
-def _cell(row: TableRow | None) -> str:
-    if row is None:
-        return ""
-    witnesses = f", {row.witnesses} repositories" if row.witnesses > 1 else ""
-    return f"{row.mean:.2f} over {row.count:.1f}{witnesses}"
-
-
-def _neighbours(this: Explanation) -> list[TextTable]:
-    rows = tuple((near.error_type, near.strategy, near.outcome.replace("_", " ")) for near in this.neighbours)
-    return [TextTable(title="Similar cases here", columns=("error", "strategy", "outcome"), rows=rows)] if rows else []
-
-
-def _after(this: Explanation) -> TextTable:
-    notes = []
-    if this.target is not None:
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in this.components.items())
-        notes.append(f"tests: {parts}; target {this.target:.2f}{', retracted' if this.withdrawn else ''}")
-    notes += map(feedback_line, this.signals)
-    if this.advantage is not None:
-        notes.append(f"{abs(this.advantage):.2f} {'better' if this.advantage >= 0.0 else 'worse'} than expected")
-    return TextTable(title="Results", notes=tuple(notes) or ("no feedback yet: silence teaches nothing",))
 
 
 def stats(found: Stats) -> list[TextTable]:

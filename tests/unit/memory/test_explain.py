@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from inline_snapshot import snapshot
 
-from memory.explain import Explanation, explain
+from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow, explain
 from memory.forget import forget, learned_from
 from memory.model import (
     Action,
@@ -180,3 +181,95 @@ def _sighting(decision: Decision) -> Sighting:
         repository="o/r", number=1, sha="s", decision_id=decision.id, finding=FINDING, action=Action.SUMMARY,
         created_at=NOW,
     )  # fmt: skip
+
+
+def _explanation() -> Explanation:
+    return Explanation(
+        decision_id="d1",
+        task_id="t1",
+        repository="o/r",
+        kind="repair",
+        label="KeyError",
+        family="lookup",
+        subject="",
+        tried=("swap",),
+        chosen="guard",
+        probability=0.75,
+        arm="learned",
+        policy_version="v1",
+        policy_now="v2",
+        seed=7,
+        features={},
+        decided_at="2026-01-01T00:00:00+00:00",
+        reason="tried 4 times on KeyError here, worth 0.75 on average",
+        options=(_option("wrap", 0.25, 0.2), _option("guard", 0.75, 0.7)),
+        table=(
+            TableRow(
+                scope="repository",
+                key="repair|o/r|KeyError",
+                strategy="guard",
+                factor="proof",
+                count=4,
+                mean=0.75,
+                witnesses=1,
+            ),
+            TableRow(
+                scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5, witnesses=1
+            ),
+            TableRow(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1, witnesses=1),
+        ),
+        components={"suite_green": 1.0},
+        target=0.75,
+        withdrawn=False,
+        advantage=0.25,
+        signals=(_feedback(retracted=False), _feedback(retracted=True)),
+        neighbours=(
+            SimilarCase(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
+        ),
+    )
+
+
+def _option(name: str, probability: float, proof: float) -> ExplainedOption:
+    return ExplainedOption(
+        name=name,
+        probability=probability,
+        proof=proof,
+        proof_deviation=0.1,
+        acceptance=0.6,
+        acceptance_deviation=0.2,
+        value=proof * 0.6,
+    )
+
+
+def _feedback(*, retracted: bool) -> ReceivedFeedback:
+    return ReceivedFeedback(
+        kind="fix_merged",
+        login="ada",
+        permission="write",
+        weight=1.0,
+        source="pull:1",
+        at="2026-01-01T00:00:00+00:00",
+        retracted=retracted,
+        limited=False,
+    )
+
+
+def test_the_text_of_an_explanation() -> None:
+    """The choice, the odds with the chosen one marked, the table's rows, the similar cases, and the results."""
+    assert _explanation().text() == snapshot("""\
+Decision d1: repair in o/r, KeyError (lookup), after swap.
+Chose guard with probability 0.75, learned arm (what was learned was used), policy v1 (in use now: v2).
+In short: tried 4 times on KeyError here, worth 0.75 on average.
+Options, with the odds then and the beliefs now:
+› guard: probability 0.750; proof 0.70 ± 0.10, acceptance 0.60 ± 0.20
+  wrap: probability 0.250; proof 0.20 ± 0.10, acceptance 0.60 ± 0.20
+Evidence in the table now, most specific level first:
+  repository: guard, proof 0.75 over 4.0
+  global: guard, acceptance 0.50 over 9.0
+  global: wrap, proof 0.10 over 3.0
+  remembered: KeyError, guard: nothing plausible
+Test results: suite_green 1.00; target 0.75.
+ada (write): fix merged, weight 1.0.
+ada (write): fix merged, weight 1.0, retracted.
+It did better than expected by 0.25.\
+""")

@@ -14,7 +14,6 @@ from memory.evaluation.control_arm import Uplift
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
-from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow
 from memory.intervals import Band
 from memory.model import EditShape
 from memory.skills import Skill, SkillState
@@ -28,107 +27,6 @@ def lines(sheets: list[TextTable]) -> str:
     printed = io.StringIO()
     print_tables(sheets, Console(file=printed, color_system=None, width=60, soft_wrap=True))
     return printed.getvalue()
-
-
-def explanation() -> Explanation:
-    return Explanation(
-        decision_id="d1",
-        task_id="t1",
-        repository="o/r",
-        kind="repair",
-        label="KeyError",
-        family="lookup",
-        subject="",
-        tried=("swap",),
-        chosen="guard",
-        probability=0.75,
-        arm="learned",
-        policy_version="v1",
-        policy_now="v2",
-        seed=7,
-        features={},
-        decided_at="2026-01-01T00:00:00+00:00",
-        reason="tried 4 times on KeyError here, worth 0.75 on average",
-        options=(_option("wrap", 0.25, 0.2), _option("guard", 0.75, 0.7)),
-        table=(
-            TableRow(
-                scope="repository",
-                key="repair|o/r|KeyError",
-                strategy="guard",
-                factor="proof",
-                count=4,
-                mean=0.75,
-                witnesses=1,
-            ),
-            TableRow(
-                scope="global", key="repair", strategy="guard", factor="acceptance", count=9, mean=0.5, witnesses=1
-            ),
-            TableRow(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1, witnesses=1),
-        ),
-        components={"suite_green": 1.0},
-        target=0.75,
-        withdrawn=False,
-        advantage=0.25,
-        signals=(_feedback(retracted=False), _feedback(retracted=True)),
-        neighbours=(
-            SimilarCase(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
-        ),
-    )
-
-
-def _option(name: str, probability: float, proof: float) -> ExplainedOption:
-    return ExplainedOption(
-        name=name,
-        probability=probability,
-        proof=proof,
-        proof_deviation=0.1,
-        acceptance=0.6,
-        acceptance_deviation=0.2,
-        value=proof * 0.6,
-    )
-
-
-def _feedback(*, retracted: bool) -> ReceivedFeedback:
-    return ReceivedFeedback(
-        kind="fix_merged",
-        login="ada",
-        permission="write",
-        weight=1.0,
-        source="pull:1",
-        at="2026-01-01T00:00:00+00:00",
-        retracted=retracted,
-        limited=False,
-    )
-
-
-def test_why() -> None:
-    """The choice, the odds with the chosen one marked, its own row of the table, the neighbours, and what came of it."""
-    assert lines(tables.why(explanation())) == snapshot("""\
-guard, with probability 0.75
-  repair in o/r: KeyError (lookup), after swap
-  learned arm, policy v1 (in use now: v2), decision d1
-  tried 4 times on KeyError here, worth 0.75 on average
-
-Options
-  option   odds then             proof now    acceptance now
-  › guard  0.75       █████████  0.70 ± 0.10  0.60 ± 0.20
-    wrap   0.25       ███        0.20 ± 0.10  0.60 ± 0.20
-
-Evidence for guard
-  level       of            proof          acceptance
-  repository  o/r|KeyError  0.75 over 4.0
-  global      all                          0.50 over 9.0
-
-Similar cases here
-  error     strategy  outcome
-  KeyError  guard     nothing plausible
-
-Results
-  tests: suite_green 1.00; target 0.75
-  ada (write): fix merged, weight 1.0
-  ada (write): fix merged, weight 1.0, retracted
-  0.25 better than expected
-""")
 
 
 def test_costs_are_told_where_a_model_was_asked() -> None:
