@@ -26,7 +26,7 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.policy.versions import CONTROL
+from memory.policy.q_table import CONTROL
 from memory.rewards import PATTERN
 from memory.skills import Skill
 from memory.skills import current as skills

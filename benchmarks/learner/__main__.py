@@ -14,13 +14,13 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
+from benchmarks.learner.baselines import AGENTS
 from benchmarks.learner.play import Life, live
 from benchmarks.learner.vowpal import Tuning, Vowpal
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
-from memory.policy.baselines import AGENTS
-from memory.policy.versions import FORMER
+from memory.policy.q_table import FORMER
 
 TEXTBOOK = "q-learning"
 """What all others are given as a share of."""

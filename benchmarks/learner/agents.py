@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from benchmarks.learner import baselines
 from benchmarks.learner.world import VIEW, Case, Floats, World, best_first
 from memory.model import (
     Actor,
@@ -27,10 +28,8 @@ from memory.model import (
     State,
     TaskKind,
 )
-from memory.policy import baselines
 from memory.policy.learner import USUAL, Learner
-from memory.policy.q_table import Neighbour
-from memory.policy.versions import PRESENT
+from memory.policy.q_table import PRESENT, Neighbour
 from memory.rewards import repair_components
 from memory.store import QUORUM, Store
 from memory.store.totals import MILLION, Pool, Sum, Witness, pool, reaching

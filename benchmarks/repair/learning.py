@@ -29,7 +29,7 @@ from benchmarks.repair.harness import progress_bar
 from benchmarks.repair.remembered import Remembered
 from benchmarks.report import Interval, Numbers, bootstrap, show
 from memory.model import Task
-from memory.policy import versions
+from memory.policy import q_table
 from memory.policy.learner import Learner
 from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
@@ -74,7 +74,7 @@ class Trials:
     def at_random(self, case: Case, seed: int) -> Tried:
         """What it takes in the control arm, which uses nothing learned."""
         with tempfile.TemporaryDirectory(prefix="apprentice-memory-") as home:
-            return self._tried(case, Path(home), seed, partial(self._repair, version=versions.CONTROL))
+            return self._tried(case, Path(home), seed, partial(self._repair, version=q_table.CONTROL))
 
     def alone(self, case: Case, memory: Path | None, seed: int) -> Tried:
         """The same with a copy of a memory, or with none."""
@@ -104,7 +104,7 @@ class Trials:
         return Tried(case=case.id, candidates=first or self.most, found=first is not None)
 
     def _repair(
-        self, task: Task, project: Project, context: Context, *, version: str = versions.PRESENT.version
+        self, task: Task, project: Project, context: Context, *, version: str = q_table.PRESENT.version
     ) -> int | None:
         context.__dict__["sandbox"] = self.sandbox  # where the cached property keeps it
         learner = Learner(context.store, context.rng, context.clock, control_share=0.0, policy_version=version)

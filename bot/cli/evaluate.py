@@ -31,21 +31,21 @@ def evaluate(
     from memory.evaluation.off_policy import targets
     from memory.model import TaskKind
     from memory.policy.learner import opaque_id
-    from memory.policy.versions import CONTROL, VERSIONS
+    from memory.policy.q_table import CONTROL, VERSIONS
 
     with refusing():
         context = command_context()
         store = context.store
-        makers = targets(rollback.current(store).version)
-        _known(policy, ("all", *makers))
+        policies = targets(rollback.current(store).version)
+        _known(policy, ("all", *policies))
         if reinstate is not None:
             _known(reinstate, (CONTROL, *VERSIONS))
             rollback.reinstate(store, reinstate, context.clock(), opaque_id())
-            makers = targets(reinstate)
+            policies = targets(reinstate)
         log = store.record.logged(TaskKind.REPAIR)
         judged = rollback.look(store, log)
-        wanted = [name for name in makers if name != judged.version] if policy == "all" else [policy]
-        chosen = {name: makers[name]() for name in wanted}
+        wanted = [name for name in policies if name != judged.version] if policy == "all" else [policy]
+        chosen = {name: policies[name] for name in wanted}
         found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
     document = {"policies": [each.to_json() for each in found], "in_use": asdict(judged)}
     day = f"{since:%Y-%m-%d}" if since else ""

@@ -8,19 +8,16 @@ The reward has two factors. Proof is estimated on every decision with a test res
 on the proven ones with feedback, as if silence did not depend on the verdict; the value is their product.
 
 The ledger is replayed in the order of time: each decision sees the table as it was just before, so that nothing is predicted
-from itself, and policies that learn are judged by what they knew then.
+from itself.
 """
 
 from __future__ import annotations
 
-import copy
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -39,8 +36,6 @@ from memory.model import (
     State,
 )
 from memory.policy import q_table as policy
-from memory.policy.baselines import AGENTS, BaselineAgent
-from memory.policy.versions import CONTROL, VERSIONS, PolicyVersion
 from memory.reflections import is_mode
 from memory.rewards import MILLIONTHS, contributions_of_outcome, contributions_of_signal, proven, verdict
 
@@ -52,9 +47,6 @@ LEAST_EFFECTIVE = 80.0
 
 LEAST_JUDGED = 20.0
 """The same for acceptance."""
-
-DRAWS = 200
-"""How often a baseline agent is asked, to estimate its probabilities."""
 
 RESAMPLES = 1000
 _CELLS = 5_000_000
@@ -78,45 +70,30 @@ class Situation:
     rng: random.Random
 
 
-class EvaluatedPolicy(Protocol):
-    """A policy to estimate. It is led through the log in the order of time, and may learn from it."""
-
-    def chances(self, situation: Situation) -> Sequence[float]:
-        """Its probabilities in the order of what is available; they sum to 1."""
-
-    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
-        """The result of a decision: 1 for a proof, 0 for none, and what could be chosen next."""
+EvaluatedPolicy = Callable[[Situation], Sequence[float]]
+"""A policy to estimate: its probabilities in the order of what is available; they sum to 1. It learns from the table alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class TablePolicy:
-    """A policy that is a function of the situation: it learns from the table alone."""
-
-    function: Callable[[Situation], Sequence[float]]
-
-    def chances(self, situation: Situation) -> Sequence[float]:
-        return self.function(situation)
-
-    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
-        """The table has it already."""
-
-
-def of_version(version: PolicyVersion) -> EvaluatedPolicy:
+def of_version(parameters: policy.Parameters) -> EvaluatedPolicy:
     """A version of the policy. Where it decided itself, its odds are the recorded ones; elsewhere they are computed
     without the priors and neighbours of then, which the ledger does not hold.
     """
 
     def chances(this: Situation) -> Sequence[float]:
-        if this.recorded is not None and this.version == version.version:
+        if this.recorded is not None and this.version == parameters.version:
             return this.recorded
-        return list(version.chances(this.state, this.available, this.cells, {}, (), this.rng).values())
+        return _computed(this, this.cells, parameters)
 
-    return TablePolicy(chances)
+    return chances
+
+
+def _computed(this: Situation, cells: policy.Cells, parameters: policy.Parameters) -> Sequence[float]:
+    found, _ = policy.choose(this.state, this.available, cells, {}, this.rng, arm=Arm.LEARNED, parameters=parameters)
+    return list(found.values())
 
 
 def _prior_only(this: Situation) -> Sequence[float]:
-    newest = list(VERSIONS.values())[-1]
-    return list(newest.chances(this.state, this.available, {}, {}, (), this.rng).values())
+    return _computed(this, {}, list(policy.VERSIONS.values())[-1])
 
 
 def _control(this: Situation) -> Sequence[float]:
@@ -129,35 +106,11 @@ def _greedy(this: Situation) -> Sequence[float]:
     return [(q == max(worth)) / share for q in worth]
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPolicy:
-    """A baseline agent that learns from this log alone, by error type; its probabilities are shares of `DRAWS` choices."""
-
-    agent: BaselineAgent
-
-    def chances(self, situation: Situation) -> Sequence[float]:
-        key, names = situation.state.label, situation.available
-        # A copy for each: choosing may change the agent, as where its epsilon decays.
-        chosen = Counter(copy.copy(self.agent).choose(key, names, situation.rng) for _ in range(DRAWS))
-        return [chosen[name] / DRAWS for name in names]
-
-    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
-        self.agent.learn(state.label, chosen, reward, following=following)
-
-
-def targets(active: str, versions: Mapping[str, PolicyVersion] = VERSIONS) -> dict[str, Callable[[], EvaluatedPolicy]]:
-    """Every policy that can be evaluated; `present` is the version in use. Each call makes one that has learned nothing."""
-    functions = {CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only}
-    named: dict[str, Callable[[], EvaluatedPolicy]] = {
-        "present": partial(TablePolicy, _control) if active == CONTROL else partial(of_version, versions[active])
-    }
-    named |= {name: partial(TablePolicy, function) for name, function in functions.items()}
-    named |= {name: partial(of_version, version) for name, version in versions.items()}
-    return named | {name: partial(_of_agent, make) for name, make in AGENTS.items()}
-
-
-def _of_agent(make: Callable[[], BaselineAgent]) -> EvaluatedPolicy:
-    return AgentPolicy(make())
+def targets(active: str) -> dict[str, EvaluatedPolicy]:
+    """Every policy that can be evaluated; `present` is the version in use."""
+    versions = {name: of_version(parameters) for name, parameters in policy.VERSIONS.items()}
+    present = _control if active == policy.CONTROL else versions[active]
+    return {"present": present, policy.CONTROL: _control, "greedy": _greedy, "prior-only": _prior_only, **versions}
 
 
 # ── Replay ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -223,13 +176,10 @@ def replay(
             table.add(contributions_of_signal(decision, signal))
         elif outcome is not None and kind == 1:
             table.add(contributions_of_outcome(decision, outcome))
-            following = () if proven(outcome) else tuple(n for n in decision.available if n != decision.chosen)
-            for target in policies.values():
-                target.learn(decision.state, decision.chosen, float(proven(outcome)), following)
         elif outcome is not None and (since is None or decision.created_at >= since):
             steps.append(_step(entry, outcome, table))
             for name, target in policies.items():
-                chances[name].append(np.asarray(target.chances(_situation(decision, table)), dtype=np.float64))
+                chances[name].append(np.asarray(target(_situation(decision, table)), dtype=np.float64))
     return LogReplay(steps=tuple(steps), chances={name: tuple(each) for name, each in chances.items()})
 
 

@@ -19,7 +19,7 @@ from memory.evaluation.control_arm import accepted, arm_difference, fixed, learn
 from memory.evaluation.off_policy import CLIP, LEAST_EFFECTIVE, LoggedStep, of_version, replay
 from memory.intervals import LEAST, Band, Numbers, effective, sides
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, TaskKind
-from memory.policy.versions import CONTROL, VERSIONS, PolicyVersion, former_of
+from memory.policy.q_table import CONTROL, VERSIONS, Parameters, former_of
 from memory.store import Store
 
 FALSE_ALARMS = 0.05
@@ -69,7 +69,7 @@ class VersionJudgement:
         return "; ".join(_worse(each) for each in worse) or "not shown to be worse than what it replaced"
 
 
-def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, PolicyVersion] = VERSIONS) -> ActiveVersion:
+def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, Parameters] = VERSIONS) -> ActiveVersion:
     """The last event decides, until there is a newer version than it knew of: that one is used when it comes."""
     newest = list(versions)[-1]
     last = events[-1] if events else None
@@ -81,7 +81,7 @@ def in_use(events: Sequence[PolicyEvent], versions: Mapping[str, PolicyVersion] 
 def judge(
     log: Sequence[LoggedDecision],
     used: ActiveVersion,
-    versions: Mapping[str, PolicyVersion] = VERSIONS,
+    versions: Mapping[str, Parameters] = VERSIONS,
     *,
     left: Collection[str] = (),
     alpha: float = FALSE_ALARMS,
@@ -110,7 +110,7 @@ def worse_than_control(fixes: Band | None, accepts: Band | None) -> bool:
     return accepts.high < 0.0 or (fixes.high < 0.0 and accepts.mean < 0.0)
 
 
-def _before(version: str, versions: Mapping[str, PolicyVersion], left: Collection[str]) -> str:
+def _before(version: str, versions: Mapping[str, Parameters], left: Collection[str]) -> str:
     while version in left and version != CONTROL:
         version = former_of(version, versions)
     return version
@@ -135,7 +135,7 @@ def _with_control(log: Sequence[LoggedDecision], used: ActiveVersion, alpha: flo
 
 
 def _with_former(
-    log: Sequence[LoggedDecision], used: ActiveVersion, version: PolicyVersion, former: PolicyVersion, alpha: float
+    log: Sequence[LoggedDecision], used: ActiveVersion, version: Parameters, former: Parameters, alpha: float
 ) -> VersionComparison:
     """What each was worth at the decisions of the one in use, doubly robust, task by task."""
     walked = replay(log, {"ours": of_version(version), "theirs": of_version(former)})
@@ -177,25 +177,21 @@ def _worse(comparison: VersionComparison) -> str:
     )
 
 
-def current(store: Store, versions: Mapping[str, PolicyVersion] = VERSIONS) -> ActiveVersion:
+def current(store: Store) -> ActiveVersion:
     """The version in use, by the events in the store."""
-    return in_use(store.policy_events.all(), versions)
+    return in_use(store.policy_events.all())
 
 
-def look(
-    store: Store, log: Sequence[LoggedDecision], versions: Mapping[str, PolicyVersion] = VERSIONS
-) -> VersionJudgement:
+def look(store: Store, log: Sequence[LoggedDecision]) -> VersionJudgement:
     """Judge the version in use by `log`, the store's repair decisions."""
     events = store.policy_events.all()
     left = {each.instead_of for each in events if each.kind is PolicyEventKind.ROLLED_BACK}
-    return judge(log, in_use(events, versions), versions, left=left)
+    return judge(log, in_use(events), left=left)
 
 
-def check(
-    store: Store, now: datetime, event_id: str, versions: Mapping[str, PolicyVersion] = VERSIONS
-) -> PolicyEvent | None:
+def check(store: Store, now: datetime, event_id: str) -> PolicyEvent | None:
     """Judge the version in use, and go back where it is worse; the event, or None where nothing changes."""
-    judged = look(store, store.record.logged(TaskKind.REPAIR), versions)
+    judged = look(store, store.record.logged(TaskKind.REPAIR))
     if judged.use == judged.version:
         return None
     event = PolicyEvent(
@@ -203,28 +199,26 @@ def check(
         kind=PolicyEventKind.ROLLED_BACK,
         version=judged.use,
         instead_of=judged.version,
-        newest=list(versions)[-1],
+        newest=list(VERSIONS)[-1],
         reason=judged.reason,
         created_at=now,
     )
     return event if store.policy_events.append(event) else None
 
 
-def reinstate(
-    store: Store, version: str, now: datetime, event_id: str, versions: Mapping[str, PolicyVersion] = VERSIONS
-) -> PolicyEvent:
+def reinstate(store: Store, version: str, now: datetime, event_id: str) -> PolicyEvent:
     """Use this version from now on, by order of the operator. Its earlier results no longer count for or against it.
 
     Raises KeyError for a version that does not exist.
     """
-    if version != CONTROL and version not in versions:
+    if version != CONTROL and version not in VERSIONS:
         raise KeyError(version)
     event = PolicyEvent(
         id=event_id,
         kind=PolicyEventKind.REINSTATED,
         version=version,
-        instead_of=current(store, versions).version,
-        newest=list(versions)[-1],
+        instead_of=current(store).version,
+        newest=list(VERSIONS)[-1],
         reason="reinstated by the operator",
         created_at=now,
     )

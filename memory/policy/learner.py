@@ -13,7 +13,7 @@ from types import MappingProxyType
 from memory import forget, rewards, trust
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.policy import q_table
-from memory.policy.versions import CONTROL, PRESENT, VERSIONS
+from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
 from memory.store import QUORUM, Store
 
 _SEED_BITS = 53
@@ -66,7 +66,7 @@ class Learner:
         self._control_share = control_share
         self.quorum = quorum
         self.policy_version = policy_version
-        self._parameters = VERSIONS.get(policy_version, PRESENT).parameters
+        self._parameters = VERSIONS.get(policy_version, PRESENT)
         self._new_id = new_id
 
     def arm(self, task_key: str) -> Arm:
@@ -261,11 +261,6 @@ class Learner:
     def _append(self, decision: Decision, signal: Signal) -> Signal | None:
         known = not self._ledger.append_signal(signal, rewards.contributions_of_signal(decision, signal))
         return None if known else signal
-
-    def forget_teacher(self, actor_id: int, repository: str = "") -> int:
-        """Undo all feedback of an account, in one repository or in all of them; returns how many signals were in force."""
-        lessons = forget.feedback_of(self._store, actor_id, repository)
-        return forget.forget(self._store, lessons, now=self._clock(), new_id=self._new_id)
 
     def rebuild(self) -> int:
         """Derive the whole table anew from the ledger with the weights in force; how many entries were read.

@@ -78,6 +78,19 @@ PRESENT = Parameters(
 )
 """Chosen in the simulated world "tuning" of the learner's benchmark, which reports on others."""
 
+CONTROL = "control"
+"""The version that uses nothing learned: while it is in use, every task is one of the control arm."""
+
+VERSIONS: Mapping[str, Parameters] = MappingProxyType({each.version: each for each in (FORMER, PRESENT)})
+"""Oldest first; each one's former is the one before it, the first one's is control."""
+
+
+def former_of(version: str, versions: Mapping[str, Parameters] = VERSIONS) -> str:
+    """The version to go back to: the one before, or control where there is none."""
+    names = list(versions)
+    place = names.index(version) if version in names else 0
+    return names[place - 1] if place else CONTROL
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:

@@ -25,7 +25,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.policy import q_table
-from memory.policy.versions import PolicyVersion
+from memory.policy.q_table import Parameters
 from memory.rewards import contributions_of_outcome, contributions_of_signal
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,7 +72,7 @@ class Simulated:
 class _Author:
     """Writes one log: an episode after the other, with the table that they fill."""
 
-    def __init__(self, world: World, seed: int, version: PolicyVersion) -> None:
+    def __init__(self, world: World, seed: int, version: Parameters) -> None:
         self._world, self._version = world, version
         self._rng = random.Random(seed)
         self._table = RunningTable()
@@ -94,7 +94,7 @@ class _Author:
         chances = (
             q_table.uniform(names)
             if arm is Arm.CONTROL
-            else self._version.chances(state, names, self._table.cells, {}, (), rng)
+            else q_table.choose(state, names, self._table.cells, {}, rng, arm=arm, parameters=self._version)[0]
         )
         decision = Decision(
             id=f"d{len(self.log)}",
@@ -136,7 +136,7 @@ class _Author:
         )
 
 
-def simulate(world: World, seed: int, tasks: int, version: PolicyVersion) -> Simulated:
+def simulate(world: World, seed: int, tasks: int, version: Parameters) -> Simulated:
     """The log of `tasks` repairs by a version of the policy."""
     author = _Author(world, seed, version)
     for number in range(tasks):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.policy.versions import CONTROL, PRESENT, VERSIONS
+from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
 from memory.rewards import contributions_of_outcome, contributions_of_signal
 from tests.databases import migrated_store
 from tests.integration.command_line import apprentice, apprentice_process

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.poisoning import BAD, EVIL, GOOD, MALLORY, Town, accept_anything, attack, flood, lie, sybils, town
+from memory.forget import feedback_of, forget
 from memory.model import Actor, Permission, SignalKind
+from memory.policy.learner import opaque_id
 from memory.trust import SIGNALS_ON_ONE_LABEL
 
 
@@ -65,7 +67,7 @@ def test_a_flood_keeps_little_weight() -> None:
     """Of what one account says within a minute of one rule, only so much counts."""
     with town() as here:
         assert flood(here, SIGNALS_ON_ONE_LABEL + 10) == SIGNALS_ON_ONE_LABEL
-        here.learner.forget_teacher(MALLORY.id)
+        forget(here.store, feedback_of(here.store, MALLORY.id), now=here.clock(), new_id=opaque_id)
         assert here.value(GOOD) == pytest.approx(0.18)
 
 

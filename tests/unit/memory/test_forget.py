@@ -50,9 +50,9 @@ def test_a_teacher_is_forgotten_exactly(learner: Learner, store: Store, taught: 
         say(learner, decision, MALLORY)
         say(learner, decision, MALLORY, SignalKind.REACTION_DOWN)
     assert store.ledger.cells_digest() != before
-    assert learner.forget_teacher(MALLORY.id) == 6
+    assert undo(store, feedback_of(store, MALLORY.id)) == 6
     assert store.ledger.cells_digest() == before
-    assert learner.forget_teacher(MALLORY.id) == 0
+    assert undo(store, feedback_of(store, MALLORY.id)) == 0
     assert {signal.actor for signal in store.ledger.live_signals([d.id for d in taught])} == {ADA}
 
 
@@ -61,7 +61,7 @@ def test_a_teacher_is_forgotten_in_one_repository(learner: Learner, store: Store
     say(learner, taught[2], MALLORY)
     before = store.ledger.cells_digest()
     say(learner, taught[0], MALLORY)
-    assert learner.forget_teacher(MALLORY.id, "o/r") == 1
+    assert undo(store, feedback_of(store, MALLORY.id, "o/r")) == 1
     assert store.ledger.cells_digest() == before
 
 
@@ -96,7 +96,7 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
 def test_a_rebuild_remembers_what_was_forgotten(learner: Learner, store: Store, taught: list[Decision]) -> None:
     """Retractions and withdrawals are entries of the ledger: a rebuild gives the same table."""
     say(learner, taught[0], MALLORY)
-    learner.forget_teacher(MALLORY.id)
+    undo(store, feedback_of(store, MALLORY.id))
     undo(store, learned_from(store, taught[1].id))
     digest = store.ledger.cells_digest()
     assert learner.rebuild() == 3 + 3 + 1 + 1 + 1 + 1

@@ -12,7 +12,7 @@ from memory.evaluation.rollback import ActiveVersion, check, current, in_use, ju
 from memory.intervals import Band
 from memory.model import Arm, LoggedDecision, PolicyEvent, PolicyEventKind, State, TaskKind
 from memory.policy.learner import Learner
-from memory.policy.versions import CONTROL, FORMER, PRESENT, VERSIONS, TableVersion, former_of
+from memory.policy.q_table import CONTROL, FORMER, PRESENT, VERSIONS, former_of
 from memory.store import Store
 from tests.unit.memory.conftest import Ticking
 from tests.unit.memory.ledgers import at, logged, said
@@ -46,7 +46,7 @@ def test_the_newest_version_is_in_use_until_something_happens() -> None:
     again = event(PolicyEventKind.REINSTATED, PRESENT.version, minute=2.0)
     assert in_use([back]) == ActiveVersion(version=FORMER.version, since=at(1))
     assert in_use([back, again]) == ActiveVersion(version=PRESENT.version, since=at(2))
-    newer = TableVersion(replace(PRESENT.parameters, version="next"))
+    newer = replace(PRESENT, version="next")
     assert in_use([back], {**VERSIONS, "next": newer}) == ActiveVersion(version="next")
 
 
@@ -111,9 +111,7 @@ def test_a_version_worse_than_its_former_gives_way() -> None:
         chosen = rng.choices(("bad", "good"), (0.7, 0.3))[0]
         proven = rng.random() < (0.9 if chosen == "good" else 0.1)
         log.append(logged(number, {"bad": 0.7, "good": 0.3}, chosen, proven=proven, version="worse"))
-    versions = MappingProxyType(
-        {FORMER.version: FORMER, "worse": TableVersion(replace(FORMER.parameters, version="worse"))}
-    )
+    versions = MappingProxyType({FORMER.version: FORMER, "worse": replace(FORMER, version="worse")})
     judged = judge(log, ActiveVersion(version="worse"), versions)
     assert judged.use == FORMER.version
     assert "proof target: -0." in judged.reason

@@ -23,7 +23,7 @@ from memory.model import (
 )
 from memory.policy import review_policy
 from memory.policy.learner import Learner
-from memory.policy.versions import PRESENT
+from memory.policy.q_table import PRESENT
 from memory.stats import MissedEarlier, mean_difference, rate_difference, stats
 from memory.store import Store
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory.model import Arm
-from memory.policy.versions import CONTROL, FORMER, PRESENT
+from memory.policy.q_table import CONTROL, FORMER, PRESENT
 from memory.retrieval.embeddings import HashedWords
 from memory.rewards import contributions_of_outcome
 from tests.databases import migrated

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory.evaluation.off_policy import AgentPolicy, Situation, evaluate, replay, targets
-from memory.model import Arm, Factor, RetryMode, SignalKind, State
+from memory.evaluation.off_policy import Situation, evaluate, replay, targets
+from memory.model import Arm, Factor, RetryMode, SignalKind
 from memory.policy import q_table
-from memory.policy.versions import CONTROL, PRESENT
+from memory.policy.q_table import CONTROL, PRESENT
 from memory.reflections import arms
 from memory.rewards import verdict
 from tests.unit.memory.ledgers import at, logged, said
@@ -20,21 +20,17 @@ EVEN = {"a": 0.5, "b": 0.5}
 
 @dataclass
 class Spy:
-    """A policy that remembers what it was shown and told."""
+    """A policy that remembers what it was shown."""
 
     seen: list[Situation] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
     accepted: list[bool] = field(default_factory=list)
-    told: list[tuple[str, float, tuple[str, ...]]] = field(default_factory=list)
 
-    def chances(self, situation: Situation) -> Sequence[float]:
+    def __call__(self, situation: Situation) -> Sequence[float]:
         self.seen.append(situation)
         self.cells.append(len(situation.cells))
         self.accepted.append(any(factor is Factor.ACCEPTANCE for _, _, factor in situation.cells))
         return [1.0 / len(situation.available)] * len(situation.available)
-
-    def learn(self, state: State, chosen: str, reward: float, following: Sequence[str]) -> None:
-        self.told.append((chosen, reward, tuple(following)))
 
 
 def test_a_decision_is_met_before_its_own_outcome() -> None:
@@ -44,7 +40,6 @@ def test_a_decision_is_met_before_its_own_outcome() -> None:
     assert spy.cells == [0, 4]
     assert walked.steps[0].value.tolist() == [q_table.PROOF_PRIOR] * 2
     assert walked.steps[1].value[0] > walked.steps[1].value[1]
-    assert spy.told == [("a", 1.0, ()), ("a", 0.0, ("b",))]
 
 
 def test_a_verdict_counts_from_when_it_was_given() -> None:
@@ -61,7 +56,7 @@ def test_a_verdict_counts_from_when_it_was_given() -> None:
 def test_the_order_of_reading_does_not_matter() -> None:
     """A log in any order gives the same evaluation."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 3 == 0) for n in range(90)]
-    made = [{name: make() for name, make in targets(PRESENT.version).items()} for _ in range(2)]
+    made = [{name: target for name, target in targets(PRESENT.version).items()} for _ in range(2)]
     assert evaluate(log, made[0]) == evaluate(log[::-1], made[1])
 
 
@@ -77,7 +72,7 @@ def test_how_to_retry_is_no_step() -> None:
     log = [logged(0, modes, next(iter(modes)), proven=True, task="t"), logged(1, EVEN, "a", proven=True, task="t")]
     spy = Spy()
     assert [step.id for step in replay(log, {"spy": spy}).steps] == ["d1"]
-    assert (spy.cells, [chosen for chosen, _, _ in spy.told]) == ([0], ["a"])
+    assert spy.cells == [0]
 
 
 def test_what_is_older_teaches_and_is_not_counted() -> None:
@@ -95,7 +90,7 @@ def test_recorded_odds_are_used_where_the_version_decided() -> None:
         logged(0, odds, "a", proven=True, version=PRESENT.version),
         logged(1, EVEN, "a", proven=True, version=PRESENT.version, arm=Arm.CONTROL),
     ]
-    walked = replay(log, {"present": targets(PRESENT.version)["present"]()})
+    walked = replay(log, {"present": targets(PRESENT.version)["present"]})
     assert walked.chances["present"][0].tolist() == [0.9, 0.1]
     assert walked.chances["present"][1].tolist() != [0.5, 0.5]
 
@@ -104,7 +99,7 @@ def test_recorded_odds_are_used_where_the_version_decided() -> None:
 def test_every_named_policy_gives_probabilities(name: str) -> None:
     """They sum to 1 at every decision, also once much was learned."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(40)]
-    for chances in replay(log, {name: targets(PRESENT.version)[name]()}).chances[name]:
+    for chances in replay(log, {name: targets(PRESENT.version)[name]}).chances[name]:
         assert chances.sum() == pytest.approx(1.0)
         assert (chances >= 0.0).all()
 
@@ -112,29 +107,10 @@ def test_every_named_policy_gives_probabilities(name: str) -> None:
 def test_policies_differ_as_their_names_say() -> None:
     """After "a" was proven twenty times and "b" never: greedy is certain, control is even, the present one leans."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(41)]
-    walked = replay(log, {name: make() for name, make in targets(PRESENT.version).items()})
+    walked = replay(log, {name: target for name, target in targets(PRESENT.version).items()})
     last = {name: chances[-1][0] for name, chances in walked.chances.items()}
     assert (last["greedy"], last[CONTROL]) == (1.0, 0.5)
     assert last["prior-only"] < 0.7 < last["present"] < 1.0
-
-
-def test_an_agent_is_asked_without_being_changed() -> None:
-    """An agent that changes as it chooses gives the same chances however often it is asked for them."""
-
-    @dataclass
-    class Restless:
-        share: float = 1.0
-
-        def choose(self, key: object, available: Sequence[str], rng: object) -> str:
-            self.share *= 0.5
-            return available[0] if self.share == 0.5 else available[1]
-
-        def learn(self, key: object, strategy: str, reward: float, *, following: Sequence[str] = ()) -> None:
-            self.share = 1.0
-
-    log = [logged(n, EVEN, "a", proven=True) for n in range(3)]
-    walked = replay(log, {"restless": AgentPolicy(Restless())})
-    assert [each.tolist() for each in walked.chances["restless"]] == [[1.0, 0.0]] * 3
 
 
 def test_a_resolved_thread_is_no_verdict() -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from memory.policy.baselines import AGENTS, FlatThompson, UpperConfidence, ValueLearner
+from benchmarks.learner.baselines import AGENTS, FlatThompson, UpperConfidence, ValueLearner
 
 NAMES = ("swap", "guard", "rename")
 

@@ -90,4 +90,4 @@ AGENTS: Mapping[str, Callable[[], BaselineAgent]] = MappingProxyType(
         "flat-thompson": FlatThompson,
     }
 )
-"""The agents by the names that benchmarks and evaluations use."""
+"""The agents by the names that the benchmark uses."""
