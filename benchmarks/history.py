@@ -20,17 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.installations import CHANGES, InstallationStart, advantage, starts
 from benchmarks.report import show
-from memory.history.backtest import (
-    BUDGET,
-    CHANGES,
-    RECALL,
-    Backtest,
-    HistoryTooShort,
-    InstallationStart,
-    advantage,
-    backtest,
-)
+from memory.history.backtest import BUDGET, RECALL, Backtest, HistoryTooShort, backtest, replay
 from memory.history.measures import Interval
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
@@ -88,8 +80,8 @@ def report(name: str, findings: Sequence[PastFinding]) -> Mapping[str, tuple[Ins
         except HistoryTooShort as little:
             show(f"{name}, {pool}", [("nothing shown", str(little))])
             continue
-        show(f"{name}, {pool}: {result.findings} findings of {result.changes} changes", rows(result))
-        begun[pool] = result.starts
+        begun[pool] = starts(replay(some), some, BUDGET)
+        show(f"{name}, {pool}: {result.findings} findings of {result.changes} changes", rows(result, begun[pool]))
     return begun
 
 
@@ -102,7 +94,7 @@ def report_starts(begun: Mapping[str, Sequence[InstallationStart]]) -> None:
     )
 
 
-def rows(result: Backtest) -> list[tuple[str, str]]:
+def rows(result: Backtest, begun: Sequence[InstallationStart]) -> list[tuple[str, str]]:
     """One line for each arm and figure."""
     told = [("addressed of everything", f"{result.base:.3f}")]
     for arm in result.arms:
@@ -113,9 +105,8 @@ def rows(result: Backtest) -> list[tuple[str, str]]:
                 f"at {RECALL:.0%} kept {said(arm.keeping)}; {BUDGET} a change {said(arm.budget)}, {arm.budget_share:.0%}; {own}",
             )
         )
-    told.append(
-        ("first changes, with history less without", points(result.cold) if result.cold else "nothing addressed")
-    )
+    cold = advantage(begun)
+    told.append(("first changes, with history less without", points(cold) if cold else "nothing addressed"))
     told.append(("not said and addressed", f"{result.suppressed:.3f}"))
     told.append(("learning curve", " ".join(f"{lift:.1f}" for _, lift in result.curve)))
     return told

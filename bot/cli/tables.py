@@ -11,7 +11,7 @@ from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstima
 from memory.evaluation.prompt_ablation import PartUse
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
-from memory.history.backtest import BUDGET, CHANGES, RECALL, Backtest, RankingFigures
+from memory.history.backtest import BUDGET, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
 from memory.sharing.lessons import Learnings
 from memory.skills import Skill, SkillState
@@ -231,7 +231,6 @@ def backtest(found: Backtest, name: str) -> list[TextTable]:
             notes=(
                 "times the share addressed when every finding is posted, with 95 % intervals over changes",
                 f"at {RECALL:.0%} kept: {found.comments_a_change:.1f} comments a change; {found.suppressed:.1%} of the findings not posted were addressed",
-                _cold(found),
             ),
         ),
         TextTable(title=f"Learning curve, {BUDGET} comments a change", notes=(_curve(found),)),
@@ -252,14 +251,6 @@ def _way(arm: RankingFigures) -> tuple[str, ...]:
 
 def _interval(value: Interval) -> str:
     return f"{value.estimate:.2f} ({value.low:.2f} to {value.high:.2f})"
-
-
-def _cold(found: Backtest) -> str:
-    if found.cold is None:
-        return f"no finding posted in the first {CHANGES} changes after an installation was addressed"
-    gap = f"{100 * found.cold.estimate:+.1f} points ({100 * found.cold.low:+.1f} to {100 * found.cold.high:+.1f})"
-    many = f"in the first {CHANGES} changes after each of {len(found.starts)} installations"
-    return f"with history instead of without, the share addressed of what was posted {many}: {gap}"
 
 
 def _curve(found: Backtest) -> str:

@@ -21,9 +21,6 @@ from memory.model import PastFinding, Severity
 RECALL, BUDGET = 0.8, 2
 """The share of addressed findings to keep, and comments a change, at which rankings are compared."""
 
-CHANGES = 20
-"""Changes with findings that are followed after an installation."""
-
 REFIT_EVERY = 50
 """Changes of the branch between two fits of the weights."""
 
@@ -151,7 +148,7 @@ def replay(
 
     `UNTAUGHT` is ours begun with the first scored change.
     """
-    known = _known(findings)
+    known = informative(findings)
     positions = sorted({finding.position for finding in known})
     cut = positions[int(len(positions) * (1.0 - share))] if positions else 0
     scorers = {name: make() for name, make in rankings.items()}
@@ -176,73 +173,9 @@ def replay(
     )
 
 
-def _known(findings: Sequence[PastFinding]) -> list[PastFinding]:
+def informative(findings: Sequence[PastFinding]) -> list[PastFinding]:
+    """Those whose fate shows whether developers addressed them."""
     return [finding for finding in findings if finding.fate.addressed is not None]
-
-
-# ── The first changes after an installation ────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallationStart:
-    """Comments posted in the changes after one installation, and how many were addressed: with history and without."""
-
-    taught: tuple[float, float]
-    untaught: tuple[float, float]
-
-
-def starts(replayed: ReplayedScores, findings: Sequence[PastFinding], budget: int) -> tuple[InstallationStart, ...]:
-    """An installation at every `CHANGES` scored changes, each followed for as many, with `budget` comments a change.
-
-    `findings` are all those that were replayed. One installation shows little, so there are many.
-    """
-    known, last = _known(findings), int(replayed.change.max(initial=-1)) + 1
-    return tuple(_start(replayed, known, first, budget) for first in range(0, last - CHANGES + 1, CHANGES))
-
-
-def _start(replayed: ReplayedScores, known: Sequence[PastFinding], first: int, budget: int) -> InstallationStart:
-    here = (replayed.change >= first) & (replayed.change < first + CHANGES)
-    scored = [finding for finding, within in zip(replayed.findings, here.tolist(), strict=True) if within]
-    begun, ended = scored[0].position, scored[-1].position
-    addressed, change = replayed.addressed[here], replayed.change[here] - first
-    untaught = _untaught([each for each in known if begun <= each.position <= ended], ended)
-    return InstallationStart(
-        taught=_posted(Ranking(replayed.scores[OURS][here], addressed, change), budget),
-        untaught=_posted(Ranking(untaught, addressed, change), budget),
-    )
-
-
-def _untaught(known: Sequence[PastFinding], ended: int) -> Floats:
-    """The scores, in the order of the changes, of a learner that begins with the first of these findings."""
-    learner, scores = HistoryScorer(), dict[int, float]()
-    for number, finding, is_new in events(known):
-        if is_new:
-            scores[number] = learner.found(number, finding)
-        elif finding.until <= ended:
-            learner.decided(number, finding)
-    order = sorted(range(len(known)), key=lambda number: (known[number].position, number))
-    return np.array([scores[number] for number in order])
-
-
-def _posted(ranking: Ranking, budget: int) -> tuple[float, float]:
-    posted = ranking.budget(budget)(once(ranking.changes))
-    return posted.comments, posted.addressed
-
-
-def advantage(all_starts: Sequence[InstallationStart]) -> Interval | None:
-    """By how much the share addressed is higher with history, over all installations; the interval is over these.
-
-    None where no posted finding was addressed.
-    """
-    taught, untaught = (np.array([getattr(each, name) for each in all_starts]) for name in ("taught", "untaught"))
-    if not len(all_starts) or not (taught[:, 1].any() or untaught[:, 1].any()):
-        return None
-
-    def difference(counts: Floats) -> float:
-        (posted, addressed), (posted_untaught, addressed_untaught) = counts @ taught, counts @ untaught
-        return float(addressed / posted - addressed_untaught / posted_untaught)
-
-    return interval_of(difference, len(all_starts))
 
 
 # ── Figures ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -268,9 +201,7 @@ class RankingFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
-    """The figures of a replay. `base` is the share addressed of all findings; `cold` compares the first changes after
-    an installation with history and without, as the difference of the shares addressed within the budget, over all `starts`.
-    `curve` holds changes and our lift so far."""
+    """The figures of a replay. `base` is the share addressed of all findings, `curve` holds changes and our lift so far."""
 
     findings: int
     changes: int
@@ -278,8 +209,6 @@ class Backtest:
     comments_a_change: float
     suppressed: float
     arms: tuple[RankingFigures, ...]
-    starts: tuple[InstallationStart, ...]
-    cold: Interval | None
     curve: tuple[tuple[int, float], ...]
 
     def to_json(self) -> dict[str, object]:
@@ -301,7 +230,6 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         )
     rankings = {name: replayed.ranking(name) for name in (*RANKINGS, UNTAUGHT)}
     ours = rankings[OURS]
-    begun = starts(replayed, findings, BUDGET)
     kept = ours.keeping(RECALL)(once(changes))
     return Backtest(
         findings=len(replayed.findings),
@@ -310,8 +238,6 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
         comments_a_change=kept.comments / changes,
         suppressed=kept.suppressed,
         arms=tuple(_figures(name, ranking, ours) for name, ranking in rankings.items()),
-        starts=begun,
-        cold=advantage(begun),
         curve=_curve(ours, changes),
     )
 

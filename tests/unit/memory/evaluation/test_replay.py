@@ -56,7 +56,7 @@ def test_a_verdict_counts_from_when_it_was_given() -> None:
 def test_the_order_of_reading_does_not_matter() -> None:
     """A log in any order gives the same evaluation."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 3 == 0) for n in range(90)]
-    made = [{name: target for name, target in targets(PRESENT.version).items()} for _ in range(2)]
+    made = [targets(PRESENT.version) for _ in range(2)]
     assert evaluate(log, made[0]) == evaluate(log[::-1], made[1])
 
 
@@ -107,7 +107,7 @@ def test_every_named_policy_gives_probabilities(name: str) -> None:
 def test_policies_differ_as_their_names_say() -> None:
     """After "a" was proven twenty times and "b" never: greedy is certain, control is even, the present one leans."""
     log = [logged(n, EVEN, "ab"[n % 2], proven=n % 2 == 0) for n in range(41)]
-    walked = replay(log, {name: target for name, target in targets(PRESENT.version).items()})
+    walked = replay(log, targets(PRESENT.version))
     last = {name: chances[-1][0] for name, chances in walked.chances.items()}
     assert (last["greedy"], last[CONTROL]) == (1.0, 0.5)
     assert last["prior-only"] < 0.7 < last["present"] < 1.0

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.installations import CHANGES, advantage, starts
 from memory.history.backtest import (
-    CHANGES,
+    BUDGET,
     ORACLE,
     OURS,
     RANKINGS,
     UNTAUGHT,
     HistoryTooShort,
-    advantage,
     backtest,
     replay,
 )
@@ -104,18 +104,17 @@ def test_learning_tells_what_is_fixed() -> None:
     assert arms[ORACLE].keeping.estimate == pytest.approx(1.0 / result.base, rel=0.01)
     assert arms[OURS].keeping.estimate > 0.8 * arms[ORACLE].keeping.estimate
     assert arms["everything"].posted_lift.estimate == pytest.approx(1.0)
-    assert result.cold is not None
-    assert result.cold.estimate >= 0.0
     assert [changes for changes, _ in result.curve][-1] == result.changes
 
 
 def test_many_installations_are_compared() -> None:
     """One begins at every twenty scored changes; where people never change their ways, history is worth something at once."""
-    result = backtest(_world(200))
-    assert len(result.starts) == 100 // CHANGES
-    assert all(taught[0] == untaught[0] for taught, untaught in ((s.taught, s.untaught) for s in result.starts))
-    assert result.cold is not None
-    assert result.cold.low > 0.0
+    begun = starts(replay(_world(200)), _world(200), BUDGET)
+    assert len(begun) == 100 // CHANGES
+    assert all(each.taught[0] == each.untaught[0] for each in begun)
+    head_start = advantage(begun)
+    assert head_start is not None
+    assert head_start.low > 0.0
     assert advantage(()) is None
 
 
