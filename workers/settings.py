@@ -20,7 +20,7 @@ from workers.errors import BadInput
 
 PREFIX = "APPRENTICE_"
 OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "model"})
-MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first", "model:propose")
+MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 """Shorter values of such variables may be ordinary words, so they do not count as secrets."""

@@ -26,9 +26,8 @@ from benchmarks.report import Numbers, show, spread
 from bot.model_server.script import Script, ScriptedAnswer, ScriptedCall
 from bot.model_server.server import ModelServer
 from memory.store import open_store
-from workers.agent.conversation import ModelConversation
-from workers.agent.loop import AgentLoop
-from workers.agent.tools.tool import Tool, Toolset, tool
+from workers.agent.loop import AgentLoop, ModelConversation
+from workers.agent.tools import Tool, Toolset, tool
 from workers.context import utc_now
 from workers.llm.capabilities import EndpointFeatures
 from workers.llm.client import models_of

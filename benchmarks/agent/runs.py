@@ -22,8 +22,7 @@ from memory.store import BudgetUnit, Calls, Limit, Scope, Store
 from workers.context import Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.llm.client import BudgetedModel, PricedModel, models_of, tiers_of
-from workers.llm.errors import BudgetSpent, ModelUnavailable
-from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
+from workers.llm.messages import BudgetSpent, Model, ModelReply, ModelRequest, ModelUnavailable, Tier
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.settings import WorkerSettings

@@ -9,13 +9,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from workers.agent.checkout import Checkout, checked, existing
-from workers.agent.conversation import ModelConversation
-from workers.agent.loop import AgentLoop, RunEnd, RunOver
-from workers.agent.tools.reading import History, reading
-from workers.agent.tools.tool import Toolset, tool
+from workers.agent.loop import AgentLoop, ModelConversation, RunEnd, RunOver
+from workers.agent.tools import History, Toolset, reading, tool
 from workers.llm.messages import ChatMessage, ChatRole, Model
-from workers.llm.prompting import prompt
-from workers.llm.untrusted import data
+from workers.llm.prompt_text import data, prompt
 
 STEPS = 15
 LONGEST = 4_000

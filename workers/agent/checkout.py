@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -104,12 +104,6 @@ class Checkout:
         """Take every edit of the sources back; added tests stay."""
         self._edited.clear()
 
-    def apply(self, edits: Mapping[str, str]) -> None:
-        """Have exactly these edits."""
-        self.restore()
-        for path, text in edits.items():
-            self.write(path, text)
-
     @property
     def edits(self) -> dict[str, str]:
         """The texts of the sources that differ from the commit's."""
@@ -122,13 +116,7 @@ class Checkout:
 
     def overlay(self) -> dict[str, bytes | None]:
         """What a sandbox lays over the tree: edits and added tests."""
-        return self.overlay_with({})
-
-    def overlay_with(self, more: Mapping[str, str]) -> dict[str, bytes | None]:
-        """The same with further edits; raises ToolFailed for one that a fix may not make."""
-        named = {self._editable(path): text for path, text in more.items()}
-        texts = {**self.edits, **named, **self._added_tests}
-        return {path: text.encode(errors="replace") for path, text in texts.items()}
+        return {path: text.encode(errors="replace") for path, text in {**self.edits, **self._added_tests}.items()}
 
     def diff(self) -> str:
         """The edits as a unified diff, without added tests; empty when there are none."""

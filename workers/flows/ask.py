@@ -114,8 +114,7 @@ def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobCon
 
 def _about(job: AnswerQuestion, change: str, context: JobContext) -> tuple[tuple[str, str], ...]:
     """The context of the question: our finding, the change, the text of the issue."""
-    from workers.agent.conversation import truncated
-    from workers.llm.untrusted import visible_text
+    from workers.llm.prompt_text import truncated, visible_text
 
     found = [("finding", text) for text in _findings(job, context)]
     found += [("change", truncated(change, LONGEST_DIFF))] if change else []

@@ -278,7 +278,7 @@ def reflect(
     heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: JobContext
 ) -> None:
     """Keep why something was rejected, by whoever's word counts, so that the same is not done to the like again."""
-    from workers.llm.untrusted import visible_text  # loaded only where there is something to clean
+    from workers.llm.prompt_text import visible_text  # loaded only where there is something to clean
 
     words = " ".join(visible_text(reason).split())[:LONGEST]
     for signal in heard:

@@ -257,7 +257,7 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
 
 
 if TYPE_CHECKING:
-    from workers.agent.reviewing.reviewer import ModelReviewer
+    from workers.agent.reviewer import ModelReviewer
     from workers.llm.messages import Model
 
 
@@ -277,7 +277,7 @@ def readers(this: Round, context: JobContext) -> tuple[ChangeDetector, ...]:
     if model is None and not any(each.finding.tool == MODEL for each in this.earlier):
         return ()
     if model is None or not this.may_ask_model:
-        from workers.agent.reviewing.reviewer import Unasked
+        from workers.agent.reviewer import Unasked
 
         return (Unasked(earlier=this.earlier),)
     return (reviewer(model, repository, context, title=this.pull.title, body=this.pull.body, earlier=this.earlier),)
@@ -293,8 +293,8 @@ def reviewer(
     earlier: Sequence[Sighting] = (),
 ) -> ModelReviewer:
     """The detector with what is remembered for it."""
-    from workers.agent.reviewing.critique import opinions, principles
-    from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer
+    from workers.agent.critique import opinions, principles
+    from workers.agent.reviewer import Description, Memory, ModelReviewer
 
     return ModelReviewer(
         model=model,

@@ -14,8 +14,16 @@ from email.utils import parsedate_to_datetime
 from memory.store import Calls, Limit, Reservation, Store
 from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
 from workers.llm.endpoint import CompletionApi, ModelEndpoint
-from workers.llm.errors import CallFailed, CallFailure, ModelError, ModelUnavailable
-from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
+from workers.llm.messages import (
+    CallFailed,
+    CallFailure,
+    Model,
+    ModelError,
+    ModelReply,
+    ModelRequest,
+    ModelUnavailable,
+    Tier,
+)
 from workers.settings import WorkerSettings
 
 TRIES = 3

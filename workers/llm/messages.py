@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from workers.errors import ApprenticeError
 from workers.ports import Image
 
 
@@ -111,5 +112,46 @@ class Model(Protocol):
     """A model with the budgets of one task."""
 
     def reply(self, ask: ModelRequest) -> ModelReply:
-        """Answer one request. Raises the errors of `workers.llm.errors`, each named for what the caller does next."""
+        """Answer one request. Raises ModelError, whose subclasses say what the caller does next."""
         ...
+
+
+class ModelError(ApprenticeError):
+    """The model gave no usable answer: continue without it, and report that."""
+
+
+class ModelUnavailable(ModelError):
+    """The model cannot be reached, or fails repeatedly."""
+
+
+class BudgetSpent(ModelError):
+    """One of the budgets is used up: stop calling until it renews."""
+
+
+class ContextOverflow(ModelError):
+    """The request is longer than the model can read: shorten it and send it again."""
+
+
+class BadReply(ModelError):
+    """The reply does not match its schema, and neither does the corrected one."""
+
+
+class ModelDeclined(ModelError):
+    """The model declined to answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFailure:
+    """Why one call failed: a line for the user, whether it may be charged, and the header `Retry-After`."""
+
+    line: str
+    charged: bool
+    retry_after: str = ""
+
+
+class CallFailed(ModelError):
+    """One call failed in a way that may pass: `workers.llm.client` decides about a retry."""
+
+    def __init__(self, failure: CallFailure) -> None:
+        super().__init__(failure.line)
+        self.failure = failure

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
-from workers.sandbox.decode import DecodedReport, cut_short, decode
 from workers.sandbox.project import Project
-from workers.sandbox.report import TestReport
+from workers.sandbox.report import DecodedReport, TestReport, cut_short, decode
 
 TAIL_CHARACTERS = 600
 NO_SUCH_COMMAND = (126, 127)

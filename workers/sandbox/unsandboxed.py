@@ -15,12 +15,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.ports import CompletedRun, SandboxSession, Workload
-from workers.sandbox import mounts
+from workers.sandbox import bubblewrap
 from workers.sandbox.launching import LAUNCHER_SOURCE, Descriptors, LaunchSpec, await_ready, launcher_command
-from workers.sandbox.session import line_session
-from workers.sandbox.supervise import ProcessTree, ReportBuffer, supervise
+from workers.sandbox.supervise import ProcessTree, ReportBuffer, line_session, supervise
 
-INSIDE = str(mounts.WORKSPACE)
+INSIDE = str(bubblewrap.WORKSPACE)
 
 
 class UnsandboxedRunner:
@@ -127,7 +126,7 @@ def _laid_out(place: Path, python: Path) -> Path:
 
 
 def _launch_spec(workload: Workload, place: Path, report: int) -> LaunchSpec:
-    path = (place / "bin", workload.python.absolute().parent, *mounts.SYSTEM_PATH)
+    path = (place / "bin", workload.python.absolute().parent, *bubblewrap.SYSTEM_PATH)
     return LaunchSpec(
         workload=workload,
         source=workload.tree.resolve(),

@@ -18,8 +18,3 @@ def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequ
         for each, diff in zip(candidates, diffs, strict=True)
     ]
     return tuple(taste.strengths(options))
-
-
-def liking_of_diffs(taste: PreferenceModel, diffs: Sequence[str]) -> list[float]:
-    """The strength of patches that a language model wrote."""
-    return taste.strengths([option_of_patch(diff, template="", strategy="model") for diff in diffs])

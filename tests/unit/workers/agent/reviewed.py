@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from memory.model import Severity
 from memory.retrieval.embeddings import HashedWords
-from workers.agent.reviewing.answers import ModelFinding, ReportedFinding
-from workers.agent.reviewing.reviewer import Description, Memory, ModelReviewer
+from workers.agent.findings import ModelFinding, ReportedFinding
+from workers.agent.reviewer import Description, Memory, ModelReviewer
 from workers.diffs import parse_diff, unified
 from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage
 from workers.review.detectors.detector import Category, Delta, HeadTree

@@ -7,11 +7,19 @@ from msgspec import Struct
 
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import ToolFailed
-from workers.agent.conversation import ModelConversation
-from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, Run, RunEnd, finishing
-from workers.agent.tools.tool import Toolset, tool
-from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
-from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply
+from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finishing
+from workers.agent.tools import Toolset, tool
+from workers.llm.messages import (
+    BadReply,
+    BudgetSpent,
+    ChatMessage,
+    ChatRole,
+    ContextOverflow,
+    FinishReason,
+    ModelError,
+    ModelReply,
+    ModelUnavailable,
+)
 
 OPENING = (ChatMessage(role=ChatRole.SYSTEM, text="Repair."), ChatMessage(role=ChatRole.USER, text="It fails."))
 

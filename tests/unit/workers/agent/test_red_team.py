@@ -26,15 +26,10 @@ from memory.model import (
 )
 from tests.stories.injections import CANARY, INJECTIONS, acting
 from workers.agent.checkout import Checkout, ToolFailed
-from workers.agent.memory_context import recalling
-from workers.agent.prompt_context import Assignment, MemoryParts, opening
-from workers.agent.tools.editing import editing
-from workers.agent.tools.reading import numbered, reading
-from workers.agent.tools.testing import described
-from workers.agent.tools.tool import Toolset
+from workers.agent.prompt_context import Assignment, MemoryParts, opening, recalling
+from workers.agent.tools import Toolset, described, editing, numbered, reading
 from workers.llm.messages import ToolCall
-from workers.llm.prompting import prompt
-from workers.llm.untrusted import data
+from workers.llm.prompt_text import data, prompt
 from workers.messages import conversation, repair, review
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
@@ -266,8 +261,6 @@ def test_nothing_that_judges_is_edited(hostile: Checkout, path: str) -> None:
     """Tests, configuration, CI and what lies outside cannot be written, nor laid over the checkout."""
     with pytest.raises(ToolFailed):
         hostile.write(path, "x")
-    with pytest.raises(ToolFailed):
-        hostile.overlay_with({path: "x"})
     assert hostile.overlay() == {}
 
 

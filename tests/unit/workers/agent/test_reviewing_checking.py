@@ -8,8 +8,15 @@ import pytest
 
 from memory.model import Severity
 from tests.unit.workers.agent.reviewed import AFTER, PATH, candidate, delta, finding
-from workers.agent.reviewing.answers import MOST_FINDINGS, CritiqueVerdicts, ReportedFindings
-from workers.agent.reviewing.checking import LONGEST_MESSAGE, checked, raw_of, unlike
+from workers.agent.findings import (
+    LONGEST_MESSAGE,
+    MOST_FINDINGS,
+    CritiqueVerdicts,
+    ReportedFindings,
+    checked,
+    raw_of,
+    unlike,
+)
 from workers.llm.structured import schema_of
 from workers.review.detectors.detector import Category
 from workers.review.findings import seen_in

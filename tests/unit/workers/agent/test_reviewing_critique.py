@@ -9,8 +9,7 @@ import pytest
 from memory.model import Severity
 from memory.retrieval.embeddings import HashedWords
 from tests.unit.workers.agent.reviewed import AFTER, PATH, Answering, candidate
-from workers.agent.reviewing.answers import CritiqueVerdict, ModelFinding
-from workers.agent.reviewing.critique import (
+from workers.agent.critique import (
     MaintainerOpinion,
     SimilarFinding,
     criticised,
@@ -20,9 +19,9 @@ from workers.agent.reviewing.critique import (
     nearest,
     principles,
 )
+from workers.agent.findings import CritiqueVerdict, ModelFinding
 from workers.errors import BadInput
-from workers.llm.errors import BudgetSpent, ModelDeclined, ModelUnavailable
-from workers.llm.messages import Tier
+from workers.llm.messages import BudgetSpent, ModelDeclined, ModelUnavailable, Tier
 from workers.review.detectors.detector import Category
 from workers.settings import WorkerSettings, load
 

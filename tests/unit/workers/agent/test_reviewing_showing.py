@@ -5,8 +5,8 @@ from __future__ import annotations
 from inline_snapshot import snapshot
 
 from tests.unit.workers.agent.reviewed import PATH, delta
-from workers.agent.reviewing import showing
-from workers.agent.reviewing.showing import MOST_PARTS, NO_ROOM, PART, TOO_LONG, Page, halves, pages_of, shown
+from workers.agent import findings
+from workers.agent.findings import MOST_PARTS, NO_ROOM, PART, TOO_LONG, Page, halves, pages_of, shown
 
 
 def test_numbers_are_those_of_the_new_side() -> None:
@@ -82,4 +82,4 @@ def test_hidden_letters_are_spelt_out() -> None:
     """What a reader does not see in code is shown to the model as what it is."""
     (page,) = pages_of(delta("", "a = 1  # \u202e\n"), PATH)
     assert "⟨U+202E⟩" in page.text
-    assert "\u202e" not in showing.excerpt("a = 1\n", 1, 1)
+    assert "\u202e" not in findings.excerpt("a = 1\n", 1, 1)

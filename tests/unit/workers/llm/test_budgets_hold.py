@@ -17,8 +17,20 @@ from memory.store import BudgetUnit, Limit, Scope, Store
 from tests.databases import migrated_store
 from workers.llm.budgets import Price, most_of
 from workers.llm.client import BudgetedModel, PricedModel
-from workers.llm.errors import BudgetSpent, CallFailed, CallFailure, ContextOverflow, ModelError
-from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, Tier, TokenUsage
+from workers.llm.messages import (
+    BudgetSpent,
+    CallFailed,
+    CallFailure,
+    ChatMessage,
+    ChatRole,
+    ContextOverflow,
+    FinishReason,
+    ModelError,
+    ModelReply,
+    ModelRequest,
+    Tier,
+    TokenUsage,
+)
 
 DAY = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 RUNS, THREADS = 1000, 4

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workers.llm.client import given_up, wait_after
-from workers.llm.errors import CallFailure
+from workers.llm.messages import CallFailure
 
 NOW = datetime(2026, 11, 22, 23, 59, 30, tzinfo=UTC)
 

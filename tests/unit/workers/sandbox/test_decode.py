@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import Frame
-from workers.sandbox.decode import LONGEST_MESSAGE, cut_short, decode
-from workers.sandbox.report import TestOutcome
+from workers.sandbox.report import LONGEST_MESSAGE, TestOutcome, cut_short, decode
 
 RESULT = {
     "event": "result",

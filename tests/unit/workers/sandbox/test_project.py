@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from workers.errors import BadInput
-from workers.sandbox.interpreters import prefixes
-from workers.sandbox.project import discover
+from workers.sandbox.project import discover, prefixes
 
 PYTHON = Path(sys.executable)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from workers.ports import CompletedRun, Ending, Limits
-from workers.sandbox.decode import DecodedReport, decode
 from workers.sandbox.project import Project
+from workers.sandbox.report import DecodedReport, decode
 from workers.sandbox.run_tests import cut_error, problem_of
 
 PROJECT = Project(tree=Path("/p"), python=Path("/p/python"), test_command=("make", "test"), source_roots=(".",))

@@ -16,14 +16,20 @@ from memory.model import Severity, Signal, TaskKind
 from memory.preferences.options import verdict
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
-from workers.agent.reviewing.answers import CritiqueVerdict, CritiqueVerdicts, ModelFinding, lower_of, lowered
-from workers.agent.reviewing.checking import LONGEST_MESSAGE, LONGEST_TITLE, shortened
-from workers.agent.reviewing.showing import excerpt
-from workers.llm.errors import ModelError
-from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest, Tier
-from workers.llm.prompting import PROMPTS, prompt
+from workers.agent.findings import (
+    LONGEST_MESSAGE,
+    LONGEST_TITLE,
+    CritiqueVerdict,
+    CritiqueVerdicts,
+    ModelFinding,
+    excerpt,
+    lower_of,
+    lowered,
+    shortened,
+)
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelError, ModelRequest, Tier
+from workers.llm.prompt_text import PROMPTS, data, prompt
 from workers.llm.structured import ask_for
-from workers.llm.untrusted import data
 from workers.review.detectors.detector import MODEL
 
 READ, MOST = 2_000, 200

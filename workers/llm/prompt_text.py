@@ -1,7 +1,7 @@
-"""Untrusted text for a model: marked as data, without invisible characters. Pure.
+"""Text for a model: prompts from files, and untrusted text marked as data, without invisible characters.
 
-Marks do not force a model to obey. The protection is that its tools can do no harm. The marks keep models from simple
-tricks: invisible text, text that imitates the system, and text that closes its own quotation.
+No user's text becomes part of a prompt. Marks do not force a model to obey. The protection is that its tools can do no harm.
+The marks keep models from simple tricks: invisible text, text that imitates the system, and text that closes its own quotation.
 """
 
 from __future__ import annotations
@@ -9,11 +9,32 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from functools import cache
+from pathlib import Path
+from string import Template
 
 from workers.redaction import redact
 
+PROMPTS = Path(__file__).with_name("prompts")
+
+
+def prompt(name: str, **values: str | int) -> str:
+    """The prompt of this name with its placeholders filled in; raises KeyError for a missing value."""
+    return _template(name).substitute(values).strip()
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template((PROMPTS / f"{name}.md").read_text(encoding="utf-8"))
+
+
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TOKENS = re.compile(r"<\|[^|>\n]{1,40}\|>|\[/?INST\]|<</?SYS>>|</?s>", re.IGNORECASE)
+OBSERVATION = 8_000
+"""Characters of what one tool gives."""
+
+LONGEST_LINE = 400
+
 _KEPT = "\n\t"
 _INVISIBLE = ("Cf", "Cc", "Co")
 
@@ -49,3 +70,20 @@ def data(source: str, text: str, *, code: bool = False) -> str:
 
 def _label(source: str) -> str:
     return re.sub(r"[^\w ./:@+-]", "_", source)[:120]
+
+
+def truncated(text: str, room: int = OBSERVATION) -> str:
+    """At most about `room` characters: the first two fifths and the last three, as errors come at the end."""
+    text = "\n".join(_line(line) for line in text.split("\n"))
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 2 // 5], text[-(room * 3 // 5) :]
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {left_out} characters left out …]\n{tail}"
+
+
+def _line(line: str) -> str:
+    if len(line) <= LONGEST_LINE:
+        return line
+    half = LONGEST_LINE // 2
+    return f"{line[:half]}[… {len(line) - LONGEST_LINE} …]{line[-half:]}"

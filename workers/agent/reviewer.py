@@ -8,17 +8,33 @@ from pathlib import PurePosixPath
 
 from memory.model import Sighting
 from memory.retrieval.embeddings import Embedder
-from workers.agent.conversation import truncated
-from workers.agent.reviewing.answers import MOST_FINDINGS, ModelFinding, ReportedFinding, ReportedFindings
-from workers.agent.reviewing.checking import checked, raw_of, same_place, unlike
-from workers.agent.reviewing.critique import MaintainerOpinion, criticised, nearest
-from workers.agent.reviewing.showing import Page, halves, shown
+from workers.agent.critique import MaintainerOpinion, criticised, nearest
+from workers.agent.findings import (
+    MOST_FINDINGS,
+    ModelFinding,
+    Page,
+    ReportedFinding,
+    ReportedFindings,
+    checked,
+    halves,
+    raw_of,
+    same_place,
+    shown,
+    unlike,
+)
 from workers.diffs import split_lines
-from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
-from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
-from workers.llm.prompting import prompt
+from workers.llm.messages import (
+    BudgetSpent,
+    ChatMessage,
+    ChatRole,
+    ContextOverflow,
+    Model,
+    ModelError,
+    ModelRequest,
+    ModelUnavailable,
+)
+from workers.llm.prompt_text import data, prompt, truncated
 from workers.llm.structured import ask_for
-from workers.llm.untrusted import data
 from workers.review.detectors.detector import MODEL, Category, Delta, Detection, RawFinding
 from workers.review.read_report import CODE
 

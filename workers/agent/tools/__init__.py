@@ -1,1 +1,0 @@
-"""What the agent can do: read and search the checkout, edit it, run its tests in the sandbox, recall, and finish."""
