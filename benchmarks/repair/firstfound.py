@@ -8,8 +8,7 @@ from itertools import islice
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
 from workers.ports import Sandbox
-from workers.repair.engines.search.candidates import Candidate
-from workers.repair.engines.search.queue import Stream
+from workers.repair.engines.search.candidates import Candidate, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.shortlist import AttemptTally, Clock
 from workers.repair.reproduce import Reproduction

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox
-from workers.repair.classify import failure_of, innermost
-from workers.repair.engines.search.clues import clues_of
+from workers.repair.classify import clues_of, failure_of, innermost
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import TestRun, run_tests

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.repair.running.in_sandbox.codeswap import Recorder, Swap, Unswappable, fingerprint, plan
-from workers.repair.running.in_sandbox.sources import Source
+from workers.repair.running.in_sandbox.codeswap import Recorder, Source, Swap, Unswappable, fingerprint, plan
 
 SOURCE = '''
 import functools

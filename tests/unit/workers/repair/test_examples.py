@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from workers.repair.engines.search.examples import examples_of
+from workers.repair.engines.search.project import examples_of
 
 TESTS = """
 from shop import price

@@ -8,8 +8,7 @@ from typing import cast
 
 import pytest
 
-from workers.repair.running.in_sandbox.inputs import Input, inputs
-from workers.repair.running.in_sandbox.invariants import Habits
+from workers.repair.running.in_sandbox.inputs import Habits, Input, inputs
 from workers.repair.running.in_sandbox.recording import Call
 from workers.repair.running.in_sandbox.value_repr import canonical, shown
 

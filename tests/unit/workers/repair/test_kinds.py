@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from workers.repair.engines.search.examples import examples_of
+from workers.repair.engines.search.project import examples_of
 from workers.repair.engines.search.type_inference import Kinds, comparable, element
 
 SOURCE = """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from memory.model import EditShape
-from workers.repair.engines.search.candidates import Candidate
-from workers.repair.engines.search.queue import HEAD, CandidateQueue
+from workers.repair.engines.search.candidates import HEAD, Candidate, CandidateQueue
 
 
 def candidate(number: int, strategy: str, score: float) -> Candidate:

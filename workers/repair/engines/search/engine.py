@@ -13,9 +13,8 @@ from memory.policy.template_success import edit_weights
 from memory.reflections import given
 from memory.skills import current, fitting
 from workers.repair.engines.engine import Case, Options, RepairDeps
-from workers.repair.engines.search.candidates import Candidate
+from workers.repair.engines.search.candidates import Candidate, CandidateQueue
 from workers.repair.engines.search.learned_edits import replayable
-from workers.repair.engines.search.queue import CandidateQueue
 from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates

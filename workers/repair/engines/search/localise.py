@@ -12,12 +12,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from memory.model import Failure, Family
-from workers.repair.classify import is_test_path
-from workers.repair.engines.search.candidates import Suspect
-from workers.repair.engines.search.clues import clues_of
+from workers.repair.classify import clues_of, is_test_path
+from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.project import module_name
 from workers.repair.engines.search.scope import own_nodes
-from workers.repair.engines.search.weights import likeness
 
 
 def body_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

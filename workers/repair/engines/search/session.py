@@ -11,10 +11,9 @@ from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.pairs import NearMisses, combine
-from workers.repair.engines.search.queue import Stream
 from workers.repair.engines.search.search import propose
 from workers.repair.judging.differential_testing import Comparer, extent_of
 from workers.repair.judging.prove import Proofs, Prover

@@ -16,11 +16,26 @@ from functools import cached_property
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 
-from workers.repair.engines.search.examples import Examples
-from workers.repair.engines.search.scope import FunctionNode, ModuleScope, read_module
-from workers.repair.engines.search.text_edits import Splice, spliced
+from workers.repair.engines.search.project import Examples
+from workers.repair.engines.search.scope import FunctionNode, ModuleScope, ModuleUsage, read_module, read_usage
 from workers.repair.engines.search.type_inference import Kinds
-from workers.repair.engines.search.usage import ModuleUsage, read_usage
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Bytes `start`..`end` of a region are replaced by `code`."""
+
+    start: int
+    end: int
+    code: str
+
+
+def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
+    """`data` with all splices made; they must not overlap."""
+    for splice in sorted(splices, key=lambda s: (s.start, s.end), reverse=True):
+        data = data[: splice.start] + splice.code.encode() + data[splice.end :]
+    return data
+
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _WRAP = b"class _:\n"

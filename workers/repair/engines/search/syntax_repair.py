@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from workers.repair.engines.search.weights import fading
+from workers.repair.engines.search.candidates import fading
 
 MOST, STEPS, TRIED = 60, 3, 12
 """So many texts are offered, after so many edits one after the other at most; so many that did not end it are gone on from."""

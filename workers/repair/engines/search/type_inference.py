@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from functools import lru_cache
 
-from workers.repair.engines.search.examples import Examples
+from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, own_nodes
 
 NUMBER, TEXT, TRUTH, SEQUENCE, MAPPING, SET = "number", "text", "truth", "sequence", "mapping", "set"

@@ -1,6 +1,8 @@
 """Further inputs for a function, made from those of the calls that tests make.
 
-The same seed gives the same inputs for the same calls. Types stay as they were seen.
+The same seed gives the same inputs for the same calls. Types stay as they were seen. Tests that exist respect a function's
+preconditions: an input that keeps what all their inputs have in common, likely invariants after Ernst et al., Daikon
+(2001), but far fewer, probably respects them too; what happens on one that does not may not matter.
 Runs inside the sandbox, in the project's own interpreter: Python 3.8+, standard library only.
 """
 
@@ -8,13 +10,228 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Union, get_type_hints
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Union, cast, get_type_hints
 
-from .invariants import Habits
-from .mutation import Mutation
 from .recording import Call
 from .value_repr import Caught, canonical
+
+DEPTH = 3
+"""So deep in a structure values are looked at, and changed."""
+
+_PROSE = frozenset({"letter", " "})
+"""Texts of words may hold any character: digits or commas are only missing by chance."""
+
+
+class Habits:
+    """What holds for all of `values`, and for what they contain."""
+
+    def __init__(self, values: Iterable[object], depth: int = DEPTH) -> None:
+        seen = list(values)
+        numbers = [v for v in seen if isinstance(v, (int, float)) and not isinstance(v, bool)]
+        rows = [v for v in seen if isinstance(v, (list, tuple)) and len(v) > 1]
+        self._kinds = {type(v) for v in seen}
+        self._least = 1 if numbers and min(numbers) > 0 else 0 if numbers and min(numbers) >= 0 else None
+        self._sorted = bool(rows) and all(map(_is_sorted, rows))
+        self._unique = len(rows) > 1 and all(map(_is_unique, rows))
+        self._characters = _characters(v for v in seen if isinstance(v, str))
+        self._within = Habits([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
+
+    def kept_by(self, value: object) -> bool:
+        """Whether all of it holds for another value too; emptiness alone breaks nothing, as tests forget it often."""
+        if type(value) not in self._kinds:
+            return False
+        if self._least is not None and isinstance(value, (int, float)) and value < self._least:
+            return False
+        if isinstance(value, str):
+            return not self._characters or self._characters >= _PROSE or _characters([value]) <= self._characters
+        if isinstance(value, (list, tuple)) and not self._kept_by_row(value):
+            return False
+        parts = _parts(value)
+        return self._within is None or not parts or all(map(self._within.kept_by, parts))
+
+    def _kept_by_row(self, value: Sequence[object]) -> bool:
+        return not (self._sorted and not _is_sorted(value)) and not (self._unique and not _is_unique(value))
+
+    def is_sorted(self) -> bool:
+        """Whether all sequences were."""
+        return self._sorted
+
+
+def _parts(value: object) -> list[object]:
+    if isinstance(value, Mapping):
+        return [*value, *value.values()]
+    return list(value) if isinstance(value, (list, tuple, set, frozenset)) else []
+
+
+def _is_sorted(values: Sequence[object]) -> bool:
+    with Caught():
+        return list(values) == sorted(values)  # type: ignore[type-var]  # what cannot be ordered raises
+    return False
+
+
+def _is_unique(values: Sequence[object]) -> bool:
+    with Caught():
+        return len(set(values)) == len(values)
+    return False
+
+
+def _characters(texts: Iterable[str]) -> frozenset[str]:
+    """The sorts of characters in texts: letters, digits, and each of the others for itself."""
+    return frozenset(
+        "letter" if character.isalpha() else "digit" if character.isdigit() else character
+        for text in texts
+        for character in text
+    )
+
+
+LONGEST = 400
+"""Texts and sequences grow to that length at most, and numbers to its square."""
+
+STRANGE = 0.3
+"""How often a text gets any character instead of one that was seen."""
+
+
+class Mutation:
+    """One change of a value to another of its type. `pool` are values seen in its place, `constants` from the code."""
+
+    def __init__(self, rng: random.Random, pool: Sequence[object], constants: Sequence[object]) -> None:
+        self._rng = rng
+        self._pool = pool
+        self._constants = constants
+
+    def of(self, value: object, depth: int = DEPTH) -> object:
+        """A value near this one; the same where nothing is known of its type."""
+        if isinstance(value, bool):
+            return not value
+        if type(value) is int:
+            return self._int(value)
+        if type(value) is float:
+            return self._float(value)
+        if type(value) is str:
+            return self._text(value)
+        if type(value) is dict:
+            return self._mapping(cast("dict[object, object]", value), depth)
+        return self._rows(value, depth)
+
+    def _rows(self, value: object, depth: int) -> object:
+        if type(value) is list:
+            return self._items(cast("list[object]", value), depth)
+        if type(value) is tuple:
+            return tuple(self._items(list(value), depth))
+        if isinstance(value, (set, frozenset)):
+            return type(value)(self._items(sorted(value, key=repr), depth))
+        return self._object(value, depth)
+
+    def _int(self, value: int) -> int:
+        known = [c for c in self._constants if type(c) is int]
+        near = [value + 1, value - 1, value + 2, 0, 1, 2, -value, 2 * value, value // 2, self._rng.randint(0, 20)]
+        near += [self._rng.randint(0, 200), *(c + d for c in known[:6] for d in (-1, 0, 1))]
+        made = self._rng.choice(near)
+        return made if abs(made) <= max(LONGEST**2, abs(value)) else value - 1
+
+    def _float(self, value: float) -> float:
+        near = [value + 1, value - 1, value + 0.5, 0.0, 1.0, -value, 2 * value, value / 2]
+        near += [round(self._rng.uniform(-10, 10), 2), float(round(value)), value + 0.01]
+        return self._rng.choice(near)
+
+    def _text(self, value: str) -> str:
+        rng = self._rng
+        at = rng.randrange(len(value)) if value else 0
+        letters = "".join([value, *(c for c in self._constants if type(c) is str)])
+        letters += "".join(v for v in self._pool if isinstance(v, str))[:LONGEST]
+        if not letters or rng.random() < STRANGE:
+            letters = string.ascii_letters + string.digits + string.punctuation
+        other = rng.randrange(len(value)) if value else 0
+        swapped = list(value)
+        if value:
+            swapped[at], swapped[other] = swapped[other], swapped[at]
+        return rng.choice(
+            (
+                value[:at] + value[at + 1 :],
+                (value[:at] + value[at : at + 1] * 2 + value[at + 1 :])[:LONGEST],
+                "".join(swapped),
+                value[:at] + rng.choice(letters) + value[at + 1 :],
+                (value[:at] + rng.choice(letters) + value[at:])[:LONGEST],
+                value[:at] + value[at : at + 1].swapcase() + value[at + 1 :],
+                value[: at + 1],
+                value[at:],
+                value[::-1],
+                "".join(rng.choice(letters) for _ in range(rng.randint(0, 8))),
+                "",
+            )
+        )
+
+    def _items(self, value: list[object], depth: int) -> list[object]:
+        return self._rng.choice(self._item_changes())(value, depth)
+
+    def _item_changes(self) -> list[Callable[[list[object], int], list[object]]]:
+        return [
+            self._with_one_changed,
+            self._with_one_changed,
+            self._with_one_changed,
+            self._with_all_changed,
+            lambda value, _: self._without(value),
+            lambda value, _: self._with_another(value)[:LONGEST],
+            lambda value, _: self._with_another(value)[:LONGEST],
+            lambda value, _: value[::-1],
+            lambda value, _: self._rng.sample(value, len(value)),
+            lambda value, _: sorted(value),
+            lambda value, _: value[: self._rng.randint(0, len(value))],
+            lambda value, _: self._rng.sample(value, min(1, len(value))),
+            lambda _, __: [],
+        ]
+
+    def _with_one_changed(self, value: list[object], depth: int) -> list[object]:
+        if value and depth:
+            at = self._rng.randrange(len(value))
+            value[at] = self._part(value).of(value[at], depth - 1)
+        return value
+
+    def _with_all_changed(self, value: list[object], depth: int) -> list[object]:
+        return [self._part(value).of(part, depth - 1) for part in value] if depth else value
+
+    def _part(self, value: Sequence[object]) -> Mutation:
+        return Mutation(self._rng, [*value, *self._seen_parts()], self._constants)
+
+    def _seen_parts(self) -> list[object]:
+        return [part for v in self._pool if isinstance(v, (list, tuple, set, frozenset)) for part in v][:LONGEST]
+
+    def _without(self, value: list[object]) -> list[object]:
+        if value:
+            del value[self._rng.randrange(len(value))]
+        return value
+
+    def _with_another(self, value: list[object]) -> list[object]:
+        known = [*value, *self._seen_parts()]
+        if known:
+            value.insert(self._rng.randint(0, len(value)), copy.deepcopy(self._rng.choice(known)))
+        return value
+
+    def _mapping(self, value: dict[object, object], depth: int) -> dict[object, object]:
+        items = list(value.items())
+        choice = self._rng.randrange(5)
+        if choice == 0 or not items:
+            return {}
+        at = self._rng.randrange(len(items))
+        name, held = items[at]
+        if choice == 1:
+            del items[at]
+        elif choice == 2:
+            items[at] = (self.of(name, 0), held)
+        elif depth:
+            items[at] = (name, Mutation(self._rng, list(value.values()), self._constants).of(held, depth - 1))
+        return dict(items)
+
+    def _object(self, value: object, depth: int) -> object:
+        """An object of the project with one attribute changed, in place: it is a copy already."""
+        held = getattr(value, "__dict__", None)
+        if depth and isinstance(held, dict) and held and not isinstance(value, type) and not callable(value):
+            name = self._rng.choice(sorted(held))
+            held[name] = Mutation(self._rng, [], self._constants).of(held[name], depth - 1)
+        return value
+
 
 TRIES = 6
 """So often an input is drawn anew when it breaks a habit of those seen, before it is taken all the same."""

@@ -10,7 +10,7 @@ Every other request is {id, path, source, failing, covering, whole, fresh, cpu: 
 empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
 Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `sources`, several texts of `path`, these are tried
-together; `briefs` tells of the first ones among them (see together.py). With `observe` (see compare.py; else null) the tests
+together; `briefs` tells of the first ones among them (see template_process.py). With `observe` (see compare.py; else null) the tests
 serve to record calls, and the answer tells as well how calls like them end.
 """
 
@@ -25,8 +25,8 @@ from pathlib import Path
 import pytest
 
 from .children import BLANK, Child, Fork, Line, Message, answer_of, decoded, fork
+from .codeswap import put
 from .compare import observe
-from .sources import put
 from .template_process import Collecting, Warm
 from .trial import Trial
 

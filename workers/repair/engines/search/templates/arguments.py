@@ -13,12 +13,12 @@ from itertools import permutations
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.scope import Signature
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.calls import signatures
 from workers.repair.engines.search.templates.names import bound_in_statement
-from workers.repair.engines.search.weights import fading
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC, Family.NAME)
 

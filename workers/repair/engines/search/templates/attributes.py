@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import alike, is_read
-from workers.repair.engines.search.weights import fading, likeness
 
 _ANY = (Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.NAME, Family.VALUE, Family.LOOKUP)
 

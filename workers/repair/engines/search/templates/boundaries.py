@@ -10,10 +10,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.precedence import precedence
+from workers.repair.engines.search.candidates import fading
+from workers.repair.engines.search.edit_context import Edit, Site, precedence
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.weights import fading
 
 _EDGES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.RECURSION, Family.TIMEOUT, Family.ITERATION)
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.edit_context import Edit, Site, below
-from workers.repair.engines.search.precedence import wrapped
+from workers.repair.engines.search.candidates import fading, likeness
+from workers.repair.engines.search.edit_context import Edit, Site, below, wrapped
 from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.constants import quoted
-from workers.repair.engines.search.weights import fading, likeness
 
 _LOGIC = (
     Family.ASSERTION,

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.guards import exits
-from workers.repair.engines.search.weights import fading
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.VALUE, Family.ITERATION)
 

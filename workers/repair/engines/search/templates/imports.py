@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import alike, is_read
-from workers.repair.engines.search.weights import fading
 
 WELL_KNOWN: dict[str, tuple[str, ...]] = {
     "collections": ("defaultdict", "Counter", "OrderedDict", "deque", "namedtuple", "ChainMap", "UserDict"),

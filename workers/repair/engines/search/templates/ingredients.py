@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement, is_read
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, TEXT, comparable, element, outer
-from workers.repair.engines.search.weights import fading, likeness
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
 _LONGEST, _MOST = 40, 16

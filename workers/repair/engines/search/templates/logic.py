@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.precedence import wrapped
+from workers.repair.engines.search.edit_context import Edit, Site, wrapped
 from workers.repair.engines.search.templates import template
 
 _ALL_BUT_NAMES = (

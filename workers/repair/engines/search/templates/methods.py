@@ -13,11 +13,11 @@ from itertools import combinations
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import is_read
 from workers.repair.engines.search.type_inference import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, outer
-from workers.repair.engines.search.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.ATTRIBUTE)
 _METHODS = {

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.weights import fading, likeness
 
 _ANY = (Family.ASSERTION, Family.NAME, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.RECURSION)
 

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.precedence import wrapped
+from workers.repair.engines.search.candidates import fading
+from workers.repair.engines.search.edit_context import Edit, Site, wrapped
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement
-from workers.repair.engines.search.weights import fading
 
 _UNTOLD = 0.35
 """What an edit is worth when the message does not speak of NoneType."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.empties import empties
-from workers.repair.engines.search.weights import fading
 
 
 @template(

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.type_inference import MAPPING, NUMBER, SEQUENCE, SET, TEXT, element, may_be, outer
-from workers.repair.engines.search.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.TYPE, Family.VALUE)
 _ORDERED = ("sorted", "sort", "min", "max", "nlargest", "nsmallest")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement, is_read
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, TEXT, may_be, outer
-from workers.repair.engines.search.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION)
 _WHOLES = (cst.Name, cst.Attribute, cst.Call, cst.ListComp, cst.Subscript, cst.List, cst.SimpleString)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, SET, TEXT, element, outer
-from workers.repair.engines.search.weights import fading
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
 

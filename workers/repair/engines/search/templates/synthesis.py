@@ -12,14 +12,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.precedence import wrapped
+from workers.repair.engines.search.candidates import fading
+from workers.repair.engines.search.edit_context import Edit, Site, wrapped
 from workers.repair.engines.search.predicates import predicates
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.guards import exits
 from workers.repair.engines.search.templates.names import bound_in_statement
 from workers.repair.engines.search.type_inference import outer
-from workers.repair.engines.search.weights import fading
 
 _LOGIC = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.RECURSION)
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.weights import fading
 
 _TEXT = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP)
 _FIELD = re.compile(r"\{([A-Za-z_][\w.\[\]']*)(?:![rsa])?(?::[^{}]*)?\}")

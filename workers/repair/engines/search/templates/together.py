@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from memory.model import Family
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.constants import quoted
 from workers.repair.engines.search.templates.names import alike, is_read
-from workers.repair.engines.search.text_edits import Splice
-from workers.repair.engines.search.weights import fading
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.NAME)
 _OPPOSITE = {
