@@ -10,7 +10,7 @@ from memory.preferences.model import PreferenceModel
 from workers.ports import Sandbox
 from workers.repair.engines.search.candidates import Candidate, Stream
 from workers.repair.engines.search.session import SearchSession
-from workers.repair.judging.shortlist import AttemptTally, Clock
+from workers.repair.judging.differential_testing import AttemptTally, Clock
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult
 from workers.sandbox.project import Project

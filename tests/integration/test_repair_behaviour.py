@@ -12,9 +12,8 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.differential_testing import Comparer
+from workers.repair.judging.differential_testing import Comparer, Shortlist
 from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
-from workers.repair.judging.shortlist import Shortlist
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.repair.running.test_selection import ScreeningTests

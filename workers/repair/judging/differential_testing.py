@@ -1,4 +1,4 @@
-"""Compare plausible candidates: how they behave on the same calls, how natural they read, and of what kind they are.
+"""Shortlist the plausible candidates and compare them: how they behave on the same calls, how natural they read, of what kind they are.
 
 Naturalness is a model of three tokens in a row, with a cache, after Hindle et al., On the Naturalness of Software (ICSE
 2012) and Ray et al., On the "Naturalness" of Buggy Code (ICSE 2016): buggy lines surprise more than what replaces them.
@@ -10,20 +10,143 @@ from __future__ import annotations
 import ast
 import math
 import re
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
 
 from memory.model import Failure, Family
 from memory.preferences.model import PreferenceModel
-from workers.repair.classify import is_test_path
-from workers.repair.engines.search.candidates import Candidate
+from memory.skills import tried_as
+from workers.repair.classify import family_of, is_test_path
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.judging.overfit_signs import kind_of
-from workers.repair.judging.preference_score import liking
-from workers.repair.judging.ranking import BehaviourComparison, Field
-from workers.repair.judging.shortlist import Shortlist, changed_characters
+from workers.repair.judging.ranking import BehaviourComparison, Field, liking
+from workers.repair.result import First
+from workers.repair.running.candidate_runner import CRASH, TIMEOUT
 from workers.repair.running.forkserver import Observe
 from workers.repair.running.runner_pool import RunnerPool
+
+RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
+"""After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
+
+RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
+"""The share of the time left that rivals may take, and the most. Their number is what should end the search for them,
+as it does not depend on the machine."""
+
+UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
+"""Errors that say nothing about how near a candidate came."""
+
+
+class Clock:
+    """Whether a point of time.monotonic() has passed; `rang` remembers a yes."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self.rang = False
+
+    def __call__(self) -> bool:
+        self.rang = self.rang or time.monotonic() >= self._deadline
+        return self.rang
+
+    def share(self, part: float, most: float) -> Clock:
+        """A clock for a part of the time that is left, `most` seconds at most."""
+        now = time.monotonic()
+        return Clock(now + min(most, part * max(0.0, self._deadline - now)))
+
+
+@dataclass(slots=True, kw_only=True)
+class AttemptTally:
+    """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
+
+    `tried` counts those up to the first plausible one, by template and by skill, `wasted` those whose tests never ended or ended their
+    process. `rivals`, screened to tell whether a plausible one
+    is the only one, are not among the `candidates`.
+    """
+
+    failure: Failure
+    candidates: int = 0
+    rivals: int = 0
+    wasted: int = 0
+    plausible: int = 0
+    first: First | None = None
+    nearest: ScreenVerdict | None = None
+    tried: Counter[str] = field(default_factory=Counter)
+
+    def add(self, verdict: ScreenVerdict) -> None:
+        """Count a verdict; of equals the first one, which was the likeliest, stays nearest."""
+        self.candidates += 1
+        self.wasted += verdict.error_type in {TIMEOUT, CRASH}
+        for name in (verdict.candidate.template, *map(tried_as, verdict.candidate.skills)):
+            self.tried[name] += self.first is None
+        self._judge(verdict)
+        if verdict.plausible and self.first is None:
+            self.first = First(candidates=self.candidates, at=time.monotonic())
+
+    def add_rival(self, verdict: ScreenVerdict) -> None:
+        """Count a verdict on one of the others."""
+        self.rivals += 1
+        self._judge(verdict)
+
+    def _judge(self, verdict: ScreenVerdict) -> None:
+        self.plausible += verdict.plausible
+        if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
+            self.nearest = verdict
+
+    def shown(self) -> Candidate | None:
+        """The candidate that came nearest."""
+        return self.nearest.candidate if self.nearest else None
+
+    def became(self) -> Failure | None:
+        """What the failure turned into with the nearest candidate; None if it stayed, or none was near."""
+        if self.nearest is None or not self._moved(self.nearest):
+            return None
+        return Failure(
+            error_type=self.nearest.error_type,
+            family=family_of(self.nearest.error_type),
+            message=self.nearest.message,
+            frames=(),
+            failing_tests=self.failure.failing_tests,
+        )
+
+    def _nearness(self, verdict: ScreenVerdict) -> tuple[bool, int, bool]:
+        return verdict.plausible, verdict.passed, self._moved(verdict)
+
+    def _moved(self, verdict: ScreenVerdict) -> bool:
+        return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortlist:
+    """Plausible candidates in the order of being found, the first of them included.
+
+    `thorough` tells that enough others were screened for the absence of more to mean something.
+    """
+
+    candidates: tuple[Candidate, ...]
+    thorough: bool
+
+
+def shortlist(first: Candidate, verdicts: Iterator[ScreenVerdict], tally: AttemptTally, clock: Clock) -> Shortlist:
+    """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
+    found = [first]
+    before = tally.rivals
+    for verdict in islice(verdicts, RIVALS):
+        tally.add_rival(verdict)
+        if verdict.plausible:
+            found.append(verdict.candidate)
+        if clock() or len(found) == MOST_PLAUSIBLE:
+            break
+    return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not clock.rang)
+
+
+def changed_characters(before: str, after: str) -> int:
+    """The length of the shortest stretch that has to be replaced, on its longer side."""
+    head = _common_start(before, after)
+    tail = _common_start(before[::-1], after[::-1])
+    return max(len(before), len(after)) - min(len(before), len(after), head + tail)
+
 
 MIX = (0.5, 0.3, 0.2)
 """What is believed of three tokens in a row, of two, and of one alone; an unseen token gets what add-one leaves it."""

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from itertools import compress
 
 from memory.model import Confidence, DistinguishingCall, Doubt
-from memory.preferences.model import rank
+from memory.preferences.model import PreferenceModel, rank
+from memory.preferences.options import option_of_patch
+from workers.diffs import unified
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
 from workers.repair.running.forkserver import Observed, ObservedCall
+
 
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
 """What a difference counts on a call that keeps the habits of the tests' calls, on one that does not, and, times that,
@@ -248,3 +251,13 @@ def _least_broken(field: Field) -> int:
 
 def _least_mistyped(field: Field) -> int:
     return min((o.mistyped for o in field.comparison.observed if o is not None), default=0)
+
+
+def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequence[str]) -> tuple[float, ...]:
+    """The strength of each candidate; `before` is the source of its module without it."""
+    diffs = (unified(each.path, old, each.source) for each, old in zip(candidates, before, strict=True))
+    options = [
+        option_of_patch(diff, template=each.template, strategy=each.strategy)
+        for each, diff in zip(candidates, diffs, strict=True)
+    ]
+    return tuple(taste.strengths(options))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from memory.model import EditShape, TaskKind
 from memory.preferences.model import PreferenceModel, train
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.preference_score import liking
+from workers.repair.judging.ranking import liking
 
 BEFORE = "def f(x):\n    return x\n"
 

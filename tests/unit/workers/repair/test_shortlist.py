@@ -10,7 +10,7 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
-from workers.repair.judging.shortlist import (
+from workers.repair.judging.differential_testing import (
     MOST_PLAUSIBLE,
     RIVALS,
     THOROUGH,

@@ -15,9 +15,17 @@ from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, S
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.pairs import NearMisses, combine
 from workers.repair.engines.search.search import propose
-from workers.repair.judging.differential_testing import Comparer, extent_of
+from workers.repair.judging.differential_testing import (
+    RIVAL_SECONDS,
+    RIVAL_SHARE,
+    RIVALS,
+    AttemptTally,
+    Clock,
+    Comparer,
+    extent_of,
+    shortlist,
+)
 from workers.repair.judging.prove import Proofs, Prover
-from workers.repair.judging.shortlist import RIVAL_SECONDS, RIVAL_SHARE, RIVALS, AttemptTally, Clock, shortlist
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflection
 from workers.repair.running.runner_pool import RunnerPool, open_pool
