@@ -21,7 +21,6 @@ from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
 from workers.repair.running.forkserver import Observed, ObservedCall
 
-
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
 """What a difference counts on a call that keeps the habits of the tests' calls, on one that does not, and, times that,
 on one which already made the unedited code raise."""
