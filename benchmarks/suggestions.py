@@ -19,7 +19,7 @@ from memory.model import Suggestion
 from workers.diffs import split_lines
 from workers.git import git_directory
 from workers.history.changes import Blobs, changes, positions, read
-from workers.review.detectors.ruff import Ruff
+from workers.review.detectors.linters import Ruff
 from workers.review.suggestions import drafts
 from workers.sandbox.bubblewrap import Bubblewrap
 

@@ -458,7 +458,7 @@ def test_a_tool_of_the_operators_reads_in_the_sandbox(tmp_path: Path) -> None:
         ("shop/new.py", "lens", 1),
     }
     status = {file.path: (file.status.value, file.reason) for file in reviewed.coverage}
-    assert status["app.js"] == ("partly_read", "not read by broken: broken failed with exit code 1: it said nothing")
+    assert status["app.js"] == ("partly_read", "not read by broken: broken failed with exit code 1: it wrote nothing")
     assert status["shop/new.py"] == ("read", "")
 
 

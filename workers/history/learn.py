@@ -14,8 +14,7 @@ from workers.git import local_commits
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker
 from workers.ports import Sandbox
-from workers.review.detectors.bandit import Bandit
-from workers.review.detectors.ruff import Ruff
+from workers.review.detectors.linters import Bandit, Ruff
 from workers.review.detectors.rules import is_selected
 
 PATHS = ("*.py", "*.pyi")

@@ -14,12 +14,10 @@ from pathlib import Path
 from memory.model import Finding, Suggestion
 from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff
 from workers.ports import Limits, Sandbox
-from workers.review.detectors.bandit import Bandit
-from workers.review.detectors.configured import Configured
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
+from workers.review.detectors.linters import Bandit, Configured, Ruff
 from workers.review.detectors.mypy import Mypy, typed_files
-from workers.review.detectors.ruff import Ruff
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows

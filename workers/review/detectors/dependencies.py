@@ -14,7 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from memory.model import Severity
 from workers.diffs import split_lines
-from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
+from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 
 _NAMES = """
     aiohttp alembic ansible anthropic anyio apache-airflow arrow asyncpg attrs babel bandit bcrypt beautifulsoup4 black
@@ -83,7 +83,20 @@ _ARCHIVE = re.compile(r"https?://[^/]+/[^/]+/([^/]+)/(?:-/)?archive/")
 _HASHED = re.compile(r"#(?:.*&)?sha(?:256|384|512)=[0-9a-f]{64,}")
 _PYPI = re.compile(r"https://(?:test\.)?pypi\.org/simple/?$")
 _LEAST_PINNED = 3
-"""So many requirements must be pinned, and all but the new ones, before one that is not stands out."""
+"""So many requirements must be pinned, and all but the new ones, before one that is not is a finding."""
+
+_ABOUT = {
+    LOOKALIKE: (Severity.MAJOR, "`{0}` is one letter away from the popular `{1}`; make sure that it is meant."),
+    UNTRACED: (
+        Severity.MAJOR,
+        "`{0}` is fetched from a place that can serve other code tomorrow; give the full commit, or the file's hash.",
+    ),
+    UNPINNED: (Severity.MINOR, "`{0}` is not pinned, while everything else in this file is."),
+    EXTRA_INDEX: (
+        Severity.MAJOR,
+        "Packages may now come from another index; a name that exists on both can be taken over there.",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +120,8 @@ class Dependencies:
         return name in ("pyproject.toml", "setup.cfg") or any(map(_REQUIREMENTS.search, (name, below)))
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
-        findings: list[RawFinding] = []
-        unread: dict[str, str] = {}
-        for path in paths:
-            if not self.reads(path) or not delta.added.get(path):
-                continue
-            try:
-                findings += _risks(path, delta)
-            except DetectorFailed as failure:
-                unread[path] = str(failure)
-        return Detection(findings=tuple(findings), unread=unread)
+        changed = (path for path in paths if self.reads(path) and delta.added.get(path))
+        return by_file(changed, lambda path: _risks(path, delta))
 
 
 def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
@@ -131,13 +136,13 @@ def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
     rest = [each for each in now if each.text in old]
     rest_is_pinned = len(rest) >= _LEAST_PINNED and all(each.pinned or each.source for each in rest)
     for each in new:
-        place = next((number for number in added if _stands_on(each, lines[number - 1])), None)
+        place = next((number for number in added if _is_on(each, lines[number - 1])), None)
         if place is not None:
             yield from _of_one(path, place, each, known=each.name in known, rest_is_pinned=rest_is_pinned)
     yield from _indexes(path, lines, added, delta.base.get(path, ""))
 
 
-def _stands_on(needed: Needed, line: str) -> bool:
+def _is_on(needed: Needed, line: str) -> bool:
     """Whether a line holds the requirement, or the key that Poetry writes it under."""
     whole = rf"(?<![\w.-]){re.escape(needed.text)}(?![\w.-])"
     key = rf"\s*[\"']?{re.escape(needed.name).replace('-', '[-_.]')}[\"']?\s*="
@@ -147,43 +152,18 @@ def _stands_on(needed: Needed, line: str) -> bool:
 def _of_one(path: str, line: int, needed: Needed, *, known: bool, rest_is_pinned: bool) -> Iterator[RawFinding]:
     near = None if known else mistaken_for(needed.name)
     if near:
-        yield _finding(
-            path,
-            line,
-            LOOKALIKE,
-            Severity.MAJOR,
-            f"`{needed.name}` is one letter away from the popular `{near}`; make sure that it is meant.",
-        )
+        yield _finding(path, line, LOOKALIKE, needed.name, near)
     if needed.source and not (_COMMIT.search(needed.source) or _HASHED.search(needed.source)):
-        yield _finding(
-            path,
-            line,
-            UNTRACED,
-            Severity.MAJOR,
-            f"`{needed.name}` is fetched from a place that can serve other code tomorrow; "
-            "give the full commit, or the file's hash.",
-        )
+        yield _finding(path, line, UNTRACED, needed.name)
     elif rest_is_pinned and not (needed.pinned or needed.source):
-        yield _finding(
-            path,
-            line,
-            UNPINNED,
-            Severity.MINOR,
-            f"`{needed.name}` is not pinned, while everything else in this file is.",
-        )
+        yield _finding(path, line, UNPINNED, needed.name)
 
 
 def _indexes(path: str, lines: Sequence[str], added: Sequence[int], before: str) -> Iterator[RawFinding]:
     for number in added:
         match = _INDEX.match(lines[number - 1]) or _toml_index(path, lines, number)
         if match and not _PYPI.match(match[1]) and match[1] not in before:
-            yield _finding(
-                path,
-                number,
-                EXTRA_INDEX,
-                Severity.MAJOR,
-                "Packages may now come from another index; a name that exists on both can be taken over there.",
-            )
+            yield _finding(path, number, EXTRA_INDEX)
 
 
 def _toml_index(path: str, lines: Sequence[str], number: int) -> re.Match[str] | None:
@@ -267,15 +247,15 @@ def _needed(text: str) -> Needed | None:
     return Needed(text=text, name=canonical(parsed.name), source=parsed.url or "", pinned=pinned)
 
 
-def _finding(path: str, line: int, rule: str, severity: Severity, message: str) -> RawFinding:
+def _finding(path: str, line: int, rule: str, *names: str) -> RawFinding:
+    severity, message = _ABOUT[rule]
     return RawFinding(
         path=path,
         line=line,
         end_line=line,
-        column=1,
         tool=Dependencies.name,
         rule=rule,
         category=Category.MAINTAINABILITY if rule == UNPINNED else Category.SECURITY,
         severity=severity,
-        message=message,
+        message=message.format(*names),
     )

@@ -1,14 +1,16 @@
-"""What a detector is: it reads files of one tree, or what a change did to them, and says what it saw and could not read."""
+"""What a detector is: it reads files of one tree, or what a change did to them; and how a tool runs in the sandbox."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import msgspec
 
 from memory.model import Severity
 from workers.diffs import Hunk
@@ -16,7 +18,7 @@ from workers.errors import ApprenticeError
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 
 MODEL = "model"
-"""What people know the detector by that asks a model. It lives with the agent; here it is told from the tools."""
+"""The name of the detector that asks a model. It is part of the agent."""
 
 
 class Category(StrEnum):
@@ -30,7 +32,7 @@ class Category(StrEnum):
 
 
 class DetectorFailed(ApprenticeError):
-    """A detector could not read files: say so for each of them; its silence is no all-clear."""
+    """A detector could not read files: each of them counts as not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +58,13 @@ class ToolFix:
 class RawFinding:
     """What a tool reported, in our terms; lines `line`..`end_line` inclusive, from 1.
 
-    `anchor` stands for the source it is known by, where that source is not to be kept; None for its own lines.
+    `anchor` replaces the source that identifies it, where that source may not be kept; None for its own lines.
     """
 
     path: str
     line: int
     end_line: int
-    column: int
+    column: int = 1
     tool: str
     rule: str
     category: Category
@@ -104,33 +106,30 @@ class Detection:
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
-class Detector(Protocol):
-    """Reads source without running it. `name` is what people know the tool by."""
+class Reader(Protocol):
+    """Reads source without running it. `name` is the tool's name for users."""
 
     @property
     def name(self) -> str: ...
 
     def reads(self, path: str) -> bool:
-        """Whether it reads files of this kind; the others it passes over."""
+        """Whether it reads files of this kind; it passes over the others."""
         ...
+
+
+class Detector(Reader, Protocol):
+    """Reads one side of a change."""
 
     def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
-        """Read `paths` of the tree. Every one of its kind was read, or stands in `unread` with the reason."""
+        """Read `paths` of the tree. Every one of its kind was read, or is in `unread` with the reason."""
         ...
 
 
-class ChangeDetector(Protocol):
-    """Reads what a change did, without running it; what was there before is none of its business."""
-
-    @property
-    def name(self) -> str: ...
-
-    def reads(self, path: str) -> bool:
-        """Whether it reads files of this kind; the others it passes over."""
-        ...
+class ChangeDetector(Reader, Protocol):
+    """Reads what a change did; it reports nothing that was there before."""
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
-        """Read `paths` of the change. Every one of its kind was read, or stands in `unread` with the reason."""
+        """Read `paths` of the change. Every one of its kind was read, or is in `unread` with the reason."""
         ...
 
 
@@ -141,6 +140,18 @@ def joined(detections: Sequence[Detection]) -> Detection:
         for path, reason in detection.unread.items():
             unread[path] = f"{unread[path]}; {reason}" if path in unread else reason
     return Detection(findings=tuple(found for each in detections for found in each.findings), unread=unread)
+
+
+def by_file(paths: Iterable[str], read: Callable[[str], Iterable[RawFinding]]) -> Detection:
+    """What `read` finds in each file; one that it raises DetectorFailed for counts as not read."""
+    findings: list[RawFinding] = []
+    unread: dict[str, str] = {}
+    for path in paths:
+        try:
+            findings += read(path)
+        except DetectorFailed as failure:
+            unread[path] = str(failure)
+    return Detection(findings=tuple(findings), unread=unread)
 
 
 MAX_PART_FILES = 200
@@ -182,6 +193,7 @@ def _parts(tree: HeadTree, paths: Sequence[str]) -> list[list[str]]:
     return parts
 
 
+T = TypeVar("T")
 _LIMITS = Limits(wall_seconds=90.0, cpu_seconds=120, memory_mb=1024, output_kb=16 * 1024)
 _ROOT = "/workspace/"
 
@@ -193,9 +205,9 @@ def run_tool(
     paths: Sequence[str],
     ours: Mapping[str, bytes] | None = None,
 ) -> CompletedRun:
-    """Run `python -I -m <arguments> -- ./<paths>`; raises DetectorFailed when a limit ended it.
+    """Run `python -I -m <arguments> -- ./<paths>`, with the files `ours` laid over the rest.
 
-    `ours` are files of our own, laid over the rest.
+    Raises DetectorFailed when a limit ended it.
     """
     command = (sys.executable, "-I", "-m", *arguments, "--", *(f"./{path}" for path in paths))
     return run_command(sandbox, command, tree, paths, ours=ours)
@@ -232,10 +244,20 @@ def run_command(
     return completed
 
 
+def answer(tool: str, completed: CompletedRun, decode: Callable[[str], T]) -> T:
+    """What a tool wrote, decoded; raises DetectorFailed where it failed, or wrote something else."""
+    if completed.exit_code not in (0, 1):
+        raise complaint(tool, completed)
+    try:
+        return decode(completed.stdout)
+    except msgspec.DecodeError as error:
+        raise complaint(tool, completed) from error
+
+
 def complaint(tool: str, completed: CompletedRun) -> DetectorFailed:
-    """The error for a tool that ended with an answer we cannot use: its last words, on one line."""
-    said = (completed.stderr.strip() or completed.stdout.strip() or "it said nothing").splitlines()[-1]
-    return DetectorFailed(f"{tool} failed with exit code {completed.exit_code}: {said[:200]}")
+    """The error for a tool that ended without a usable answer: the last line of its output."""
+    output = (completed.stderr.strip() or completed.stdout.strip() or "it wrote nothing").splitlines()
+    return DetectorFailed(f"{tool} failed with exit code {completed.exit_code}: {output[-1][:200]}")
 
 
 def relative(filename: str) -> str:

@@ -1,7 +1,7 @@
-"""mypy: errors of types that a change brings, by what it says of the changed files before and after.
+"""mypy: errors of types that a change brings, by its errors in the changed files before and after.
 
-It sees the changed files alone: what they import from elsewhere is taken to be anything. So it says less than the
-project's own run would, and nothing that an import which is not there would make wrong.
+It sees the changed files alone: it takes what they import from elsewhere as `Any`. So it reports less than the project's
+own run, and nothing that a missing import would make wrong.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from workers.review.detectors.detector import (
     Detection,
     HeadTree,
     RawFinding,
+    answer,
     complaint,
     in_parts,
     relative,
@@ -31,7 +32,6 @@ from workers.review.detectors.rules import is_test_path
 from workers.review.project_options import MypyOptions
 from workers.review.source import parsed
 
-_FINISHED = (0, 1)
 _OLDEST = 10
 """mypy knows no older Python 3; for those it reads as the oldest that it knows."""
 
@@ -113,13 +113,13 @@ def _can_be_named(path: str) -> bool:
 
 
 def _is_annotated(text: str) -> bool:
-    """Whether most functions say what they take or return."""
+    """Whether most functions are annotated."""
     tree = parsed(text)
     functions = (
         [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)] if tree else []
     )
-    said = [node for node in functions if node.returns or any(each.annotation for each in node.args.args)]
-    return len(functions) > 0 and len(said) > _TYPED_SHARE * len(functions)
+    annotated = [node for node in functions if node.returns or any(each.annotation for each in node.args.args)]
+    return len(functions) > 0 and len(annotated) > _TYPED_SHARE * len(functions)
 
 
 def _arguments(target_version: str) -> tuple[str, ...]:
@@ -138,17 +138,16 @@ def _configuration(options: MypyOptions) -> str:
 
 def errors_in(completed: CompletedRun, options: MypyOptions) -> Detection:
     """mypy's JSON lines in our terms; raises DetectorFailed when it did not get through."""
-    if completed.exit_code not in _FINISHED:
-        raise complaint(Mypy.name, completed)
-    try:
-        errors = [_decoder.decode(line) for line in completed.stdout.splitlines() if line.strip()]
-    except msgspec.DecodeError as error:
-        raise complaint(Mypy.name, completed) from error
+    errors = answer(Mypy.name, completed, _errors)
     if completed.exit_code and not errors:
         raise complaint(Mypy.name, completed)
     passed_over = _NOT_OURS | options.disabled
     wanted = (each for each in errors if each.severity == "error" and each.code not in passed_over)
     return Detection(findings=tuple(_raw(each) for each in wanted))
+
+
+def _errors(text: str) -> list[_Error]:
+    return [_decoder.decode(line) for line in text.splitlines() if line.strip()]
 
 
 def _raw(error: _Error) -> RawFinding:
@@ -180,5 +179,5 @@ def new_among(
 
 
 def _kind(found: RawFinding) -> tuple[str, str, str]:
-    """What an error is, wherever it stands."""
+    """What an error is, on whatever line."""
     return found.path, found.rule, _LINES_IN_MESSAGE.sub("line", found.message)

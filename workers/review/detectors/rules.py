@@ -41,81 +41,37 @@ RUFF_CONFIG = (
 )
 BANDIT_SKIP = (
     *("B101", "B310", "B311", "B603", "B607"),  # as above
-    *("B401", "B402", "B403", "B404", "B405", "B406", "B407", "B408", "B409", "B411"),  # an import alone harms nobody
+    *("B401", "B402", "B403", "B404", "B405", "B406", "B407", "B408", "B409", "B411"),  # an import alone does no harm
 )
 
 SYNTAX_ERROR = "invalid-syntax"
 
+_MAJOR_BUGS = (
+    *("E722", "F", "PLE", "PLW0129", "PLW0133", "PLW0177", "PLW2101", "ISC004", "PIE79", "SIM107", "SIM22"),
+    *("B006", "B012", "B015", "B018", "B020", "B023", "B031", "B035", "B039", "RUF006", "RUF008", "RUF016", "RUF024"),
+)
+_MINOR_BUGS = ("E7", "F811", "PLW", "B", "ASYNC", "YTT", "LOG", "G", "RET", "RUF", "SIM115")
+_MINOR_HOLES = ("S104", "S105", "S106", "S107", "S108", "S110", "S112", "S113")
 _KINDS: Mapping[str, tuple[Category, Severity]] = {
-    "": (Category.STYLE, Severity.INFO),
-    SYNTAX_ERROR: (Category.CORRECTNESS, Severity.CRITICAL),
-    "E9": (Category.CORRECTNESS, Severity.CRITICAL),
-    "E7": (Category.CORRECTNESS, Severity.MINOR),
-    "E722": (Category.CORRECTNESS, Severity.MAJOR),
-    "F": (Category.CORRECTNESS, Severity.MAJOR),
-    "F401": (Category.MAINTAINABILITY, Severity.MINOR),
-    "F403": (Category.MAINTAINABILITY, Severity.MINOR),
-    "F541": (Category.STYLE, Severity.INFO),
-    "F811": (Category.CORRECTNESS, Severity.MINOR),
-    "F84": (Category.MAINTAINABILITY, Severity.MINOR),
-    "PLE": (Category.CORRECTNESS, Severity.MAJOR),
-    "PLE2502": (Category.SECURITY, Severity.CRITICAL),
-    "PLW": (Category.CORRECTNESS, Severity.MINOR),
-    "PLW0129": (Category.CORRECTNESS, Severity.MAJOR),
-    "PLW0133": (Category.CORRECTNESS, Severity.MAJOR),
-    "PLW0177": (Category.CORRECTNESS, Severity.MAJOR),
-    "PLW2101": (Category.CORRECTNESS, Severity.MAJOR),
-    "B": (Category.CORRECTNESS, Severity.MINOR),
-    "B006": (Category.CORRECTNESS, Severity.MAJOR),
-    "B012": (Category.CORRECTNESS, Severity.MAJOR),
-    "B015": (Category.CORRECTNESS, Severity.MAJOR),
-    "B018": (Category.CORRECTNESS, Severity.MAJOR),
-    "B019": (Category.PERFORMANCE, Severity.MINOR),
-    "B020": (Category.CORRECTNESS, Severity.MAJOR),
-    "B023": (Category.CORRECTNESS, Severity.MAJOR),
-    "B031": (Category.CORRECTNESS, Severity.MAJOR),
-    "B035": (Category.CORRECTNESS, Severity.MAJOR),
-    "B039": (Category.CORRECTNESS, Severity.MAJOR),
-    "B007": (Category.MAINTAINABILITY, Severity.INFO),
-    "B009": (Category.STYLE, Severity.INFO),
-    "B010": (Category.STYLE, Severity.INFO),
-    "B904": (Category.MAINTAINABILITY, Severity.MINOR),
-    "S": (Category.SECURITY, Severity.MAJOR),
-    "S104": (Category.SECURITY, Severity.MINOR),
-    "S105": (Category.SECURITY, Severity.MINOR),
-    "S106": (Category.SECURITY, Severity.MINOR),
-    "S107": (Category.SECURITY, Severity.MINOR),
-    "S108": (Category.SECURITY, Severity.MINOR),
-    "S110": (Category.SECURITY, Severity.MINOR),
-    "S112": (Category.SECURITY, Severity.MINOR),
-    "S113": (Category.SECURITY, Severity.MINOR),
-    "ASYNC": (Category.CORRECTNESS, Severity.MINOR),
-    "ASYNC2": (Category.PERFORMANCE, Severity.MAJOR),
-    "YTT": (Category.CORRECTNESS, Severity.MINOR),
-    "LOG": (Category.CORRECTNESS, Severity.MINOR),
-    "G": (Category.CORRECTNESS, Severity.MINOR),
-    "ISC004": (Category.CORRECTNESS, Severity.MAJOR),
-    "PIE79": (Category.CORRECTNESS, Severity.MAJOR),
-    "RET": (Category.CORRECTNESS, Severity.MINOR),
-    "RUF": (Category.CORRECTNESS, Severity.MINOR),
-    "RUF006": (Category.CORRECTNESS, Severity.MAJOR),
-    "RUF008": (Category.CORRECTNESS, Severity.MAJOR),
-    "RUF016": (Category.CORRECTNESS, Severity.MAJOR),
-    "RUF024": (Category.CORRECTNESS, Severity.MAJOR),
-    "RUF015": (Category.PERFORMANCE, Severity.INFO),
-    "RUF017": (Category.PERFORMANCE, Severity.MINOR),
-    "SIM": (Category.MAINTAINABILITY, Severity.INFO),
-    "SIM107": (Category.CORRECTNESS, Severity.MAJOR),
-    "SIM115": (Category.CORRECTNESS, Severity.MINOR),
-    "SIM22": (Category.CORRECTNESS, Severity.MAJOR),
-    "C4": (Category.PERFORMANCE, Severity.INFO),
-    "PERF": (Category.PERFORMANCE, Severity.INFO),
+    **dict.fromkeys(("", "F541", "B009", "B010"), (Category.STYLE, Severity.INFO)),
+    **dict.fromkeys((SYNTAX_ERROR, "E9"), (Category.CORRECTNESS, Severity.CRITICAL)),
+    **dict.fromkeys(_MAJOR_BUGS, (Category.CORRECTNESS, Severity.MAJOR)),
+    **dict.fromkeys(_MINOR_BUGS, (Category.CORRECTNESS, Severity.MINOR)),
+    **dict.fromkeys(("F401", "F403", "F84", "B904"), (Category.MAINTAINABILITY, Severity.MINOR)),
+    **dict.fromkeys(("B007", "SIM"), (Category.MAINTAINABILITY, Severity.INFO)),
+    **dict.fromkeys(("PLE2502",), (Category.SECURITY, Severity.CRITICAL)),
+    **dict.fromkeys(("S",), (Category.SECURITY, Severity.MAJOR)),
+    **dict.fromkeys(_MINOR_HOLES, (Category.SECURITY, Severity.MINOR)),
+    **dict.fromkeys(("ASYNC2",), (Category.PERFORMANCE, Severity.MAJOR)),
+    **dict.fromkeys(("B019", "RUF017"), (Category.PERFORMANCE, Severity.MINOR)),
+    **dict.fromkeys(("RUF015", "C4", "PERF"), (Category.PERFORMANCE, Severity.INFO)),
 }
+"""What rules are about, by the beginning of their code."""
 
 
 @cache
 def kind_of(rule: str) -> tuple[Category, Severity]:
-    """What a rule of ruff is about and how much harm it tells of; the longest matching prefix decides."""
+    """What a rule of ruff is about and how much harm it means; the longest matching prefix decides."""
     prefix = max((prefix for prefix in _KINDS if rule.startswith(prefix)), key=len)
     return _KINDS[prefix]
 
@@ -124,7 +80,7 @@ _TWINS = {"B613": "PLE2502", "B703": "S308"}
 
 
 def twin(rule: str) -> str:
-    """The rule of ruff that says the same as this rule of bandit (ruff's S rules are bandit's, renumbered)."""
+    """The rule of ruff that equals this rule of bandit (ruff's S rules are bandit's, renumbered)."""
     return _TWINS.get(rule, f"S{rule[1:]}")
 
 
@@ -144,9 +100,9 @@ def is_selected(tool: str, rule: str) -> bool:
 
 
 def is_wanted(rule: str, path: str, category: Category) -> bool:
-    """Whether a finding is worth saying here.
+    """Whether a finding is worth a comment here.
 
-    Tests hold passwords, temporary paths and shells that reach nobody; an import in a package's `__init__` is its face.
+    Tests hold passwords, temporary paths and shells without harm; an import in a package's `__init__` is its face.
     """
     if category is Category.SECURITY and rule != "PLE2502" and is_test_path(path):
         return False

@@ -1,6 +1,6 @@
 """Secrets that a change adds to any text file. Pure: nothing is run, and no message or anchor repeats a secret.
 
-A token whose checksum holds is real and said wherever it stands. What only looks like a secret is not said of tests,
+A token whose checksum holds is real, and a finding in any file. What only looks like a secret is none in tests,
 examples and lock files, nor where it reads as a placeholder or has too little entropy to be one.
 """
 
@@ -20,7 +20,7 @@ from pathlib import PurePosixPath
 from memory.model import Severity
 from workers.diffs import split_lines
 from workers.redaction import FORMATS, REDACTED
-from workers.review.detectors.detector import Category, Delta, Detection, RawFinding
+from workers.review.detectors.detector import Category, Delta, Detection, RawFinding, by_file
 
 KNOWN, PRIVATE_KEY, PASSWORD = "SEC001", "SEC002", "SEC003"
 
@@ -80,8 +80,7 @@ class Secrets:
         return bool(path)
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
-        found = (each for path in paths for each in _added(path, delta))
-        return Detection(findings=tuple(found))
+        return by_file(paths, lambda path: _added(path, delta))
 
 
 def _added(path: str, delta: Delta) -> Iterator[RawFinding]:
@@ -108,7 +107,6 @@ def _finding(path: str, line: int, anchor: str, secret: _Secret) -> RawFinding:
         path=path,
         line=line,
         end_line=line,
-        column=1,
         tool=Secrets.name,
         rule=secret.rule,
         category=Category.SECURITY,
@@ -121,7 +119,7 @@ def _finding(path: str, line: int, anchor: str, secret: _Secret) -> RawFinding:
 
 def secrets_in(path: str, text: str) -> list[_Secret]:
     """Every secret in the text of a file, in order, none inside another."""
-    known = [secret for secret in _known(text) if _is_said(secret, path, text)]
+    known = [secret for secret in _known(text) if _is_reported(secret, path, text)]
     taken = [range(secret.start, secret.end) for secret in known]
     named = [] if _is_quiet(path) else list(_passwords(path, text))
     free = [secret for secret in named if not any(secret.start in span or secret.end - 1 in span for span in taken)]
@@ -135,7 +133,7 @@ def _known(text: str) -> Iterator[_Secret]:
             yield _Secret(rule=rule, kind=kind, start=match.start(), end=match.end())
 
 
-def _is_said(secret: _Secret, path: str, text: str) -> bool:
+def _is_reported(secret: _Secret, path: str, text: str) -> bool:
     value = text[secret.start : secret.end]
     if has_checksum(value):
         return True
@@ -196,7 +194,7 @@ def _passwords(path: str, text: str) -> Iterator[_Secret]:
 
 
 def _is_password(name: str, value: str) -> bool:
-    """Whether a value given to a name like `password` was made to be guessed by nobody."""
+    """Whether a value given to a name like `password` is hard to guess."""
     if _NOT_VALUES.search(name) or _CODE.search(value) or _PLACEHOLDER.search(value) or _WORDS.fullmatch(value):
         return False
     kinds = sum(re.search(kind, value) is not None for kind in ("[a-z]", "[A-Z]", "[0-9]", "[^A-Za-z0-9]"))

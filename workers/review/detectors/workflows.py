@@ -14,7 +14,7 @@ import yaml
 
 from memory.model import Severity
 from workers.diffs import split_lines
-from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding
+from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 
 MAX_CHARACTERS = 200_000
 MAX_NODES = 20_000
@@ -78,21 +78,15 @@ class Workflows:
         return _PATH.search(path) is not None
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
-        findings: list[RawFinding] = []
-        unread: dict[str, str] = {}
-        for path in filter(self.reads, paths):
-            try:
-                root = _composed(delta.head.sources[path])
-            except DetectorFailed as failure:
-                unread[path] = str(failure)
-                continue
-            if root is not None:
-                findings += _risks(_file(path, root, delta))
-        return Detection(findings=tuple(findings), unread=unread)
+        return by_file(filter(self.reads, paths), lambda path: _risks(path, delta))
 
 
-def _file(path: str, root: yaml.Node, delta: Delta) -> _File:
-    return _File(
+def _risks(path: str, delta: Delta) -> list[RawFinding]:
+    """The findings of every audit; raises DetectorFailed for a file that cannot be read."""
+    root = _composed(delta.head.sources[path])
+    if root is None:
+        return []
+    file = _File(
         path=path,
         root=root,
         lines=split_lines(delta.head.sources[path]),
@@ -100,15 +94,8 @@ def _file(path: str, root: yaml.Node, delta: Delta) -> _File:
         added=delta.added.get(path, frozenset()),
         triggers=_words(_entries(root).get("on")),
     )
-
-
-def _risks(file: _File) -> Iterator[RawFinding]:
-    yield from _head_checkouts(file)
-    yield from _injections(file)
-    yield from _permissions(file)
-    yield from _unpinned(file)
-    yield from _printed(file)
-    yield from _self_hosted(file)
+    audits = (_head_checkouts, _injections, _permissions, _unpinned, _printed, _self_hosted)
+    return [finding for audit in audits for finding in audit(file)]
 
 
 def _head_checkouts(file: _File) -> Iterator[RawFinding]:
@@ -135,7 +122,7 @@ def _injections(file: _File) -> Iterator[RawFinding]:
                 match = _UNTRUSTED.search(file.lines[line - 1])
                 if match and match[1] in _text_of(script):
                     message = (
-                        f"Whoever opens it chooses `{match[1]}`, and this pastes it into the script before the script runs; "
+                        f"The user who opens it chooses `{match[1]}`, and this pastes it into the script before the script runs; "
                         "pass it through `env:` and quote the variable."
                     )
                     yield _finding(file, line, INJECTION, Severity.CRITICAL, message)
@@ -204,7 +191,6 @@ def _finding(file: _File, line: int, rule: str, severity: Severity, message: str
         path=file.path,
         line=line,
         end_line=line,
-        column=1,
         tool=Workflows.name,
         rule=rule,
         category=Category.SECURITY,
@@ -262,6 +248,6 @@ def _words(node: yaml.Node | None) -> set[str]:
 
 
 def _lines_of(node: yaml.Node) -> range:
-    """The lines that a node covers, from 1; a block's end mark stands on the line after it."""
+    """The lines that a node covers, from 1; a block's end mark is on the line after it."""
     first, end = node.start_mark.line + 1, node.end_mark.line + 1
     return range(first, max(first + 1, end + (node.end_mark.column > 0)))

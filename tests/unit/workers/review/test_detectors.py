@@ -7,7 +7,6 @@ import pytest
 
 from memory.model import Severity
 from workers.ports import CompletedRun, Ending
-from workers.review.detectors import bandit, ruff
 from workers.review.detectors.detector import (
     MAX_PART_CHARACTERS,
     MAX_PART_FILES,
@@ -18,6 +17,7 @@ from workers.review.detectors.detector import (
     RawFinding,
     in_parts,
 )
+from workers.review.detectors.linters import bandit_findings, ruff_findings
 from workers.review.detectors.rules import is_test_path, is_wanted, kind_of, twin
 
 
@@ -51,7 +51,7 @@ def edits(applicability: str) -> dict[str, object]:
 
 def test_ruffs_json_becomes_findings_with_fixes() -> None:
     """Places, rule and fix survive; a range that ends before the first column ends on the line above."""
-    (found,) = ruff.findings_in(ended([diagnostic(fix=edits("safe"))])).findings
+    (found,) = ruff_findings(ended([diagnostic(fix=edits("safe"))])).findings
     assert (found.path, found.line, found.end_line, found.rule) == ("pkg/a.py", 2, 2, "F401")
     assert (found.category, found.severity) == (Category.MAINTAINABILITY, Severity.MINOR)
     assert found.fix is not None
@@ -62,20 +62,20 @@ def test_ruffs_json_becomes_findings_with_fixes() -> None:
 @pytest.mark.parametrize(("applicability", "safe"), [("unsafe", False), ("display", None)])
 def test_a_fix_that_is_only_for_display_is_none(applicability: str, safe: bool | None) -> None:
     """Unsafe fixes are marked, those that ruff itself would never make are dropped."""
-    (found,) = ruff.findings_in(ended([diagnostic(fix=edits(applicability))])).findings
+    (found,) = ruff_findings(ended([diagnostic(fix=edits(applicability))])).findings
     assert (found.fix and found.fix.safe) == safe
 
 
 def test_of_many_syntax_errors_in_a_file_the_first_is_said() -> None:
     """Errors that follow from an error are noise."""
     said = [diagnostic("invalid-syntax"), diagnostic("invalid-syntax"), diagnostic(None, "b.py")]
-    found = ruff.findings_in(ended(said)).findings
+    found = ruff_findings(ended(said)).findings
     assert [(each.path, each.rule) for each in found] == [("pkg/a.py", "invalid-syntax"), ("b.py", "invalid-syntax")]
 
 
 def test_a_file_that_ruff_cannot_open_is_unread() -> None:
     """An I/O error is no finding: the file was not read."""
-    detection = ruff.findings_in(ended([diagnostic("E902", message="Permission denied")]))
+    detection = ruff_findings(ended([diagnostic("E902", message="Permission denied")]))
     assert detection == Detection(unread={"pkg/a.py": "Permission denied"})
 
 
@@ -91,7 +91,7 @@ def test_bandits_json_becomes_findings_and_unread_files() -> None:
         "col_offset": 4,
     }
     error = {"filename": "././b.py", "reason": "syntax error"}
-    detection = bandit.findings_in(ended({"errors": [error], "results": [result]}, exit_code=0))
+    detection = bandit_findings(ended({"errors": [error], "results": [result]}, exit_code=0))
     (found,) = detection.findings
     assert (found.path, found.line, found.end_line, found.severity) == ("pkg/a.py", 4, 5, Severity.CRITICAL)
     assert detection.unread == {"b.py": "syntax error"}
@@ -108,16 +108,16 @@ def test_bandits_guess_of_a_password_is_not_repeated() -> None:
         "line_range": [4],
         "col_offset": 4,
     }
-    (found,) = bandit.findings_in(ended({"errors": [], "results": [result]}), everything=True).findings
+    (found,) = bandit_findings(ended({"errors": [], "results": [result]}), everything=True).findings
     assert found.message == "Possible hardcoded password"
 
 
-@pytest.mark.parametrize("read", [ruff.findings_in, bandit.findings_in])
+@pytest.mark.parametrize("read", [ruff_findings, bandit_findings])
 @pytest.mark.parametrize(
     ("completed", "reason"),
     [
         (ended("", exit_code=2, stderr="warning: x\nerror: invalid rule"), "exit code 2: error: invalid rule"),
-        (ended("", exit_code=101, stderr=""), "exit code 101: it said nothing"),
+        (ended("", exit_code=101, stderr=""), "exit code 101: it wrote nothing"),
         (ended("not json", exit_code=0), "exit code 0: not json"),
         (ended({"other": 1}, exit_code=0, stderr="odd"), "exit code 0: odd"),
     ],

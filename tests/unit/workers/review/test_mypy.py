@@ -46,7 +46,7 @@ def test_mypys_json_becomes_findings() -> None:
     [
         (ended(exit_code=2, stderr="mypy: error: no"), "exit code 2: mypy: error: no"),
         (ended("text"), "exit code 1"),
-        (ended(), "exit code 1: it said nothing"),
+        (ended(), "exit code 1: it wrote nothing"),
     ],
 )
 def test_a_run_that_failed_says_so(completed: CompletedRun, reason: str) -> None:

@@ -1,0 +1,301 @@
+"""The tools that read one side of a change: ruff, with fixes; bandit, with grades of holes; and the operator's own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import PurePosixPath
+
+import msgspec
+
+from memory.model import Severity
+from workers.ports import CompletedRun, Sandbox
+from workers.review.detectors.detector import (
+    Category,
+    Detection,
+    FixEdit,
+    HeadTree,
+    RawFinding,
+    ToolFix,
+    answer,
+    in_parts,
+    relative,
+    run_command,
+    run_tool,
+)
+from workers.review.detectors.reports import Reported, findings_in
+from workers.review.detectors.rules import (
+    BANDIT_SKIP,
+    RUFF_CONFIG,
+    RUFF_IGNORE,
+    RUFF_SELECT,
+    SYNTAX_ERROR,
+    is_wanted,
+    kind_of,
+)
+from workers.review.project_options import RuffOptions
+from workers.settings import ReviewTool
+
+
+def _wanted(found: Iterable[RawFinding], everything: bool) -> tuple[RawFinding, ...]:
+    return tuple(each for each in found if everything or is_wanted(each.rule, each.path, each.category))
+
+
+# ── ruff ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_REFUSED = 2
+_UNREADABLE = "E902"
+_AT = ("", "[0-9]*/")
+"""Where a file may be: at its place, or below a number, where suggestions are tried."""
+
+
+class _Place(msgspec.Struct, frozen=True):
+    row: int
+    column: int
+
+
+class _Edit(msgspec.Struct, frozen=True):
+    content: str
+    location: _Place
+    end_location: _Place
+
+
+class _RuffFix(msgspec.Struct, frozen=True):
+    applicability: str
+    edits: tuple[_Edit, ...]
+
+
+class _RuffDiagnostic(msgspec.Struct, frozen=True):
+    code: str | None
+    filename: str
+    location: _Place
+    end_location: _Place
+    message: str
+    fix: _RuffFix | None = None
+
+
+_diagnostics = msgspec.json.Decoder(tuple[_RuffDiagnostic, ...])
+
+
+class Ruff:
+    """The `Detector` that runs ruff with our own selection, or with `everything`; `# noqa` comments are respected.
+
+    `options` are the project's own, as data. Where ruff refuses them, it reads without them.
+    """
+
+    name = "ruff"
+
+    def __init__(self, sandbox: Sandbox, options: RuffOptions | None = None, *, everything: bool = False) -> None:
+        self._sandbox = sandbox
+        self._options = options or RuffOptions()
+        self._everything = everything
+
+    def reads(self, path: str) -> bool:
+        return path.endswith((".py", ".pyi"))
+
+    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        arguments = partial(_ruff_arguments, tree.target_version, everything=self._everything)
+
+        def read(some: Sequence[str]) -> Detection:
+            completed = run_tool(self._sandbox, arguments(self._options), tree, some)
+            if completed.exit_code == _REFUSED and self._options != RuffOptions():
+                completed = run_tool(self._sandbox, arguments(RuffOptions()), tree, some)
+            return ruff_findings(completed, everything=self._everything)
+
+        return in_parts(tree, [path for path in paths if self.reads(path)], read)
+
+
+def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bool) -> tuple[str, ...]:
+    configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
+    length = ("--line-length", str(options.line_length)) if options.line_length else ()
+    return (
+        *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
+        *("--target-version", options.target_version or target_version),
+        *(("--select", "ALL", "--quiet") if everything else _selection(options)),
+        *length,
+        *configuration,
+    )
+
+
+def _selection(options: RuffOptions) -> tuple[str, ...]:
+    ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
+    return (
+        *("--select", ",".join((*RUFF_SELECT, *options.extend_select))),
+        *("--ignore", ",".join((*RUFF_IGNORE, *options.ignore))),
+        *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
+    )
+
+
+def ruff_findings(completed: CompletedRun, *, everything: bool = False) -> Detection:
+    """ruff's JSON in our terms, without what is not worth a comment unless `everything` is wanted; raises DetectorFailed."""
+    diagnostics = answer(Ruff.name, completed, _diagnostics.decode)
+    return Detection(
+        findings=_wanted(_first_syntax_errors(diagnostics), everything),
+        unread={relative(each.filename): each.message for each in diagnostics if each.code == _UNREADABLE},
+    )
+
+
+def _first_syntax_errors(diagnostics: Sequence[_RuffDiagnostic]) -> Iterable[RawFinding]:
+    """All findings, but of syntax errors the first of a file alone: the others mostly follow from it."""
+    broken: set[str] = set()
+    for diagnostic in diagnostics:
+        finding = _of_ruff(diagnostic)
+        if finding.rule == _UNREADABLE or (finding.rule == SYNTAX_ERROR and finding.path in broken):
+            continue
+        if finding.rule == SYNTAX_ERROR:
+            broken.add(finding.path)
+        yield finding
+
+
+def _of_ruff(diagnostic: _RuffDiagnostic) -> RawFinding:
+    rule, start, end = diagnostic.code or SYNTAX_ERROR, diagnostic.location, diagnostic.end_location
+    category, severity = kind_of(rule)
+    return RawFinding(
+        path=relative(diagnostic.filename),
+        line=start.row,
+        end_line=max(start.row, end.row - (end.column == 1)),  # an end in column 1 lies before that line
+        column=start.column,
+        tool=Ruff.name,
+        rule=rule,
+        category=category,
+        severity=severity,
+        message=diagnostic.message,
+        fix=_fix(diagnostic.fix),
+    )
+
+
+def _fix(fix: _RuffFix | None) -> ToolFix | None:
+    if fix is None or fix.applicability not in ("safe", "unsafe"):
+        return None
+    edits = tuple(
+        FixEdit(
+            line=edit.location.row,
+            column=edit.location.column,
+            end_line=edit.end_location.row,
+            end_column=edit.end_location.column,
+            content=edit.content,
+        )
+        for edit in fix.edits
+    )
+    return ToolFix(edits=edits, safe=fix.applicability == "safe")
+
+
+# ── bandit ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SEVERITIES = {"LOW": Severity.MINOR, "MEDIUM": Severity.MAJOR, "HIGH": Severity.CRITICAL}
+_QUOTING = frozenset({"B105", "B106", "B107"})
+_INI = ".apprentice-bandit.ini"
+"""Named on the command line, so that bandit looks for no `.bandit` of the repository's."""
+
+_FORMAT = ("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI, "--exclude", "")
+_OURS = ("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP))
+
+
+class _BanditResult(msgspec.Struct, frozen=True):
+    filename: str
+    test_id: str
+    issue_severity: str
+    issue_text: str
+    line_number: int
+    line_range: tuple[int, ...]
+    col_offset: int
+
+
+class _BanditError(msgspec.Struct, frozen=True):
+    filename: str
+    reason: str
+
+
+class _BanditReport(msgspec.Struct, frozen=True):
+    errors: tuple[_BanditError, ...]
+    results: tuple[_BanditResult, ...]
+
+
+_report = msgspec.json.Decoder(_BanditReport)
+
+
+class Bandit:
+    """The `Detector` that runs bandit with our own selection, or with `everything`; `# nosec` comments are respected."""
+
+    name = "bandit"
+
+    def __init__(self, sandbox: Sandbox, *, everything: bool = False) -> None:
+        self._sandbox = sandbox
+        self._everything = everything
+
+    def reads(self, path: str) -> bool:
+        return path.endswith(".py")
+
+    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        def read(some: Sequence[str]) -> Detection:
+            arguments = _FORMAT if self._everything else (*_FORMAT, *_OURS)
+            completed = run_tool(self._sandbox, arguments, tree, some, {_INI: b"[bandit]\n"})
+            return bandit_findings(completed, everything=self._everything)
+
+        return in_parts(tree, [path for path in paths if self.reads(path)], read)
+
+
+def bandit_findings(completed: CompletedRun, *, everything: bool = False) -> Detection:
+    """bandit's JSON in our terms, without what is not worth a comment unless `everything` is wanted; raises DetectorFailed."""
+    report = answer(Bandit.name, completed, _report.decode)
+    return Detection(
+        findings=_wanted(map(_of_bandit, report.results), everything),
+        unread={relative(error.filename): error.reason for error in report.errors},
+    )
+
+
+def _of_bandit(result: _BanditResult) -> RawFinding:
+    """bandit's own words, but for the password that it guesses: a comment has more readers than the code may have."""
+    quotes = result.test_id in _QUOTING
+    return RawFinding(
+        path=relative(result.filename),
+        line=result.line_number,
+        end_line=max((result.line_number, *result.line_range)),
+        column=result.col_offset + 1,
+        tool=Bandit.name,
+        rule=result.test_id,
+        category=Category.SECURITY,
+        severity=_SEVERITIES.get(result.issue_severity, Severity.MINOR),
+        message=result.issue_text.partition(":")[0] if quotes else result.issue_text,
+    )
+
+
+# ── the operator's tools ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Configured:
+    """The `Detector` that runs one tool of the operator's, without the repository's configuration."""
+
+    def __init__(self, sandbox: Sandbox, tool: ReviewTool) -> None:
+        self._sandbox = sandbox
+        self._tool = tool
+
+    @property
+    def name(self) -> str:
+        return self._tool.name
+
+    def reads(self, path: str) -> bool:
+        """Whether a pattern fits the path, or its name where the pattern has no slash.
+
+        Where suggestions are tried, a file is below a number.
+        """
+        top, _, rest = path.partition("/")
+        own = rest if top.isdigit() else path
+        return any(fnmatchcase(own if "/" in each else PurePosixPath(own).name, each) for each in self._tool.files)
+
+    def detect(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
+        def read(some: Sequence[str]) -> Detection:
+            completed = run_command(self._sandbox, self._command(some), tree, some, show=self._tool.show)
+            sources = {path: tree.sources[path] for path in some}
+            reported = Reported(tool=self._tool.name, sources=sources, category=Category(self._tool.category))
+            return Detection(findings=tuple(findings_in(completed, self._tool.format, reported)))
+
+        return in_parts(tree, [path for path in paths if self.reads(path)], read)
+
+    def _command(self, paths: Sequence[str]) -> tuple[str, ...]:
+        files = [f"./{path}" for path in paths]
+        command = [sys.executable if word == "python" else word for word in self._tool.command]
+        at = command.index("{files}") if "{files}" in command else len(command)
+        return (*command[:at], *files, *command[at + 1 :])
