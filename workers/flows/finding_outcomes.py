@@ -1,4 +1,4 @@
-"""Hear what became of findings: how they ended with a push, and which ones stood when a change was merged."""
+"""Record what became of findings: how they ended with a push, and which ones a merge left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.diffs import Change, parse_diff, split_lines
 from workers.flows.rounds import Round
-from workers.history.outcomes import ending, was_applied
+from workers.history.outcomes import EndedFinding, ending, was_applied
 from workers.job_context import JobContext
 from workers.review.engine import Reviewed
 from workers.review.matching import touches
@@ -29,22 +29,22 @@ KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
         Fate.LEFT: SignalKind.FINDING_LEFT,
     }
 )
-"""What each end is as a signal."""
+"""The signal of each outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _By:
-    """Whose doing an end is."""
+    """The account whose push or merge it was."""
 
     actor: Actor
     permission: Permission
     is_author: bool
 
 
-def hear_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
-    """Hear how the findings of earlier rounds ended that are no longer there; take it back for those that came back.
+def record_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
+    """Record how the findings of earlier rounds ended that are no longer there; retract it for those that are back.
 
-    Whose push it was is not told of every commit: the author is held for all, and without write access it weighs nothing.
+    Not every commit names who pushed it: all count as the author's, which weighs nothing without write access.
     """
     ended = _ended(this.earlier, context)
     for sighting in this.earlier:
@@ -61,65 +61,46 @@ def hear_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
     ]
     if not gone:
         return
-    author, since = _author(this), cache(lambda sha: this.since(sha, _paths(this)))
+    author = _By(actor=this.pull.author, permission=this.github.permission(this.pull.author), is_author=True)
+    files = frozenset(each.place.path for each in this.earlier) | {file.path for file in parse_diff(this.diff).files}
+    since = cache(lambda sha: this.since(sha, files))
     for sighting in gone:
         fate = _fate(sighting, since(sighting.place.sha), this)
         if fate is not None:
-            _hear(sighting, fate, f"ended:{this.task.id}", author, context)
+            _record(sighting, fate, f"ended:{this.task.id}", author, context)
 
 
 def record_left_unchanged(
     sightings: Iterable[Sighting], merger: Actor, permission: Permission, context: JobContext
 ) -> None:
-    """Hear that a change was merged with these findings, as far as no end of theirs is known."""
+    """Record that a change was merged with these findings, as far as no outcome of theirs is known."""
     sightings = list(sightings)
     ended = _ended(sightings, context)
     for sighting in sightings:
         if sighting.decision_id not in ended:
             by = _By(actor=merger, permission=permission, is_author=False)
-            _hear(sighting, Fate.LEFT, f"merged:{sighting.sha}", by, context)
+            _record(sighting, Fate.LEFT, f"merged:{sighting.sha}", by, context)
 
 
-def _hear(sighting: Sighting, fate: Fate, source: str, by: _By, context: JobContext) -> None:
+def _record(sighting: Sighting, fate: Fate, source: str, by: _By, context: JobContext) -> None:
     context.learner.record_signal(
         sighting.decision_id, KINDS[fate], by.actor, by.permission, source, is_author=by.is_author
     )
 
 
 def _ended(sightings: Iterable[Sighting], context: JobContext) -> dict[str, Signal]:
-    """By decision, the end that is known already."""
+    """By decision, the outcome that is known already."""
     kinds = frozenset(KINDS.values())
     live = context.store.ledger.live_signals([sighting.decision_id for sighting in sightings])
     return {signal.decision_id: signal for signal in live if signal.kind in kinds}
 
 
-def _author(this: Round) -> _By:
-    author = this.pull.author
-    return _By(actor=author, permission=this.github.permission(author), is_author=True)
-
-
-def _paths(this: Round) -> frozenset[str]:
-    """The files that earlier findings stood in, and those of the change now."""
-    return frozenset(each.place.path for each in this.earlier) | {file.path for file in parse_diff(this.diff).files}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Was:
-    """A finding as it was seen."""
-
-    rule: str
-    lines: tuple[str, ...]
-    scope: str
-    fixed: str | None
-    removed: bool
-
-
 def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None:
-    """How a finding ended that is not at the head any more; None where nothing can be told.
+    """How a finding ended that is no longer at the head; None where the code does not show it.
 
-    A suggestion beside the code that was applied is another signal, heard elsewhere: that is None too.
+    An applied suggestion of an inline comment is None too: it is another signal, which the poll records.
 
-    `change` is what happened since it was last seen, None where that commit cannot be had any longer.
+    `change` is what happened since it was last seen, None where that commit is gone.
     """
     place, suggestion = sighting.place, sighting.finding.suggestion
     file = next((file for file in change.files if file.old_path == place.path), None) if change else None
@@ -129,14 +110,14 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
     after = this.mirror.text(this.task.sha, file.path)
     if after is None:
         return Fate.GONE
-    as_said = this.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
-    if suggestion is not None and as_said is not None and was_applied(suggestion, as_said, after):
+    as_posted = this.mirror.text(sighting.sha, sighting.finding.path) if suggestion else None
+    if suggestion is not None and as_posted is not None and was_applied(suggestion, as_posted, after):
         return None if sighting.action in INLINE else Fate.APPLIED
-    was = _Was(
+    was = EndedFinding(
         rule=sighting.finding.rule,
         lines=tuple(split_lines(before)[place.line - 1 : place.end_line]),
         scope=scope_of(place.line, scopes(before)),
-        fixed=applied(suggestion, before) if suggestion and before == as_said else None,
+        fixed=applied(suggestion, before) if suggestion and before == as_posted else None,
         removed=suggestion is not None and not suggestion.replacement.strip(),
     )
     touching = [hunk for hunk in file.hunks if touches(hunk, place.line, place.end_line)]

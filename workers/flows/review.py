@@ -22,7 +22,7 @@ from memory.sharing.harvest import from_elsewhere
 from memory.sharing.lessons import Learnings
 from workers.context import Context
 from workers.errors import BadInput, Gone
-from workers.flows.finding_outcomes import hear_endings
+from workers.flows.finding_outcomes import record_endings
 from workers.flows.posting import post
 from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
 from workers.flows.rounds import REVIEWED, Round, before, ended, exported, missed, recognised
@@ -56,7 +56,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         _say_overtaken(job, now, github, context)
         return ()
     this, reviewed = recognised(this, read, context)
-    hear_endings(this, reviewed, context)
+    record_endings(this, reviewed, context)
     this = _reopened(this, reviewed)
     reviewed, learnings = known_learnings(this.mirror, this.pull.base_sha, reviewed, context)
     decided = choose(

@@ -1,4 +1,4 @@
-"""The changes that a branch took, oldest first, read from git in one pass, and what the detectors find in each.
+"""The past changes of a branch, oldest first, read from git in one pass, and what the detectors find in each.
 
 A change is a step along the first parents: a commit, or all that a merge brought in. Nothing is checked out.
 """
@@ -9,11 +9,9 @@ import os
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 from workers.diffs import Change, FileChange, FileStatus, parse_diff
 from workers.errors import CannotRun
@@ -46,9 +44,9 @@ class PastChange:
 
 
 def positions(directory: Path, tip: str) -> dict[str, int]:
-    """The first-parent ancestors of a commit, and itself, with their places; the first one stands at 0."""
-    listed = _read(directory, "rev-list", "--first-parent", "--reverse", tip).split()
-    return {sha: number for number, sha in enumerate(listed)}
+    """The first-parent ancestors of a commit, and itself, with their places; the first one has 0."""
+    listed = _lines(directory, "rev-list", "--first-parent", "--reverse", tip)
+    return {sha.decode().strip(): number for number, sha in enumerate(listed)}
 
 
 def changes(
@@ -57,20 +55,19 @@ def changes(
     """The changes up to `tip` that touch `paths`, oldest first; those after the commit `after`, where one is given."""
     span = f"{after}..{tip}" if after else tip
     arguments = ("log", "--reverse", "--first-parent", _FORMAT, *_DIFF, span, "--", *paths)
-    with _streaming(directory, *arguments) as lines:
-        head, body, length = "", list[str](), 0
-        for raw in lines:
-            line = raw.decode(errors="surrogateescape")
-            if not line.startswith(_MARK):
-                length += len(line)
-                if length <= MOST_CHANGE:
-                    body.append(line)
-                continue
-            if head:
-                yield _past(head, body, places, whole=length <= MOST_CHANGE)
-            head, body, length = line, [], 0
+    head, body, length = "", list[str](), 0
+    for raw in _lines(directory, *arguments):
+        line = raw.decode(errors="surrogateescape")
+        if not line.startswith(_MARK):
+            length += len(line)
+            if length <= MOST_CHANGE:
+                body.append(line)
+            continue
         if head:
             yield _past(head, body, places, whole=length <= MOST_CHANGE)
+        head, body, length = line, [], 0
+    if head:
+        yield _past(head, body, places, whole=length <= MOST_CHANGE)
 
 
 def _past(head: str, body: list[str], places: dict[str, int], *, whole: bool) -> PastChange:
@@ -105,7 +102,7 @@ class Blobs:
         self._process.communicate()
 
     def read(self, sha: str, path: str) -> bytes | None:
-        """A file at a commit; None where there is none, or no name that can be asked for."""
+        """A file at a commit; None without one, or for a name that git's protocol cannot carry."""
         if "\n" in path:
             return None
         asked, answered = self._process.stdin, self._process.stdout
@@ -117,22 +114,13 @@ class Blobs:
         except BrokenPipeError as error:
             raise CannotRun("git cat-file ended before its time") from error
         kind, _, size = answered.readline().rstrip(b"\n").rpartition(b" ")
-        if not kind.endswith(b" blob"):
-            self._skip(kind, size, answered)
+        if not size.isdigit():
             return None
-        content = answered.read(int(size))
-        answered.read(1)
-        return content
-
-    @staticmethod
-    def _skip(kind: bytes, size: bytes, answered: IO[bytes]) -> None:
-        """What is there and is no file, as a submodule's commit or a folder, comes with its content all the same."""
-        if size.isdigit() and kind.endswith((b" tree", b" commit", b" tag")):
-            answered.read(int(size) + 1)
+        content = answered.read(int(size) + 1)[:-1]
+        return content if kind.endswith(b" blob") else None  # a folder comes with its content too
 
 
-@contextmanager
-def _streaming(directory: Path, *arguments: str) -> Iterator[IO[bytes]]:
+def _lines(directory: Path, *arguments: str) -> Iterator[bytes]:
     """The output of a git command, line by line; raises CannotRun where it fails."""
     with subprocess.Popen(  # noqa: S603  the arguments are ours
         [str(program()), *arguments],
@@ -143,17 +131,13 @@ def _streaming(directory: Path, *arguments: str) -> Iterator[IO[bytes]]:
         stderr=subprocess.DEVNULL,
     ) as process:
         assert process.stdout is not None
-        with ExitStack() as leaving:
-            leaving.callback(process.kill)
-            yield process.stdout
-            leaving.pop_all()
+        try:
+            yield from process.stdout
+        except GeneratorExit:
+            process.kill()
+            raise
     if process.returncode:
         raise CannotRun(f"git {arguments[0]} failed in {directory} with exit code {process.returncode}")
-
-
-def _read(directory: Path, *arguments: str) -> str:
-    with _streaming(directory, *arguments) as lines:
-        return b"".join(lines).decode(errors="surrogateescape")
 
 
 MOST_FILES, MOST_CHARACTERS = 150, 1_200_000

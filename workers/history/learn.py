@@ -1,4 +1,4 @@
-"""Reads a repository's past and keeps what became of each finding; begun again, it goes on where it was."""
+"""Reads a repository's past and keeps what became of each finding; resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ READING = f"2, horizon {HORIZON}, ruff {version('ruff')}, bandit {version('bandi
 """How a past is read; one that was read otherwise is read anew."""
 
 Progress = Callable[[int, int], None]
-"""Told how many changes of how many were read."""
+"""Gets the number of changes read, and of all."""
 
 
 def settled(store: Store, repository: str) -> list[PastFinding]:
-    """The findings of changes that are old enough for all fates to be known: of younger ones only the fixes are."""
+    """The findings of changes so old that all their fates are known: of younger ones only the fixes are."""
     walked = store.past.walked(repository)
     return [each for each in store.past.of(repository) if walked and each.position < walked.position - HORIZON]
 
@@ -72,16 +72,16 @@ def learn(
         detectors = (Ruff(sandbox, everything=True), Bandit(sandbox, everything=True))
         past = changes(directory, tip, places, after=shas[first - 1] if first else "", paths=PATHS)
         for group in read(past, blobs, detectors):
-            told = [each for change in group for each in fates.follow(change) if each.position >= keep_from]
+            ended = [each for change in group for each in fates.follow(change) if each.position >= keep_from]
             here = group[-1].past
             if here.position <= known:
                 continue
             so_far = Walked(reading=READING, sha=here.sha, position=here.position)
-            store.past.add(repository, told, so_far)
-            findings += len(told)
+            store.past.add(repository, ended, so_far)
+            findings += len(ended)
             progress(here.position - first, last - first)
     store.past.add(repository, (), Walked(reading=READING, sha=tip, position=last))
-    taught = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
-    store.past.conclude(repository, taught)
+    learned = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
+    store.past.conclude(repository, learned)
     progress(last - first, last - first)
     return LearnedHistory(changes=last - known, findings=findings, resumed=walked is not None)

@@ -7,15 +7,13 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from typing import Protocol
 
 from memory.model import Fate, Finding, PastFinding, Suggestion
 from workers.diffs import FileChange, FileStatus, Hunk, split_lines
 from workers.history.changes import FileVersion, PastChange, ReadChange
-from workers.review.findings import FindingWithFix
 from workers.review.matching import moved, touches
 from workers.review.source import CodeScope, scope_of, scopes
-from workers.review.suggestions import apply_edits
+from workers.review.suggestions import apply_edits, common_start
 
 CONTEXT_LINES = 2
 MOST_BETWEEN = 1_000
@@ -25,18 +23,18 @@ MOST_BETWEEN = 1_000
 def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
     """Whether `after` holds the suggested lines where `before` held the lines they replace.
 
-    Either the suggested lines with up to two neighbours on each side stand in `after` and not in `before`, or they are
-    what stands between the same two lines now: between blank lines a deletion leaves nothing else to be known by.
+    Either the suggested lines with up to two neighbours on each side are in `after` and not in `before`, or they are all
+    that is between the same two lines now: a deletion between blank lines leaves no other trace.
     """
     old, new = _bare(split_lines(before)), _bare(split_lines(after))
     wanted = _surrounded(suggestion, old)
-    return (_contains(new, wanted) and not _contains(old, wanted)) or _stands_between(suggestion, old, new)
+    return (_contains(new, wanted) and not _contains(old, wanted)) or _are_between(suggestion, old, new)
 
 
-def _stands_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool:
+def _are_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool:
     """Whether the lines around the replaced ones are still there, with the suggested ones between them."""
-    head = _shared(old, new)
-    tail = _shared(old[head:][::-1], new[head:][::-1])
+    head = common_start(old, new)
+    tail = common_start(old[head:][::-1], new[head:][::-1])
     between = old[head : len(old) - tail], new[head : len(new) - tail]
     if max(map(len, between)) > MOST_BETWEEN:
         return False
@@ -48,12 +46,6 @@ def _stands_between(suggestion: Suggestion, old: list[str], new: list[str]) -> b
     if above is None or below is None:
         return False
     return new[above + 1 : below] == _bare(split_lines(suggestion.replacement))
-
-
-def _shared(one: list[str], other: list[str]) -> int:
-    """How many lines both begin with."""
-    same = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), None)
-    return min(len(one), len(other)) if same is None else same
 
 
 def _surrounded(suggestion: Suggestion, lines: list[str]) -> list[str]:
@@ -82,26 +74,22 @@ _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
 _SILENCER = re.compile(r"#\s*(noqa|nosec|type:\s*ignore|pylint:\s*disable)", re.IGNORECASE)
 
 
-class EndedFinding(Protocol):
-    """A finding as it last stood: its rule and lines, the scope around them, and the file with the tool's remedy if it has one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedFinding:
+    """A finding as it was last seen: its rule and lines, the scope around them, and the file with the tool's remedy, if any.
 
-    `removed` tells that the remedy is to remove lines.
+    `removed`: the remedy is to remove lines.
     """
 
-    @property
-    def rule(self) -> str: ...
-    @property
-    def lines(self) -> tuple[str, ...]: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def fixed(self) -> str | None: ...
-    @property
-    def removed(self) -> bool: ...
+    rule: str
+    lines: tuple[str, ...]
+    scope: str
+    fixed: str | None
+    removed: bool
 
 
 def ending(was: EndedFinding, touching: Sequence[Hunk], after: str, known: Sequence[CodeScope]) -> Fate:
-    """What a change did to a finding that is no longer there: `touching` are the hunks that took its lines.
+    """What a change did to a finding that is no longer there: `touching` are the hunks on its lines.
 
     `after` is the file's text then, and `known` are the scopes in it.
     """
@@ -140,24 +128,18 @@ SWEEP = 10
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A finding that is still there: as it was found, and where it stands now."""
+    """A finding that is still there: as it was found, and where it is now."""
 
-    past: PastChange
-    path: str
-    seen: FindingWithFix
-    standing: int
-    burst: int = 1
+    found: PastFinding
     line: int
     end_line: int
-    scope: str
-    lines: tuple[str, ...]
-    fixed: str | None
-    removed: bool
+    was: EndedFinding
     decided: bool = False
 
-    @property
-    def rule(self) -> str:
-        return self.seen.finding.rule
+    def decide(self, fate: Fate, now: PastChange, by: str) -> PastFinding:
+        """The finding with its fate."""
+        self.decided = True
+        return replace(self.found, fate=fate, until=now.position, by=by)
 
 
 @dataclass(slots=True)
@@ -183,61 +165,37 @@ class OutcomeTracker:
             for each in here:
                 fate = None if each.decided else _fate(each, file, version, known)
                 if fate is not None:
-                    yield _decided(each, fate, change.past, change.past.sha)
+                    yield each.decide(fate, change.past, change.past.sha)
                 elif not each.decided:
                     still.append(each)
             found = list(_new(version, file, still, change.past, known)) if version else []
             new += found
             if still or found:
                 self._open.setdefault(file.path, []).extend((*still, *found))
-        together = Counter(each.seen.finding.rule for each in new)
+        together = Counter(each.found.rule for each in new)
         for each in new:
-            each.burst = together[each.seen.finding.rule]
+            each.found = replace(each.found, burst=together[each.found.rule])
         self._waiting.extend(new)
 
     def _lost(self, now: PastChange) -> Iterator[PastFinding]:
         """A change that was too large to be read: nothing that was there can be followed through it."""
-        for each in self._waiting:
-            if not each.decided:
-                yield _decided(each, Fate.GONE, now, now.sha)
+        yield from (each.decide(Fate.GONE, now, now.sha) for each in self._waiting if not each.decided)
         self._waiting.clear()
         self._open.clear()
 
     def _left(self, now: PastChange) -> Iterator[PastFinding]:
-        while self._waiting and now.position - self._waiting[0].past.position > self.horizon:
+        while self._waiting and now.position - self._waiting[0].found.position > self.horizon:
             oldest = self._waiting.popleft()
             if not oldest.decided:
-                yield _decided(oldest, Fate.LEFT, now, "")
+                yield oldest.decide(Fate.LEFT, now, "")
 
 
 def _without_sweeps(ended: Sequence[PastFinding]) -> Iterator[PastFinding]:
-    """The same, but for what one change ended many of: that was a tool's sweep, and nobody thought of each."""
+    """The same, but what one change ended many of was a tool's sweep, without a thought for each."""
     together = Counter(each.rule for each in ended if each.fate.addressed)
     for each in ended:
         swept = each.fate.addressed and together[each.rule] >= SWEEP
         yield replace(each, fate=Fate.SWEPT) if swept else each
-
-
-def _decided(each: _Open, fate: Fate, now: PastChange, by: str) -> PastFinding:
-    each.decided = True
-    finding = each.seen.finding
-    return PastFinding(
-        sha=each.past.sha,
-        position=each.past.position,
-        at=each.past.at,
-        path=each.path,
-        line=finding.line,
-        tool=finding.tool,
-        rule=finding.rule,
-        category=finding.category,
-        severity=finding.severity,
-        fixable=each.seen.fix is not None,
-        standing=each.standing,
-        burst=each.burst,
-        fate=fate,
-        until=now.position,
-        by=by,
-    )
 
 
 def _fate(each: _Open, file: FileChange, version: FileVersion | None, known: tuple[CodeScope, ...]) -> Fate | None:
@@ -253,14 +211,14 @@ def _fate(each: _Open, file: FileChange, version: FileVersion | None, known: tup
     else:
         first, last = (moved(line, file.hunks) for line in (each.line, each.end_line))
         each.line, each.end_line = first, last
-    if version is None or _stands(each, version, range(first, last + 1)):
+    if version is None or _is_still_there(each, version, range(first, last + 1)):
         return None
-    return ending(each, touching, version.text, known)
+    return ending(each.was, touching, version.text, known)
 
 
-def _stands(each: _Open, version: FileVersion, lines: range) -> bool:
+def _is_still_there(each: _Open, version: FileVersion, lines: range) -> bool:
     """Whether the same rule is still broken in those lines; the finding is there then."""
-    rule = each.seen.finding.rule
+    rule = each.found.rule
     for finding in (seen.finding for seen in version.seen):
         if finding.rule == rule and finding.line < lines.stop and lines.start <= finding.end_line:
             each.line, each.end_line = finding.line, finding.end_line
@@ -271,24 +229,40 @@ def _stands(each: _Open, version: FileVersion, lines: range) -> bool:
 def _new(
     version: FileVersion, file: FileChange, still: Sequence[_Open], past: PastChange, known: tuple[CodeScope, ...]
 ) -> Iterator[_Open]:
-    """What a review of this change would have said: findings on its own lines that were not known before."""
-    there = {(each.seen.finding.rule, each.line) for each in still}
+    """What a review of this change would have found: findings on its own lines that were not known before."""
+    there = {(each.found.rule, each.line) for each in still}
     standing = Counter(seen.finding.rule for seen in version.seen if not _is_on(seen.finding, file))
     lines = split_lines(version.text)
     for seen in version.seen:
         finding = seen.finding
         if (finding.rule, finding.line) not in there and _is_on(finding, file):
             yield _Open(
-                past=past,
-                path=file.path,
-                seen=seen,
-                standing=standing[finding.rule],
+                found=PastFinding(
+                    sha=past.sha,
+                    position=past.position,
+                    at=past.at,
+                    path=file.path,
+                    line=finding.line,
+                    tool=finding.tool,
+                    rule=finding.rule,
+                    category=finding.category,
+                    severity=finding.severity,
+                    fixable=seen.fix is not None,
+                    standing=standing[finding.rule],
+                    burst=1,
+                    fate=Fate.LEFT,
+                    until=past.position,
+                    by="",
+                ),
                 line=finding.line,
                 end_line=finding.end_line,
-                scope=scope_of(finding.line, known),
-                lines=tuple(lines[finding.line - 1 : finding.end_line]),
-                fixed=apply_edits(version.text, seen.fix.edits) if seen.fix else None,
-                removed=seen.fix is not None and not any(edit.content.strip() for edit in seen.fix.edits),
+                was=EndedFinding(
+                    rule=finding.rule,
+                    lines=tuple(lines[finding.line - 1 : finding.end_line]),
+                    scope=scope_of(finding.line, known),
+                    fixed=apply_edits(version.text, seen.fix.edits) if seen.fix else None,
+                    removed=seen.fix is not None and not any(edit.content.strip() for edit in seen.fix.edits),
+                ),
             )
 
 

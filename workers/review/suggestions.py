@@ -86,8 +86,8 @@ def _offset(starts: Sequence[int], line: int, column: int) -> int:
 
 def _whole_lines(old: Sequence[str], new: Sequence[str]) -> list[Suggestion]:
     """Ways to say the difference as one replaced block: exactly it, or for an insertion with the line before or after."""
-    head = _shared(old, new)
-    tail = _shared(old[head:][::-1], new[head:][::-1])
+    head = common_start(old, new)
+    tail = common_start(old[head:][::-1], new[head:][::-1])
     start, end, new_end = head, len(old) - tail, len(new) - tail
     if start < end:
         return [_block(start, end, new[start:new_end])]
@@ -96,7 +96,7 @@ def _whole_lines(old: Sequence[str], new: Sequence[str]) -> list[Suggestion]:
     return before + after
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+def common_start(one: Sequence[str], other: Sequence[str]) -> int:
     """How many lines both begin with."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
