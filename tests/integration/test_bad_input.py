@@ -121,7 +121,7 @@ def test_odd_ends_of_lines(pull: Pull, tmp_path: Path) -> None:
         ("odd.py", 5, "F401"),
         ("odd.py", 6, "E711"),
     ]
-    assert told(reviewed)["lone.py"][1] == "has lone carriage returns, so that its lines cannot be told apart"
+    assert told(reviewed)["lone.py"][1] == "has lone carriage returns, so that its lines cannot be separated"
     by_place = {(path, each.start_line): applied(each, str(files[path])) for path, each in suggestions(reviewed)}
     assert by_place["odd.py", 3] == odd.replace("import os\n", "")
     assert by_place["endless.py", 2] == "x = 1\n"

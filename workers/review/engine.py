@@ -25,10 +25,9 @@ from workers.review.findings import FindingWithFix, elsewhere, is_severe, on_cha
 from workers.review.matching import stood_before
 from workers.review.project_options import is_typed, mypy_options, ruff_options
 from workers.review.read_report import (
-    USUAL,
     CoverageStatus,
     FileCoverage,
-    SizeLimits,
+    Room,
     base_source,
     by_priority,
     coverage,
@@ -118,39 +117,42 @@ Progress = Callable[[str], None]
 class Reviewed:
     """All that a review learned of a change.
 
-    `findings` stand on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
-    others. `seen` is all that was seen in the changed files, said or not, and `present` its fingerprints; `standing` counts
-    by path and rule what stands on lines that did not change.
+    `findings` are on changed lines; `elsewhere` are the severe ones, and those that the change brought about, on
+    others. `seen` are all in the changed files, posted or not; `standing` counts by path and rule those on lines that did
+    not change.
     """
 
     change: Change
     findings: tuple[Finding, ...]
     elsewhere: tuple[Finding, ...]
     coverage: tuple[FileCoverage, ...]
-    present: frozenset[str]
     standing: Mapping[tuple[str, str], int] = field(default_factory=dict)
     seen: tuple[Finding, ...] = ()
 
     def under(self, names: Mapping[str, str]) -> Reviewed:
-        """The same with other fingerprints: those that people know the findings by, by those of their places."""
+        """The same with the fingerprints of earlier rounds, by those of the findings' places."""
         here, elsewhere, seen = (
             tuple(replace(each, fingerprint=names[each.fingerprint]) for each in findings)
             for findings in (self.findings, self.elsewhere, self.seen)
         )
-        present = frozenset(names[fingerprint] for fingerprint in self.present)
-        return replace(self, findings=here, elsewhere=elsewhere, seen=seen, present=present)
+        return replace(self, findings=here, elsewhere=elsewhere, seen=seen)
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The fingerprints of all findings in the changed files."""
+        return frozenset(finding.fingerprint for finding in self.seen)
 
     @property
     def unread(self) -> frozenset[str]:
-        """The paths that are there and were not fully read: that nothing is seen in them means nothing."""
+        """The paths that are there and were not fully read: no finding in them means nothing."""
         whole = (CoverageStatus.READ, CoverageStatus.SEARCHED)
         return frozenset(file.path for file in self.coverage if file.status not in whole) - self._gone
 
     @property
     def not_read(self) -> Mapping[str, str]:
-        """What people are told was not read, with the reason, what was searched for secrets last.
+        """The files that were not fully read, with the reason, those that were searched for secrets last.
 
-        A file that is gone leaves nothing to read.
+        A deleted file leaves nothing to read.
         """
         lacking = [file for file in self.coverage if file.reason and file.status is not CoverageStatus.UNEDITED]
         lacking.sort(key=lambda file: file.status is CoverageStatus.SEARCHED)
@@ -183,16 +185,14 @@ def review_change(
     limits: Limits | None = None,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
-    extent: SizeLimits = USUAL,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
-    `limits` are for one run of tests; `tools` are the operator's; `detectors` read besides those that every review has;
-    `extent` is how much is read, in order of priority.
+    `limits` are for one run of tests; `tools` are the operator's; `detectors` read besides those that every review has.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
-    change, head, left_out = _head(head_tree, parse_diff(diff), extent)
+    change, head, left_out = _head(head_tree, parse_diff(diff))
     progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
     imports = cache(lambda: ImportGraph(python_sources(head_tree)))
     reading = read_change(
@@ -208,7 +208,7 @@ def review_change(
 def _reviewed(
     change: Change, reading: Reading, left_out: Mapping[str, FileCoverage], suggestions: Mapping[str, Suggestion]
 ) -> Reviewed:
-    """What was seen, by where it stands."""
+    """What was seen, by its place."""
     all_seen = tuple(each.finding for each in reading.seen)
     here = on_changed_lines(all_seen, change)
     marks = {finding.fingerprint for finding in here}
@@ -219,16 +219,15 @@ def _reviewed(
         findings=_with(suggestions, here),
         elsewhere=elsewhere(all_seen, change, reading.not_new(change, doubted)),
         coverage=_coverage(change, left_out, reading),
-        present=frozenset(finding.fingerprint for finding in all_seen),
         standing=Counter((each.path, each.rule) for each in off),
         seen=all_seen,
     )
 
 
-def _head(root: Path, change: Change, extent: SizeLimits) -> tuple[Change, HeadTree, dict[str, FileCoverage]]:
+def _head(root: Path, change: Change) -> tuple[Change, HeadTree, dict[str, FileCoverage]]:
     """The change as it counts, the files to read, and what becomes of the others."""
     sources, left_out, as_counted = dict[str, str](), dict[str, FileCoverage](), dict[str, FileChange]()
-    room = extent.room()
+    room = Room()
     for file in by_priority(change.files):
         if reason := why_unedited(file):
             left_out[file.path] = skipped(file.path, reason, CoverageStatus.UNEDITED)
@@ -276,11 +275,7 @@ def _prover(
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
     return SuggestionProver(
-        run,
-        imports(),
-        command=project.test_command,
-        clock=time.monotonic,
-        deadline=time.monotonic() + PROOF_SECONDS,
+        run, imports(), project.test_command, clock=time.monotonic, deadline=time.monotonic() + PROOF_SECONDS
     )
 
 

@@ -23,7 +23,7 @@ _MARK_LINES = 10
 
 
 class CoverageStatus(StrEnum):
-    """How much of a file's review took place."""
+    """How much of a file was reviewed."""
 
     READ = "read"
     SEARCHED = "searched"
@@ -118,7 +118,7 @@ def why_unfit(text: str) -> str:
     lines = split_lines(text)
     objections = (
         ("\0" in text, "binary"),
-        ("\r" in text.replace("\r\n", ""), "has lone carriage returns, so that its lines cannot be told apart"),
+        ("\r" in text.replace("\r\n", ""), "has lone carriage returns, so that its lines cannot be separated"),
         (any(len(line) > _LONG_LINE for line in lines), f"minified: a line is over {_LONG_LINE} characters long"),
         (any(_GENERATED_MARK.match(line) for line in lines[:_MARK_LINES]), "marked as generated code"),
     )
@@ -145,50 +145,20 @@ def skipped(path: str, reason: str, status: CoverageStatus = CoverageStatus.SKIP
 
 
 def printable(path: str) -> str:
-    """A name as it can be said, stored and sent, whatever its bytes are."""
+    """A name that can be shown, stored and sent, whatever its bytes are."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-CODE = frozenset(
-    f".{suffix}"
-    for suffix in [
-        "py",
-        "pyi",
-        "pyx",
-        "js",
-        "jsx",
-        "ts",
-        "tsx",
-        "go",
-        "rs",
-        "java",
-        "kt",
-        "c",
-        "h",
-        "cc",
-        "cpp",
-        "hpp",
-        "cs",
-        "rb",
-        "php",
-        "swift",
-        "scala",
-        "sh",
-        "bash",
-        "ps1",
-        "sql",
-        "html",
-        "vue",
-        "svelte",
-        "lua",
-    ]
+_CODE_NAMES = (
+    "py pyi pyx js jsx ts tsx go rs java kt c h cc cpp hpp cs rb php swift scala sh bash ps1 sql html vue svelte lua"
 )
+CODE = frozenset(f".{suffix}" for suffix in _CODE_NAMES.split())
 _LOCK = frozenset({"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "pdm.lock", "go.sum"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SizeLimits:
-    """The bound on one review. GitHub itself shows 300 files of a pull request; people read far fewer.
+@dataclass(slots=True, kw_only=True)
+class Room:
+    """What one review still reads. GitHub itself shows 300 files of a pull request; users read far fewer.
 
     Four million characters are what a tool is given at once (`MAX_PART_CHARACTERS`): about 100,000 lines, within the
     time that it has.
@@ -196,39 +166,21 @@ class SizeLimits:
 
     files: int = 300
     characters: int = 4_000_000
-
-    def room(self) -> Room:
-        """All of it, not used yet."""
-        return Room(self)
-
-
-USUAL = SizeLimits()
-
-
-class Room:
-    """What is left of an extent while files are taken, the first ones first."""
-
-    def __init__(self, extent: SizeLimits) -> None:
-        self._extent = extent
-        self._files = self._characters = 0
+    _files: int = 0
+    _characters: int = 0
 
     def take(self, text_of: Callable[[], str]) -> str:
         """The text, if there is room for it; raises Unread for one that is over, or that `text_of` raises it for.
 
         A long file that does not fit leaves its room to shorter ones.
         """
-        if self._files >= self._extent.files:
-            raise Unread(f"over the {self._extent.files} files that one review reads")
-        if self._characters >= self._extent.characters:
-            raise Unread(self._too_long())
-        text = text_of()
-        if self._characters + len(text) > self._extent.characters:
-            raise Unread(self._too_long())
+        if self._files >= self.files:
+            raise Unread(f"over the {self.files} files that one review reads")
+        text = text_of() if self._characters < self.characters else ""
+        if self._characters >= self.characters or self._characters + len(text) > self.characters:
+            raise Unread(f"over the {self.characters:,} characters that one review reads")
         self._files, self._characters = self._files + 1, self._characters + len(text)
         return text
-
-    def _too_long(self) -> str:
-        return f"over the {self._extent.characters:,} characters that one review reads"
 
 
 def by_priority(files: Sequence[FileChange]) -> list[FileChange]:
@@ -248,5 +200,5 @@ def _rank(path: str) -> int:
 
 
 def _lines(file: FileChange) -> int:
-    """How many lines the change wrote or took away."""
+    """How many lines the change added or removed."""
     return sum(line.startswith(("+", "-")) for hunk in file.hunks for line in hunk.lines)

@@ -1,14 +1,14 @@
 """Suggestions that were tried. What cannot be proven is not a suggestion block.
 
-Each suggestion is tried by itself, on the head as it stands, because each is applied by itself:
+Each suggestion is tried by itself, on the unchanged head, because each is applied by itself:
 
 1. as whole changed lines it gives exactly the text that the tool meant, and that text parses;
 2. the detectors, reading the file with it, report its rule less often and no rule more often;
 3. the covering tests are run without it and with it: some test passes, nothing that passed fails, skips or vanishes.
    Covering are the test files that reach the module through imports, else the whole suite.
 
-A fix that its tool calls unsafe needs covering tests: the whole suite does not vouch for it. Runs without a suggestion are shared. The worst
-findings come first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
+A fix that its tool calls unsafe needs covering tests: the whole suite does not vouch for it. The worst findings come
+first; after `MAX_TRIALS` or when the time is up, the rest keep their suggestion without a proof.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ import ast
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from memory.model import Proof, Suggestion, SuiteCount
+from memory.model import Proof, Suggestion
 from workers.diffs import replace_lines, split_lines
 from workers.errors import BadInput
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
 from workers.review.detectors.rules import is_test_path
 from workers.review.findings import FindingWithFix, harm, order, seen_in
 from workers.review.source import parsed
-from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.report import TestReport
 
 MAX_LINES = 20
-"""A suggestion over more lines than this is not read by anybody."""
+"""Lines of a suggestion; a longer one has no readers."""
 
 _BOM = "\ufeff"
 
 
 def suggestion_for(fix: ToolFix, text: str, changed: frozenset[int]) -> Suggestion | None:
-    """The fix as whole lines, unproven; None when it reaches beyond the changed lines or cannot be said in lines."""
+    """The fix as whole lines, unproven; None when it reaches beyond the changed lines or cannot be written in lines."""
     after = apply_edits(text, fix.edits)
     if after is None or after == text:
         return None
     blocks = _whole_lines(split_lines(text), split_lines(after))
-    return next((block for block in blocks if _is_sayable(block, changed) and leads_to(block, text, after)), None)
+    return next((block for block in blocks if _is_postable(block, changed) and _leads_to(block, text, after)), None)
 
 
-def _is_sayable(suggestion: Suggestion, changed: frozenset[int]) -> bool:
+def _is_postable(suggestion: Suggestion, changed: frozenset[int]) -> bool:
     """On changed lines only, not too long, and without a byte order mark, which no comment can carry."""
     lines = range(suggestion.start_line, suggestion.end_line + 1)
     return changed.issuperset(lines) and len(lines) <= MAX_LINES and _BOM not in suggestion.replacement
@@ -55,7 +55,7 @@ def applied(suggestion: Suggestion, text: str) -> str:
     return replace_lines(text, suggestion.start_line, suggestion.end_line, suggestion.replacement)
 
 
-def leads_to(suggestion: Suggestion, text: str, after: str) -> bool:
+def _leads_to(suggestion: Suggestion, text: str, after: str) -> bool:
     """Whether applying the suggestion as GitHub does gives exactly what the tool meant."""
     try:
         return applied(suggestion, text) == after
@@ -80,12 +80,12 @@ def apply_edits(text: str, edits: Sequence[FixEdit]) -> str | None:
 
 
 def _offset(starts: Sequence[int], line: int, column: int) -> int:
-    """Where a place stands in the text, -1 when it has no such line."""
+    """The offset of a place in the text, -1 when it has no such line."""
     return starts[line - 1] + column - 1 if 1 <= line <= len(starts) else -1
 
 
 def _whole_lines(old: Sequence[str], new: Sequence[str]) -> list[Suggestion]:
-    """Ways to say the difference as one replaced block: exactly it, or for an insertion with the line before or after."""
+    """Ways to write the difference as one replaced block: exactly it, or for an insertion with the line before or after."""
     head = common_start(old, new)
     tail = common_start(old[head:][::-1], new[head:][::-1])
     start, end, new_end = head, len(old) - tail, len(new) - tail
@@ -109,7 +109,7 @@ def _block(start: int, end: int, lines: Sequence[str]) -> Suggestion:
 
 
 MAX_DRAFTS = 60
-"""Suggestions that are thought through in one review; there are never more comments than this."""
+"""Suggestions that one review considers; there are never more comments than this."""
 
 MAX_TRIALS = 20
 """Suggestions whose tests are run in one review."""
@@ -139,7 +139,7 @@ class SuggestionDraft:
 def drafts(
     seen: Sequence[FindingWithFix], sources: Mapping[str, str], changed: Mapping[str, frozenset[int]]
 ) -> list[SuggestionDraft]:
-    """The fixes that can be said on changed lines and leave a file that parses; the worst findings first, and at most `MAX_DRAFTS`."""
+    """The fixes on changed lines that leave a file that parses; the worst findings first, and at most `MAX_DRAFTS`."""
     found: list[SuggestionDraft] = []
     for each in sorted(seen, key=lambda each: (-harm(each.finding), order(each.finding))):
         if len(found) >= MAX_DRAFTS:
@@ -181,69 +181,45 @@ def _improves(before: Counter[str], after: Counter[str], rule: str) -> bool:
     return after[rule] < before[rule] and after <= before
 
 
+@dataclass(slots=True)
 class SuggestionProver:
-    """Runs the tests that speak for or against a draft; keeps what it learned of the head for the next."""
+    """Runs the tests that speak for or against a draft; runs each set of tests without a suggestion once."""
 
-    def __init__(
-        self,
-        run: RunTests,
-        imports: ImportGraph,
-        *,
-        command: tuple[str, ...],
-        clock: Callable[[], float],
-        deadline: float,
-    ) -> None:
-        self._run = run
-        self._imports = imports
-        self._command = command
-        self._clock = clock
-        self._deadline = deadline
-        self._trials = 0
-        self._before: dict[tuple[str, ...], TestReport] = {}
+    run: RunTests
+    imports: ImportGraph
+    command: tuple[str, ...]
+    clock: Callable[[], float]
+    deadline: float
+    _trials: int = 0
+    _before: dict[tuple[str, ...], TestReport] = field(default_factory=dict)
 
     def proof(self, draft: SuggestionDraft) -> Proof | None:
-        """What the tests showed, or None when they showed nothing good, or nothing at all."""
-        tests = self._imports.tests_of(draft.path)
-        if not (tests or draft.safe) or self._trials >= MAX_TRIALS or self._clock() >= self._deadline:
+        """The proof that nothing was lost: what passed still passes. None where a test was lost, or nothing was shown."""
+        tests = self.imports.tests_of(draft.path)
+        if not (tests or draft.safe) or self._trials >= MAX_TRIALS or self.clock() >= self.deadline:
             return None
         if tests not in self._before:
-            self._before[tests] = self._run(tests, {})
+            self._before[tests] = self.run(tests, {})
         before = self._before[tests]
         if not _speaks(before):
             return None
         self._trials += 1
-        after = self._run(tests, {draft.path: draft.text.encode()})
-        return proof_of(before, after, shlex.join((*self._command, *tests))) if _speaks(after) else None
+        after = self.run(tests, {draft.path: draft.text.encode()})
+        if not _speaks(after) or before.lost(after):
+            return None
+        return Proof(
+            failed_before=(),
+            passed_after=(),
+            before=before.count(),
+            suite=after.count(),
+            repeats=1,
+            command=shlex.join((*self.command, *tests)),
+        )
 
 
 def _speaks(report: TestReport) -> bool:
-    """Whether a run came to its own end and showed something."""
+    """Whether a run ended by itself and some test passed."""
     return report.started and report.complete and bool(report.passing())
-
-
-def proof_of(before: TestReport, after: TestReport, command: str) -> Proof | None:
-    """The proof that nothing was lost: whatever passed still passes. None when something did not."""
-    passed = {result.id for result in after.passing()}
-    if not passed.issuperset(result.id for result in before.passing()):
-        return None
-    return Proof(
-        failed_before=(),
-        passed_after=(),
-        before=_count(before),
-        suite=_count(after),
-        repeats=1,
-        command=command,
-    )
-
-
-def _count(report: TestReport) -> SuiteCount:
-    outcomes = Counter(result.outcome for result in report.results)
-    return SuiteCount(
-        passed=outcomes[TestOutcome.PASSED] + outcomes[TestOutcome.XPASSED],
-        failed=outcomes[TestOutcome.FAILED] + outcomes[TestOutcome.ERROR],
-        skipped=outcomes[TestOutcome.SKIPPED] + outcomes[TestOutcome.XFAILED],
-        collected=len(report.results),
-    )
 
 
 def suggested(found: Sequence[SuggestionDraft], prover: SuggestionProver | None) -> dict[str, Suggestion]:

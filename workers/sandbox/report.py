@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from memory.model import Frame
+from memory.model import Frame, SuiteCount
 
 
 class TestOutcome(StrEnum):
@@ -69,6 +69,21 @@ class TestReport:
     def passing(self) -> tuple[TestResult, ...]:
         """The tests that passed, in the order they ran."""
         return tuple(r for r in self.results if r.outcome is TestOutcome.PASSED)
+
+    def lost(self, after: TestReport) -> tuple[str, ...]:
+        """The tests that passed in this run and did not in the run `after`."""
+        passed = {result.id for result in after.passing()}
+        return tuple(result.id for result in self.passing() if result.id not in passed)
+
+    def count(self) -> SuiteCount:
+        """The run in numbers; an error counts as a failure, an expected failure as neither passed nor failed."""
+        outcomes = [result.outcome for result in self.results]
+        return SuiteCount(
+            passed=outcomes.count(TestOutcome.PASSED),
+            failed=len(self.failing()),
+            skipped=outcomes.count(TestOutcome.SKIPPED),
+            collected=len(outcomes),
+        )
 
 
 MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from memory.model import DistinguishingCall, Failure, Proof, SuiteCount
+from memory.model import DistinguishingCall, Failure, Proof
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.protected_files import forbidden
@@ -93,9 +93,7 @@ def objection_to(claim: Claim, after: TestReport) -> Unproven | None:
     missing = still_failing(claim.failing, after)
     if missing:
         return Unproven(reason=f"{_named(missing)} still fails in the whole suite")
-    passed = {result.id for result in after.passing()}
-    broken = tuple(result.id for result in claim.before.passing() if result.id not in passed)
-    if broken:
+    if broken := claim.before.lost(after):
         return Unproven(reason=f"{_named(broken)} passed before and no longer does", broken=broken)
     if len(after.results) < len(claim.before.results):
         reason = f"only {len(after.results)} of {len(claim.before.results)} tests are collected"
@@ -117,25 +115,14 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
     return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
 
 
-def count(report: TestReport) -> SuiteCount:
-    """A run in numbers; an error counts as a failure, an expected failure as neither passed nor failed."""
-    outcomes = [result.outcome for result in report.results]
-    return SuiteCount(
-        passed=outcomes.count(TestOutcome.PASSED),
-        failed=len(report.failing()),
-        skipped=outcomes.count(TestOutcome.SKIPPED),
-        collected=len(outcomes),
-    )
-
-
 def _proof(claim: Claim, after: TestReport, repeats: int, project: Project) -> Proof:
     failed = tuple(dict.fromkeys((*claim.failing, *(result.id for result in claim.before.failing()))))
     missing = still_failing(failed, after)
     return Proof(
         failed_before=failed,
         passed_after=tuple(test for test in failed if test not in missing),
-        before=count(claim.before),
-        suite=count(after),
+        before=claim.before.count(),
+        suite=after.count(),
         repeats=repeats,
         command=" ".join(project.test_command),
     )

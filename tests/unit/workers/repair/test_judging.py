@@ -10,7 +10,7 @@ import pytest
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import Candidate, Suspect
 from workers.repair.judging.protected_files import forbidden
-from workers.repair.judging.prove import Claim, count, objection_to, passes
+from workers.repair.judging.prove import Claim, objection_to, passes
 from workers.repair.reproduce import Reproduction, companions
 from workers.repair.running.candidate_runner import (
     CRASH,
@@ -111,7 +111,7 @@ def test_a_file_stands_for_its_tests(outcomes: dict[str, TestOutcome], passed: b
 def test_a_run_in_numbers() -> None:
     """Errors count as failures; expected failures as neither."""
     outcomes = {"a": PASSED, "b": FAILED, "c": ERROR, "d": SKIPPED, "e": XFAILED}
-    assert count(report(outcomes)) == SuiteCount(passed=1, failed=2, skipped=1, collected=5)
+    assert report(outcomes).count() == SuiteCount(passed=1, failed=2, skipped=1, collected=5)
 
 
 # ── What a fix may not touch ───────────────────────────────────────────────────────────────────────────────────────

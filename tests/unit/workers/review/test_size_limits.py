@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from workers.diffs import FileChange, FileStatus, Hunk
-from workers.review.read_report import SizeLimits, by_priority
+from workers.review.read_report import Room, by_priority
 from workers.review.source import Unread
 
 
@@ -40,7 +40,7 @@ def test_what_matters_most_comes_first() -> None:
 
 def test_files_beyond_the_bound_are_not_taken() -> None:
     """So many files are taken; those after them are refused without being opened."""
-    room = SizeLimits(files=2, characters=100).room()
+    room = Room(files=2, characters=100)
     assert [room.take(lambda: "a"), room.take(lambda: "b")] == ["a", "b"]
     with pytest.raises(Unread, match=r"^over the 2 files that one review reads$"):
         room.take(lambda: pytest.fail("opened"))
@@ -48,7 +48,7 @@ def test_files_beyond_the_bound_are_not_taken() -> None:
 
 def test_a_long_file_leaves_its_room_to_others() -> None:
     """Characters are counted; a file that does not fit any more is refused, and a shorter one after it is taken."""
-    room = SizeLimits(files=9, characters=10).room()
+    room = Room(files=9, characters=10)
     room.take(lambda: "12345")
     with pytest.raises(Unread, match=r"^over the 10 characters that one review reads$"):
         room.take(lambda: "123456")
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_takes_no_room() -> None:
     def unreadable() -> str:
         raise Unread("binary")
 
-    room = SizeLimits(files=1, characters=10).room()
+    room = Room(files=1, characters=10)
     with pytest.raises(Unread, match=r"^binary$"):
         room.take(unreadable)
     assert room.take(lambda: "a") == "a"
