@@ -76,16 +76,8 @@ def suggestions(reviewed: Reviewed) -> list[tuple[str, Suggestion]]:
 
 
 def planned(reviewed: Reviewed) -> ReviewPlan:
-    return plan_review(
-        findings=reviewed.findings,
-        elsewhere=reviewed.elsewhere,
-        present=reviewed.present,
-        unread=reviewed.unread,
-        actions={each.fingerprint: Action.INLINE for each in (*reviewed.findings, *reviewed.elsewhere)},
-        earlier=(),
-        change=reviewed.change,
-        max_comments=30,
-    )
+    actions = {each.fingerprint: Action.INLINE for each in (*reviewed.findings, *reviewed.elsewhere)}
+    return plan_review(reviewed, actions, max_comments=30)
 
 
 def test_windows_lines(pull: Pull, tmp_path: Path) -> None:

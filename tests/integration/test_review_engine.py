@@ -512,16 +512,8 @@ def test_a_missing_tool_is_said_and_the_other_still_reads(tmp_path: Path, tool: 
 
 def test_the_plan_of_a_review_can_be_posted(poor: Reviewed) -> None:
     """Every inline comment stands on lines that GitHub shows, and no two suggestions meet."""
-    plan = plan_review(
-        findings=poor.findings,
-        elsewhere=poor.elsewhere,
-        present=poor.present,
-        unread=poor.unread,
-        actions={finding.fingerprint: Action.INLINE_SUGGESTION for finding in poor.findings},
-        earlier=(),
-        change=poor.change,
-        max_comments=30,
-    )
+    actions = {finding.fingerprint: Action.INLINE_SUGGESTION for finding in poor.findings}
+    plan = plan_review(poor, actions, max_comments=30)
     shown = commentable_lines(poor.change.files[0])
     assert len(plan.inline) == 9
     assert sum(each.with_suggestion for each in plan.inline) == 5

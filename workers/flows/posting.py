@@ -1,8 +1,8 @@
-"""Say what a review has to say: one review, its threads, one check run."""
+"""Post what a review found: one review, its threads, one check run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
@@ -15,14 +15,15 @@ from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan
 
+Decided = Mapping[str, PostingDecision]
+"""The decisions of this round, by fingerprint."""
 
-def post(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], plan: ReviewPlan, context: JobContext
-) -> None:
-    """What was seen is remembered once it was said: a worker that dies before has said nothing."""
+
+def post(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> None:
+    """Post, then remember what was seen: a worker that dies before has posted nothing."""
     asked = this.job.commanded and this.job.comment_id
     review = None
-    if plan.said or plan.resolved or plan.back or asked:
+    if plan.new or plan.resolved or plan.back or asked:
         review = _post_review(this, reviewed, decided, plan, context)
     _reopen_returned(this, plan, context)
     _remember(this, reviewed, decided, plan, context)
@@ -32,10 +33,8 @@ def post(
     _post_check(this, reviewed, plan, context)
 
 
-def _post_review(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], plan: ReviewPlan, context: JobContext
-) -> int:
-    key = this.key("review")
+def _post_review(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> int:
+    key, bot_name = this.key("review"), context.settings.bot_name
     inline = [
         InlineComment(
             path=each.finding.path,
@@ -46,26 +45,15 @@ def _post_review(
                 with_suggestion=each.with_suggestion,
                 reason=decided[each.finding.fingerprint].why,
                 missed=plan.missed.get(each.finding.fingerprint),
-                bot_name=context.settings.bot_name,
+                bot_name=bot_name,
             ),
         )
         for each in plan.inline
     ]
+    reopened = sum(1 for mark in plan.back if this.again.gone[mark])
+    limits = reviews.limits(untested=not this.may_run_tests, unasked=not this.may_ask_model, bot_name=bot_name)
     body = reviews.review_body(
-        sha=this.task.sha,
-        inline=len(inline),
-        summary=plan.summary,
-        held=len(plan.held),
-        repeated=len(plan.repeated),
-        resolved=len(plan.resolved),
-        back=len(plan.back),
-        reopened=sum(1 for mark in plan.back if this.again.gone[mark]),
-        missed=plan.missed,
-        coverage=reviewed.not_read,
-        untested=not this.may_run_tests,
-        unasked=not this.may_ask_model,
-        bot_name=context.settings.bot_name,
-        key=key,
+        plan, reviewed.not_read, limits, sha=this.task.sha, reopened=reopened, bot_name=bot_name, key=key
     )
     return context.effects.once(
         key,
@@ -74,10 +62,8 @@ def _post_review(
     )
 
 
-def _remember(
-    this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision], plan: ReviewPlan, context: JobContext
-) -> None:
-    """Keep what was seen and decided, and where, so that a later round knows it again and does not say it twice."""
+def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPlan, context: JobContext) -> None:
+    """Keep what was seen and decided, and where, so that a later round knows it again and does not repeat it."""
     context.store.posts.update_sightings(seen_again(this))
     context.store.posts.add_sightings(
         Sighting(
@@ -97,8 +83,8 @@ def _remember(
     )
 
 
-def _watch(this: Round, review: int, decided: Mapping[str, PostingDecision], context: JobContext) -> None:
-    """Remember which comment stands for which decision, so that what people do with it is learned from."""
+def _watch(this: Round, review: int, decided: Decided, context: JobContext) -> None:
+    """Remember the decision of each comment, so that feedback on the comment reaches it."""
     for comment in this.github.review_comments(this.pull.number, review):
         fingerprint = marked(comment.body)
         if fingerprint in decided:
@@ -117,59 +103,52 @@ def _watch(this: Round, review: int, decided: Mapping[str, PostingDecision], con
 
 def _close_resolved(this: Round, plan: ReviewPlan, context: JobContext) -> None:
     """Close our own threads about what is no longer there."""
-    posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
     for gone in plan.resolved:
-        remarks = [post.github_id for post in posts if post.fingerprint == gone]
-        context.effects.once(
-            this.key_of_end(gone),
-            make=partial(_close_threads, this, remarks),
-            find=partial(_finish_closing, this, remarks),
-        )
+        make, find = partial(_close, this, gone, context), partial(_finish_closing, this, gone, context)
+        context.effects.once(this.key_of_end(gone), make=make, find=find)
 
 
-def _close_threads(this: Round, remarks: Sequence[int]) -> int:
-    """How many there were to close: what stood in the summary alone has none, and what people resolved is theirs."""
-    threads = [thread.id for thread in _threads(this, remarks) if not thread.resolved]
+def _close(this: Round, fingerprint: str, context: JobContext) -> int:
+    """How many threads there were to close: a finding in the summary alone has none, and users resolve theirs."""
+    threads = [thread.id for thread in _threads(this, fingerprint, context) if not thread.resolved]
     for thread in threads:
         this.github.resolve_thread(thread)
     return len(threads)
 
 
-def _finish_closing(this: Round, remarks: Sequence[int]) -> int:
+def _finish_closing(this: Round, fingerprint: str, context: JobContext) -> int:
     """Close what a worker that died left open; how many are closed by us then."""
-    _close_threads(this, remarks)
-    return sum(thread.by_author for thread in _threads(this, remarks))
+    _close(this, fingerprint, context)
+    return sum(thread.by_author for thread in _threads(this, fingerprint, context))
 
 
 def _reopen_returned(this: Round, plan: ReviewPlan, context: JobContext) -> None:
-    """Open our own threads again about what is back; those that people had resolved stay as they are."""
-    posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
+    """Open our own threads again about what is back; those that a user resolved stay as they are."""
     for back in plan.back:
         if this.again.gone[back]:
-            remarks = [post.github_id for post in posts if post.fingerprint == back]
-            context.effects.once(
-                this.key_of_return(back),
-                make=partial(_reopen_threads, this, remarks),
-                find=lambda: None,  # opening a thread twice is opening it
-            )
+            make = partial(_reopen, this, back, context)
+            context.effects.once(this.key_of_return(back), make=make, find=lambda: None)  # may be done twice
 
 
-def _reopen_threads(this: Round, remarks: Sequence[int]) -> int:
-    threads = [thread.id for thread in _threads(this, remarks) if thread.by_author]
+def _reopen(this: Round, fingerprint: str, context: JobContext) -> int:
+    threads = [thread.id for thread in _threads(this, fingerprint, context) if thread.by_author]
     for thread in threads:
         this.github.reopen_thread(thread)
     return len(threads)
 
 
-def _threads(this: Round, remarks: Sequence[int]) -> list[ReviewThread]:
-    found = (this.github.thread_of(this.pull.number, remark) for remark in remarks)
+def _threads(this: Round, fingerprint: str, context: JobContext) -> list[ReviewThread]:
+    """The threads of our comments on a finding."""
+    posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
+    comments = (post.github_id for post in posts if post.fingerprint == fingerprint)
+    found = (this.github.thread_of(this.pull.number, comment) for comment in comments)
     return [thread for thread in found if thread is not None]
 
 
 def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobContext) -> None:
-    """One check run. It is neutral as soon as anything was said or anything was not read: never green by omission."""
+    """One check run. It is neutral as soon as there is a finding or an unread file: never green by omission."""
     still, changed = len(plan.repeated) + len(plan.back), len(reviewed.change.files)
-    clean = changed and not plan.said and not still and not reviewed.not_read
+    clean = changed and not plan.new and not still and not reviewed.not_read
     key = this.key("check")
     context.effects.once(
         key,
@@ -177,19 +156,17 @@ def _post_check(this: Round, reviewed: Reviewed, plan: ReviewPlan, context: JobC
             sha=this.task.sha,
             external_id=key,
             conclusion="success" if clean else "neutral",
-            title=reviews.check_title(changed=changed, findings=len(plan.said) + still, unread=len(reviewed.not_read)),
+            title=reviews.check_title(changed=changed, findings=len(plan.new) + still, unread=len(reviewed.not_read)),
             summary=reviews.check_summary(
+                plan,
+                reviewed.not_read,
+                reviews.limits(untested=False, unasked=not this.may_ask_model, bot_name=context.settings.bot_name),
                 read=reviewed.files_read,
                 unedited=reviewed.files_unedited,
-                coverage=reviewed.not_read,
-                repeated=still,
-                held=len(plan.held),
                 untested=not this.may_run_tests,
-                unasked=not this.may_ask_model,
-                bot_name=context.settings.bot_name,
                 other_base=this.other_base,
             ),
-            annotations=[_annotation(finding) for finding in plan.said],
+            annotations=[_annotation(finding) for finding in plan.new],
         ),
         find=lambda: this.github.find_check(sha=this.task.sha, external_id=key),
     )

@@ -243,17 +243,13 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
     actions = {s.finding.fingerprint: s.action for s in this.earlier}
     actions |= {fingerprint: each.action for fingerprint, each in decided.items()}
     plan = plan_review(
-        findings=reviewed.findings,
-        elsewhere=reviewed.elsewhere,
-        present=reviewed.present,
-        unread=reviewed.unread,
-        actions=actions,
+        reviewed,
+        actions,
         earlier=this.earlier_by_new_names(),
-        change=reviewed.change,
         max_comments=context.settings.max_comments,
         gone=this.again.gone.keys(),
     )
-    return replace(plan, missed=missed(this, reviewed, plan.said, context))
+    return replace(plan, missed=missed(this, reviewed, plan.new, context))
 
 
 if TYPE_CHECKING:

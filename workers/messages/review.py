@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
 from workers.messages.markdown import counted, marker, name, plain, words
-from workers.review.plan import Missed
+from workers.review.plan import Missed, ReviewPlan
 
 SHOWN_FINDINGS = 20
 SHOWN_UNREAD = 10
@@ -74,45 +73,39 @@ def _suggestion_proof(proof: Proof | None) -> str:
 
 
 def review_body(
+    plan: ReviewPlan,
+    not_read: Mapping[str, str],
+    limits: Sequence[str],
     *,
     sha: str,
-    inline: int,
-    summary: Sequence[Finding],
-    held: int,
-    repeated: int,
-    resolved: int,
-    back: int = 0,
-    reopened: int = 0,
-    missed: Mapping[str, Missed] = MappingProxyType({}),
-    coverage: Mapping[str, str],
-    untested: bool,
-    unasked: bool = False,
+    reopened: int,
     bot_name: str,
     key: str,
 ) -> str:
-    """The text above a review's comments. `coverage` maps files that were not fully read to the reason."""
+    """The text above a review's comments. `not_read` maps files that were not fully read to the reason."""
+    inline = len(plan.inline)
     posted = f"{counted(inline, 'comment')} below" if inline else "no new comment beside the code"
     lines = [f"Reviewed {sha[:12]}: {posted}."]
-    if summary:
-        shown = (_summary_line(f, missed.get(f.fingerprint)) for f in summary[:SHOWN_FINDINGS])
+    if plan.summary:
+        shown = (_summary_line(f, plan.missed.get(f.fingerprint)) for f in plan.summary[:SHOWN_FINDINGS])
         lines += ["", "**Also seen**", "", *shown]
-        if len(summary) > SHOWN_FINDINGS:
-            lines.append(f"- and {len(summary) - SHOWN_FINDINGS} more in the check run")
-    if missed:
-        lines += ["", _missed_count(missed)]
-    if back:
+        if len(plan.summary) > SHOWN_FINDINGS:
+            lines.append(f"- and {len(plan.summary) - SHOWN_FINDINGS} more in the check run")
+    if plan.missed:
+        lines += ["", _missed_count(plan.missed)]
+    if plan.back:
         opened = f"; {counted(reopened, 'thread')} open again" if reopened else ""
-        lines += ["", f"{counted(back, 'earlier finding')} back{opened}."]
-    if repeated:
-        lines += ["", f"{counted(repeated, 'finding')} posted in an earlier round and still there."]
-    if resolved:
-        lines += ["", f"{counted(resolved, 'earlier finding')} no longer there; the threads are closed."]
-    if held:
-        lines += ["", f"{counted(held, 'finding')} hidden: maintainers rejected similar findings."]
-    for limit in _limits(untested=untested, unasked=unasked, bot_name=bot_name):
+        lines += ["", f"{counted(len(plan.back), 'earlier finding')} back{opened}."]
+    if plan.repeated:
+        lines += ["", f"{counted(len(plan.repeated), 'finding')} posted in an earlier round and still there."]
+    if plan.resolved:
+        lines += ["", f"{counted(len(plan.resolved), 'earlier finding')} no longer there; the threads are closed."]
+    if plan.held:
+        lines += ["", f"{counted(len(plan.held), 'finding')} hidden: maintainers rejected similar findings."]
+    for limit in limits:
         lines += ["", limit]
-    if coverage:
-        lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(coverage, SHOWN_UNREAD))]
+    if not_read:
+        lines += ["", "**Not read**", "", *(f"- {line}" for line in _not_read(not_read, SHOWN_UNREAD))]
     lines += [
         "",
         f"React 👍 or 👎, resolve, apply, or answer `@{bot_name} reject because …`: I learn from it.",
@@ -121,8 +114,8 @@ def review_body(
     return "\n".join(lines)
 
 
-def _limits(*, untested: bool, unasked: bool, bot_name: str) -> list[str]:
-    """What a maintainer can have done that was not."""
+def limits(*, untested: bool, unasked: bool, bot_name: str) -> list[str]:
+    """What was not done, and a maintainer can ask for."""
     has = f"`@{bot_name} review` by a maintainer has"
     tests = f"No test was run, because this comes from a fork; {has} them run."
     model = f"The model was not asked, because the author has no write access here; {has} it asked."
@@ -159,15 +152,13 @@ def check_title(*, changed: int, findings: int, unread: int) -> str:
 
 
 def check_summary(
+    plan: ReviewPlan,
+    not_read: Mapping[str, str],
+    limits: Sequence[str],
     *,
     read: int,
     unedited: int,
-    coverage: Mapping[str, str],
-    repeated: int,
-    held: int,
     untested: bool,
-    unasked: bool = False,
-    bot_name: str,
     other_base: str,
 ) -> str:
     """The check run's text: what was read and what was not; `other_base` is a branch that it had to be compared with."""
@@ -178,14 +169,14 @@ def check_summary(
         lines.append(
             f"The commit that this was opened against is gone; compared with where it left {name(other_base)} as that is now."
         )
-    if repeated:
-        lines.append(f"{counted(repeated, 'finding')} posted in an earlier round, not repeated.")
-    if held:
-        lines.append(f"{counted(held, 'finding')} hidden: maintainers rejected similar findings.")
+    if still := len(plan.repeated) + len(plan.back):
+        lines.append(f"{counted(still, 'finding')} posted in an earlier round, not repeated.")
+    if plan.held:
+        lines.append(f"{counted(len(plan.held), 'finding')} hidden: maintainers rejected similar findings.")
     if untested:
         lines.append("No test was run, because this comes from a fork.")
-    lines += _limits(untested=False, unasked=unasked, bot_name=bot_name)
-    lines += [f"- not read: {line}" for line in _not_read(coverage, SHOWN_UNREAD_IN_CHECK)]
+    lines += limits
+    lines += [f"- not read: {line}" for line in _not_read(not_read, SHOWN_UNREAD_IN_CHECK)]
     return "\n".join(lines)
 
 

@@ -20,14 +20,14 @@ from workers.diffs import Change, commentable_lines
 from workers.review.engine import Reviewed
 from workers.review.findings import harm, order
 
-_INLINE = (Action.INLINE_SUGGESTION, Action.INLINE)
+INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
 _LONGEST_COMMENT = 20
-"""A comment on more lines than this stands on its first line alone."""
+"""A comment on more lines than this is on its first line alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inline:
-    """A finding to be said on lines `start_line`..`line` of the new side; with its suggestion, exactly on its lines."""
+    """A finding for lines `start_line`..`line` of the new side; with its suggestion, exactly on its lines."""
 
     finding: Finding
     with_suggestion: bool
@@ -37,7 +37,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """That a finding could have been said of an earlier head, and why it was not where the file was not read then."""
+    """That the review of an earlier head missed a finding, and the reason if the file was not read then."""
 
     sha: str
     because: str
@@ -47,62 +47,57 @@ class Missed:
 class ReviewPlan:
     """What becomes of every finding.
 
-    `held` is not said, by decision; `repeated` was said in an earlier round and is still there; `resolved` are the
-    fingerprints that were said earlier and are gone, `back` those that were told to be gone and are not. `missed` are,
-    by fingerprint, those of the new that an earlier round should have said.
+    `held` is hidden, by decision; `repeated` was posted in an earlier round and is still there; `resolved` are the
+    fingerprints that were posted earlier and are gone, `back` those that were reported as gone and are not. `missed` are,
+    by fingerprint, those of the new that an earlier round should have posted.
     """
 
-    inline: tuple[Inline, ...]
-    summary: tuple[Finding, ...]
-    held: tuple[Finding, ...]
-    repeated: tuple[Finding, ...]
-    resolved: tuple[str, ...]
+    inline: tuple[Inline, ...] = ()
+    summary: tuple[Finding, ...] = ()
+    held: tuple[Finding, ...] = ()
+    repeated: tuple[Finding, ...] = ()
+    resolved: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
     missed: Mapping[str, Missed] = field(default_factory=dict)
 
     @property
-    def said(self) -> tuple[Finding, ...]:
-        """What is said for the first time."""
+    def new(self) -> tuple[Finding, ...]:
+        """What is posted for the first time."""
         return (*(each.finding for each in self.inline), *self.summary)
 
 
 def plan_review(
-    *,
-    findings: Sequence[Finding],
-    elsewhere: Sequence[Finding],
-    present: frozenset[str],
-    unread: frozenset[str],
+    reviewed: Reviewed,
     actions: Mapping[str, Action],
-    earlier: Sequence[Sighting],
-    change: Change,
+    *,
+    earlier: Sequence[Sighting] = (),
     max_comments: int,
     gone: AbstractSet[str] = frozenset(),
 ) -> ReviewPlan:
     """Place each finding once.
 
-    `actions` holds a decision for every fingerprint in `findings`; those in `elsewhere` go to the summary unless theirs
-    is to hold. `present` are all fingerprints seen at the head, `unread` the paths that were not fully read: nothing
-    said about those counts as resolved; nor does what was told to be `gone`, which may be back. Inline are the worst `max_comments`; what does not fit, or stands on lines that
-    GitHub takes no comment on, goes to the summary.
+    `actions` holds a decision for every fingerprint on changed lines; those elsewhere go to the summary unless theirs is
+    to hold. Nothing posted about a file that was not fully read counts as resolved; nor does what was reported as `gone`,
+    which may be back. Inline are the worst `max_comments`; the rest, and what is on lines that GitHub takes no comment
+    on, goes to the summary.
     """
-    said = {sighting.finding.fingerprint: sighting.finding.path for sighting in earlier if _was_said(sighting)}
-    fresh = [finding for finding in (*findings, *elsewhere) if finding.fingerprint not in said]
-    held = [finding for finding in fresh if actions.get(finding.fingerprint) is Action.HOLD]
-    wanted = {finding.fingerprint for finding in findings if actions[finding.fingerprint] in _INLINE}
-    inline = _inline([finding for finding in fresh if finding.fingerprint in wanted], actions, change, max_comments)
+    posted = {each.finding.fingerprint: each.finding.path for each in earlier if each.action is not Action.HOLD}
+    findings, present, unread = (*reviewed.findings, *reviewed.elsewhere), reviewed.present, reviewed.unread
+    new = [finding for finding in findings if finding.fingerprint not in posted]
+    held = [finding for finding in new if actions.get(finding.fingerprint) is Action.HOLD]
+    wanted = {finding.fingerprint for finding in reviewed.findings if actions[finding.fingerprint] in INLINE}
+    inline = _inline(
+        [finding for finding in new if finding.fingerprint in wanted], actions, reviewed.change, max_comments
+    )
     placed = {each.finding.fingerprint for each in inline} | {finding.fingerprint for finding in held}
     return ReviewPlan(
         inline=tuple(inline),
-        summary=_ordered(finding for finding in fresh if finding.fingerprint not in placed),
+        summary=_ordered(finding for finding in new if finding.fingerprint not in placed),
         held=_ordered(held),
-        repeated=_ordered(f for f in (*findings, *elsewhere) if f.fingerprint in said.keys() - gone),
-        resolved=tuple(sorted(m for m, path in said.items() if m not in present | gone and path not in unread)),
-        back=tuple(sorted(said.keys() & gone & present)),
+        repeated=_ordered(finding for finding in findings if finding.fingerprint in posted.keys() - gone),
+        resolved=tuple(sorted(m for m, path in posted.items() if m not in present | gone and path not in unread)),
+        back=tuple(sorted(posted.keys() & gone & present)),
     )
-
-
-def _was_said(sighting: Sighting) -> bool:
-    return sighting.action is not Action.HOLD
 
 
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -113,23 +108,23 @@ def _inline(
     findings: Sequence[Finding], actions: Mapping[str, Action], change: Change, max_comments: int
 ) -> list[Inline]:
     shown = {file.path: commentable_lines(file) for file in change.files}
-    taken: list[Inline] = []
+    placed: list[Inline] = []
     for finding in sorted(findings, key=lambda finding: (-harm(finding), order(finding))):
         lines = shown.get(finding.path, frozenset())
         wants = actions[finding.fingerprint] is Action.INLINE_SUGGESTION
-        place = (_with_suggestion(finding, lines, taken) if wants else None) or _without(finding, lines)
-        if place is not None and len(taken) < max_comments:
-            taken.append(place)
-    return sorted(taken, key=lambda each: order(each.finding))
+        place = (_with_suggestion(finding, lines, placed) if wants else None) or _without(finding, lines)
+        if place is not None and len(placed) < max_comments:
+            placed.append(place)
+    return sorted(placed, key=lambda each: order(each.finding))
 
 
-def _with_suggestion(finding: Finding, lines: frozenset[int], taken: Sequence[Inline]) -> Inline | None:
+def _with_suggestion(finding: Finding, lines: frozenset[int], placed: Sequence[Inline]) -> Inline | None:
     """On the suggestion's own lines, if it was proven, can be posted there, and no other suggestion edits them."""
     suggestion = finding.suggestion
     if suggestion is None or suggestion.proof is None:
         return None
     wanted = range(suggestion.start_line, suggestion.end_line + 1)
-    if not lines.issuperset(wanted) or any(_clash(finding.path, suggestion, other) for other in taken):
+    if not lines.issuperset(wanted) or any(_clash(finding.path, suggestion, other) for other in placed):
         return None
     return Inline(finding=finding, with_suggestion=True, start_line=suggestion.start_line, line=suggestion.end_line)
 
@@ -151,9 +146,6 @@ def _without(finding: Finding, lines: frozenset[int]) -> Inline | None:
     return Inline(finding=finding, with_suggestion=False, start_line=first, line=last)
 
 
-INLINE = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})
-
-
 def decide(
     findings: Sequence[Finding],
     learner: Learner,
@@ -170,8 +162,8 @@ def decide(
     """A decision for every fingerprint; the worst findings choose first while there are inline `slots` left.
 
     `made` holds, by fingerprint, what an earlier worker on the same task decided before it died: that stays decided.
-    Of findings as bad as each other, the one that people with this `taste` would rather read chooses first; `learnings`
-    from elsewhere are a prior, and so is what the repository's `past` says of a finding, by fingerprint.
+    Of equally bad findings, the one that the preference model `taste` ranks higher chooses first; `learnings` from
+    elsewhere are a prior, and so is the repository's `past`, by fingerprint.
     """
     decided: dict[str, PostingDecision] = {}
     for finding in queue(findings, taste if arm is Arm.LEARNED and len(findings) > slots else None):

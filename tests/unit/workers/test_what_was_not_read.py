@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from workers.messages.review import SHOWN_UNREAD, SHOWN_UNREAD_IN_CHECK, check_summary, check_title
+from workers.review.plan import ReviewPlan
 
 
 def summary(coverage: dict[str, str]) -> list[str]:
-    return check_summary(
-        read=1, unedited=0, coverage=coverage, repeated=0, held=0, untested=False, bot_name="b", other_base=""
-    ).splitlines()
+    text = check_summary(ReviewPlan(), coverage, (), read=1, unedited=0, untested=False, other_base="")
+    return text.splitlines()
 
 
 def test_few_files_are_all_named() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from memory.model import Action, Finding, Proof, Severity, Sighting, Suggestion, SuiteCount
 from workers.diffs import Change, parse_diff, unified
+from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan, plan_review
+from workers.review.read_report import CoverageStatus, FileCoverage
 
 OLD = "".join(f"line {n}\n" for n in range(1, 31))
 NEW = OLD.replace("line 10\n", "new 10\nnew 11\n")
@@ -62,17 +64,15 @@ def plan(
     gone: frozenset[str] = frozenset(),
     max_comments: int = 30,
 ) -> ReviewPlan:
-    return plan_review(
-        findings=found,
-        elsewhere=elsewhere,
-        present=frozenset(each.fingerprint for each in (*found, *elsewhere)),
-        unread=unread,
-        actions={each.fingerprint: Action.INLINE_SUGGESTION for each in found} | (actions or {}),
-        earlier=earlier,
+    reviewed = Reviewed(
         change=change,
-        max_comments=max_comments,
-        gone=gone,
+        findings=tuple(found),
+        elsewhere=tuple(elsewhere),
+        coverage=tuple(FileCoverage(path=path, status=CoverageStatus.FAILED) for path in unread),
+        seen=(*found, *elsewhere),
     )
+    actions = {each.fingerprint: Action.INLINE_SUGGESTION for each in found} | (actions or {})
+    return plan_review(reviewed, actions, earlier=earlier, max_comments=max_comments, gone=gone)
 
 
 def inline(made: ReviewPlan) -> list[tuple[str, bool, int, int]]:
@@ -149,7 +149,7 @@ def test_what_was_told_to_be_gone_is_back_or_no_news(change: Change) -> None:
     """What is back is neither new nor repeated; what is still gone is not told again; what was held was never told."""
     known, muted = sighting(finding("told", 10)), sighting(finding("muted", 11), Action.HOLD)
     back = plan(change, finding("told", 10), earlier=(known, muted), gone=frozenset({"told", "muted"}))
-    assert (back.back, back.repeated, back.said, back.resolved) == (("told",), (), (), ())
+    assert (back.back, back.repeated, back.new, back.resolved) == (("told",), (), (), ())
     still = plan(change, earlier=(known, muted), gone=frozenset({"told"}))
     assert (still.back, still.resolved) == ((), ())
 
