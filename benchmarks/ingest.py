@@ -26,8 +26,9 @@ import uvicorn
 from benchmarks.report import ROOT, show, spread
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
-from memory.store import Delivery, Inbox, Store, open_store
+from memory.store import Store, open_store
 from memory.store.database import Database
+from memory.store.jobs import Delivery, Inbox
 from workers.settings import WebSettings, environment_with, load
 
 SECRET = "benchmark"

@@ -24,7 +24,8 @@ import msgspec
 from memory.model import Attempt, Decision, Finding, Signal, TaskKind
 from memory.preferences.options import path_of, verdict
 from memory.rewards import acceptance
-from memory.store import Store, Trajectory
+from memory.store import Store
+from memory.store.documents import Trajectory
 
 LONGEST = 24_000
 """Examples with more characters in one message are left out: what is cut in the middle teaches nonsense."""

@@ -1,4 +1,4 @@
-"""Verbal and other lessons of failed attempts: which are of the same failure, and what the next attempt gets of them. Pure.
+"""Verbal and other lessons of failed attempts: which are of the same failure, and what the next attempt gets of them.
 
 Reflexion (Shinn et al. 2023) hands a model its own words about what failed, and names the modes here. The embedded engine
 has another use of the same facts: what was tried comes later, and what came nearest comes first.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.model import AttemptOutcome, Failure, NearMiss, Reflection, RetryMode
+from memory.store import Store
 
 MOST_RECALLED = 30
 """So many of a repository's latest reflections are looked at."""
@@ -38,7 +39,16 @@ class Retry:
 
     later: frozenset[str] = frozenset()
     start: tuple[NearMiss, ...] = ()
-    told: tuple[Reflection, ...] = ()
+
+
+def keep(store: Store, reflection: Reflection) -> bool:
+    """Store the reflection on an experience, which it is forgotten with; False, and nothing changed, when there is one."""
+    return store.reflections.add(reflection.id, reflection, owner=reflection.repository, now=reflection.created_at)
+
+
+def latest(store: Store, repository: str, most: int = MOST_RECALLED) -> list[Reflection]:
+    """A repository's reflections, newest first."""
+    return store.reflections.latest(repository, most, Reflection)
 
 
 def of_same(failure: Failure, reflections: Iterable[Reflection]) -> tuple[Reflection, ...]:
@@ -55,7 +65,7 @@ def given(mode: RetryMode, reflections: Sequence[Reflection]) -> Retry:
     """What a mode gives of the reflections on this failure, the newest first.
 
     `last_attempt` gives what was tried, so that it is not done again in the same order; `reflection` what came nearest,
-    to start from, and the lessons themselves, for an engine that reads.
+    to start from.
     """
     later: frozenset[str] = frozenset()
     if mode in (RetryMode.LAST_ATTEMPT, RetryMode.BOTH):
@@ -64,7 +74,7 @@ def given(mode: RetryMode, reflections: Sequence[Reflection]) -> Retry:
         return Retry(later=later)
     failed = (each for each in reflections if each.outcome is not AttemptOutcome.PROVEN)  # else people rejected it
     near = sorted((each.nearest for each in failed if each.nearest is not None), key=lambda miss: -miss.passed)
-    return Retry(later=later, start=tuple(dict.fromkeys(near))[:1], told=tuple(reflections))
+    return Retry(later=later, start=tuple(dict.fromkeys(near))[:1])
 
 
 def arms(modes: Iterable[RetryMode]) -> dict[str, float]:
@@ -78,7 +88,7 @@ def is_mode(strategy: str) -> bool:
 
 
 def mode_of(arm: str) -> RetryMode:
-    """The mode that an arm stands for."""
+    """The mode that an arm names."""
     return RetryMode(arm.removeprefix(_NAMED))
 
 

@@ -30,7 +30,8 @@ from memory.policy.q_table import CONTROL
 from memory.rewards import PATTERN
 from memory.skills import Skill
 from memory.skills import current as skills
-from memory.store import Spent, Store, TaskSpent
+from memory.store import Store
+from memory.store.calls import Spent, TaskSpent
 
 _RESAMPLES = 2000
 LIKED = frozenset({SignalKind.ACCEPTED, SignalKind.REACTION_UP})
@@ -133,10 +134,10 @@ class Stats:
 
 def stats(store: Store) -> Stats:
     """Count everything in the ledger anew."""
-    repairs = _repairs(store)
+    repaired, reviewed = (store.ledger.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
+    repairs = _repairs(store, repaired)
     by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}
     candidates = {arm: [float(n) for n in found if n is not None] for arm, found in by_arm.items()}
-    repaired, reviewed = (store.record.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
     reviews = [entry.decision for entry in reviewed]
     return Stats(
         arms=tuple(_arm_stats(arm, by_arm[arm]) for arm in Arm),
@@ -156,7 +157,7 @@ def stats(store: Store) -> Stats:
         skills=skills(store),
         missed=_missed(store, reviews),
         actions=_count([decision.chosen for decision in reviews]),
-        signals=_signals(store),
+        signals={kind: count for kind, count in store.ledger.signal_counts().items() if count},
         parts=measured(repaired),
         costs=costs(store.calls.summary(), store.calls.by_task(), repaired, reviewed),
     )
@@ -200,13 +201,12 @@ def _verdict(gap: float, low: float, high: float, *, better_when_higher: bool) -
     return f"{interval}: learning is {'better' if (gap > 0) is better_when_higher else 'worse'} than the control arm"
 
 
-def _repairs(store: Store) -> list[tuple[Arm, int | None]]:
+def _repairs(store: Store, log: Sequence[LoggedDecision]) -> list[tuple[Arm, int | None]]:
     """For each repair task that tried anything: its arm, and the candidates up to the proven patch, None without one."""
-    arms = {decision.task_id: decision.arm for decision in store.ledger.decisions_of_kind(TaskKind.REPAIR)}
+    made = store.tasks.attempts_of_repairs()
     found: list[tuple[Arm, int | None]] = []
-    for task_id, arm in arms.items():
-        stored = store.tasks.get(task_id)
-        attempts = stored.task.attempts if stored else ()
+    for task_id, arm in {entry.decision.task_id: entry.decision.arm for entry in log}.items():
+        attempts = made.get(task_id, ())
         if attempts:
             proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
             found.append((arm, sum(attempt.candidates for attempt in attempts) if proven else None))
@@ -266,15 +266,6 @@ def _since(store: Store) -> str:
     used, events = current(store), store.policy_events.all()
     last = events[-1] if used.since else None
     return "" if last is None else f"{last.kind.replace('_', ' ')} from {last.instead_of}: {last.reason}"
-
-
-def _signals(store: Store) -> Mapping[str, int]:
-    """How often each kind of signal occurs, over all decisions."""
-    totals: defaultdict[str, int] = defaultdict(int)
-    for summary in store.record.summary():
-        for kind, count in summary.signals.items():
-            totals[SignalKind(kind)] += count
-    return {str(kind): count for kind, count in sorted(totals.items()) if count}
 
 
 def _count(names: Sequence[str]) -> dict[str, int]:

@@ -8,7 +8,8 @@ from datetime import datetime
 from functools import cache
 
 from memory.retrieval.embeddings import Embedder
-from memory.store import EffectStatus, Store
+from memory.store import Store
+from memory.store.jobs import EffectStatus
 from workers.context import Clock, Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote

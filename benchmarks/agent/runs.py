@@ -18,7 +18,8 @@ from benchmarks.repair.cases import Case
 from benchmarks.report import commit
 from memory.model import RetryMode
 from memory.retrieval.embeddings import Embedder
-from memory.store import BudgetUnit, Calls, Limit, Scope, Store
+from memory.store import Store
+from memory.store.calls import BudgetUnit, Calls, Limit, Scope
 from workers.context import Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.llm.client import BudgetedModel, PricedModel, models_of, tiers_of

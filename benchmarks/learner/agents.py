@@ -31,8 +31,8 @@ from memory.model import (
 from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Neighbour
 from memory.rewards import repair_components
-from memory.store import QUORUM, Store
-from memory.store.totals import MILLION, Pool, Sum, Witness, pool, reaching
+from memory.store import Store
+from memory.store.totals import MILLION, QUORUM, Pool, Sum, Witness, pool, reaching
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

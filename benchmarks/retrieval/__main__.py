@@ -17,7 +17,8 @@ from benchmarks.report import show
 from benchmarks.retrieval import importers, quality, sets, speed
 from memory.retrieval.embeddings import EMBEDDERS, Embedder
 from memory.retrieval.vectors import FAILURES
-from memory.store import open_store, open_vector_table
+from memory.store import open_store
+from memory.store.pgvector import open_vector_table
 
 TEXTS = 2000
 QUERIES = 100

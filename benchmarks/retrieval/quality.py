@@ -20,7 +20,7 @@ from memory.model import Among
 from memory.retrieval.embeddings import Embedder
 from memory.retrieval.vectors import FAILURES, FOCUS, REPORTS, WHOLE, HybridIndex, HybridQuery, Matrix, ViewWeights
 from memory.retrieval.words import WordIndex, latest_best, terms
-from memory.store import IndexEntry
+from memory.store.experiences import IndexEntry
 
 HITS = 5
 PROSE, CODE = 1000, 600

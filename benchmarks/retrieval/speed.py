@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from memory.model import Among
 from memory.retrieval.vectors import FOCUS, WHOLE, HybridIndex, HybridQuery, ViewWeights
-from memory.store import IndexEntry, Store, VectorTable
+from memory.store import Store
 from memory.store.database import insert_bare
+from memory.store.experiences import IndexEntry
+from memory.store.pgvector import VectorTable
 from memory.store.tables import experiences
 
 NEIGHBOURS = 8

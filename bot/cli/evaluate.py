@@ -42,7 +42,7 @@ def evaluate(
             _known(reinstate, (CONTROL, *VERSIONS))
             rollback.reinstate(store, reinstate, context.clock(), opaque_id())
             policies = targets(reinstate)
-        log = store.record.logged(TaskKind.REPAIR)
+        log = store.ledger.logged(TaskKind.REPAIR)
         judged = rollback.look(store, log)
         wanted = [name for name in policies if name != judged.version] if policy == "all" else [policy]
         chosen = {name: policies[name] for name in wanted}
@@ -60,8 +60,13 @@ def audit(as_json: AsJson = False) -> None:
 
     with refusing():
         context = command_context()
-        record = context.store.record
-        items = look(record.logged(TaskKind.REPAIR), record.logged(TaskKind.REVIEW), record.attempts(), context.clock())
+        store = context.store
+        items = look(
+            store.ledger.logged(TaskKind.REPAIR),
+            store.ledger.logged(TaskKind.REVIEW),
+            store.tasks.attempts_of_repairs(),
+            context.clock(),
+        )
     print_result({"items": [asdict(item) for item in items]}, lambda: tables.audit(items), as_json=as_json)
 
 
@@ -76,7 +81,6 @@ def preferences(
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
     from memory.model import TaskKind
     from memory.preferences import model
-    from memory.preferences.model import PreferenceModel
 
     with refusing():
         context = command_context()
@@ -84,10 +88,10 @@ def preferences(
             if train:
                 model.learn_preferences(context.store, kind, context.clock())
             if deactivate:
-                context.store.models.deactivate(kind)
+                context.store.models_in_use.remove(kind)
         if activate is not None:
             model.activate(context.store, activate)
-        models = context.store.models.all(PreferenceModel)
+        models = model.known_models(context.store)
     document = {"models": [each.to_json(active=active) for each, active in models]}
     print_result(document, lambda: reward_models(models), as_json=as_json)
 

@@ -16,7 +16,7 @@ from memory.history.measures import Interval
 from memory.sharing.lessons import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
-from memory.store import Spent
+from memory.store.calls import Spent
 
 MICROS = 1_000_000
 MOST_SHOWN = 3

@@ -19,7 +19,7 @@ from bot.playground.demo_environment import DemoEnvironment, demo_environment
 from memory.explain import explain
 from memory.model import Action, Attempt, Factor, Sighting, Task
 from memory.policy.q_table import ACCEPTANCE_PRIOR, believe
-from memory.store import JobState
+from memory.store.jobs import JobState
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})
 LIKES, DISLIKES = "+1", "-1"

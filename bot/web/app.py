@@ -24,7 +24,9 @@ from bot.web.events import Ignored, parse
 from bot.web.metrics import Metrics
 from bot.web.routes import jobs_for
 from bot.web.signature import HEADER, is_genuine
-from memory.store import Delivery, Store, StoreError, open_store
+from memory.errors import StoreError
+from memory.store import Store, open_store
+from memory.store.jobs import Delivery
 from workers.errors import BadInput
 from workers.jobs import Job
 from workers.queue.celery_app import make_celery, send

@@ -12,7 +12,9 @@ from datetime import datetime
 from anyio import to_thread
 
 from bot.web.metrics import Metrics
-from memory.store import Delivery, Store, StoreError
+from memory.errors import StoreError
+from memory.store import Store
+from memory.store.jobs import Delivery
 from workers.queue.enqueue import Send, enqueue
 
 MOST_TOGETHER = 200

@@ -191,7 +191,7 @@ def look(store: Store, log: Sequence[LoggedDecision]) -> VersionJudgement:
 
 def check(store: Store, now: datetime, event_id: str) -> PolicyEvent | None:
     """Judge the version in use, and go back where it is worse; the event, or None where nothing changes."""
-    judged = look(store, store.record.logged(TaskKind.REPAIR))
+    judged = look(store, store.ledger.logged(TaskKind.REPAIR))
     if judged.use == judged.version:
         return None
     event = PolicyEvent(

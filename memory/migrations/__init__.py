@@ -1,1 +1,1 @@
-"""The schema's history. Run by memory.store.schema; a revision, once released, is never edited."""
+"""The schema's history. Run by memory.store; a revision, once released, is never edited."""

@@ -14,7 +14,8 @@ from memory import forget, rewards, trust
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
-from memory.store import QUORUM, Store
+from memory.store import Store
+from memory.store.totals import QUORUM
 
 _SEED_BITS = 53
 """A number that every reader of JSON keeps whole."""

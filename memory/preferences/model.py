@@ -255,14 +255,15 @@ def _half_width(found: Sequence[PreferencePair], errors: Floats) -> float:
 
 def preference_model(store: Store, kind: TaskKind, repository: str) -> PreferenceModel | None:
     """The model that ranks in this repository; None when none is in use, or none that reaches it."""
-    model = store.models.active(kind, PreferenceModel)
+    model_id = store.models_in_use.get(kind, str)
+    model = store.models.get(model_id, PreferenceModel) if model_id else None
     return model if model is not None and model.reaches(repository) else None
 
 
 def learn_preferences(store: Store, kind: TaskKind, now: datetime) -> PreferenceModel:
     """Train on all feedback so far, evaluate, and keep the model. That does not put it in use."""
     model = train(judged_options(store, kind), kind=kind, now=now)
-    store.models.save(model.id, kind, model, now=now)
+    store.models.add(model.id, model, owner=kind, now=now)
     return model
 
 
@@ -273,8 +274,15 @@ def activate(store: Store, model_id: str) -> PreferenceModel:
         raise StoreError(f"no reward model {model_id}; `apprentice preferences` lists them")
     if model.evaluation.refusal:
         raise StoreError(f"reward model {model_id} may not be used: {model.evaluation.refusal}")
-    store.models.activate(model_id, model.kind)
+    store.models_in_use.put(model.kind, model_id)
     return model
+
+
+def known_models(store: Store) -> list[tuple[PreferenceModel, bool]]:
+    """Every model, newest first, and whether it is in use: of each kind at most one."""
+    in_use = set(store.models_in_use.all(str))
+    found = store.models.of_several(list(TaskKind), PreferenceModel)
+    return [(model, key in in_use) for key, model in reversed(found.items())]
 
 
 def judged_options(store: Store, kind: TaskKind) -> list[JudgedOption]:

@@ -19,7 +19,9 @@ from memory.policy.q_table import Neighbour
 from memory.retrieval.embeddings import Embedder
 from memory.retrieval.vectors import DEPTH, FAILURES, FOCUS, WHOLE, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, say
-from memory.store import IndexEntry, Store, Usefulness, VectorTable, open_vector_table
+from memory.store import Store
+from memory.store.experiences import IndexEntry, Usefulness
+from memory.store.pgvector import VectorTable, open_vector_table
 
 CAPACITY = 50_000
 """So many experiences are kept before the least useful are forgotten: exact search of all takes tens of milliseconds."""

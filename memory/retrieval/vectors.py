@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memory.model import Among
 from memory.retrieval.words import WordIndex, fuse, latest_best, terms
-from memory.store import IndexEntry
+from memory.store.experiences import IndexEntry
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]

@@ -9,92 +9,26 @@ from __future__ import annotations
 from contextlib import ExitStack
 from types import TracebackType
 
-from memory.errors import StoreError, StoreUnavailable
-from memory.store.calls import BudgetUnit, Calls, CallState, Exceeded, Limit, Reservation, Scope, Spent, TaskSpent
-from memory.store.database import Database, connect
-from memory.store.documents import (
-    Documents,
-    KnownRepository,
-    PastFindings,
-    Picture,
-    RewardModels,
-    Trajectory,
-    Walked,
-)
-from memory.store.experiences import (
-    PICTURES,
-    TRAJECTORIES,
-    WHOLE,
-    IndexEntry,
-    Reflections,
-    StoredExperiences,
-    Usefulness,
-)
-from memory.store.jobs import (
-    Delivery,
-    Effect,
-    EffectState,
-    EffectStatus,
-    Inbox,
-    JobState,
-    LeasedJob,
-    NewJob,
-    StoredJob,
-)
-from memory.store.ledger import Ledger, PolicyEvents
-from memory.store.pgvector import VectorTable, open_vector_table
-from memory.store.posts import Posts
-from memory.store.record import DecisionSummary, Record
-from memory.store.schema import migrate
-from memory.store.tasks import StoredTask, Tasks
-from memory.store.totals import QUORUM
+from sqlalchemy import Connection, inspect, text
 
-__all__ = [
-    "QUORUM",
-    "WHOLE",
-    "BudgetUnit",
-    "CallState",
-    "Calls",
-    "DecisionSummary",
-    "Delivery",
-    "Documents",
-    "Effect",
-    "EffectState",
-    "EffectStatus",
-    "Exceeded",
-    "Inbox",
-    "IndexEntry",
-    "JobState",
-    "KnownRepository",
-    "LeasedJob",
-    "Ledger",
-    "Limit",
-    "NewJob",
-    "PastFindings",
-    "Picture",
-    "PolicyEvents",
-    "Posts",
-    "Record",
-    "Reflections",
-    "Reservation",
-    "RewardModels",
-    "Scope",
-    "Spent",
-    "Store",
-    "StoreError",
-    "StoreUnavailable",
-    "StoredExperiences",
-    "StoredJob",
-    "StoredTask",
-    "TaskSpent",
-    "Tasks",
-    "Trajectory",
-    "Usefulness",
-    "VectorTable",
-    "Walked",
-    "open_store",
-    "open_vector_table",
-]
+from memory.errors import StoreError
+from memory.store.calls import Calls
+from memory.store.database import Database, connect, queue_for
+from memory.store.documents import Documents, PastFindings
+from memory.store.experiences import PICTURES, REFLECTIONS, TRAJECTORIES, StoredExperiences
+from memory.store.jobs import Inbox
+from memory.store.ledger import Ledger, PolicyEvents
+from memory.store.tasks import Posts, Tasks
+
+__all__ = ["Store", "open_store"]
+
+HEAD = "0010"
+"""The newest revision under memory/migrations/versions."""
+
+FIRST = "0010"
+"""The oldest revision that can be upgraded."""
+
+_LOCK_ID = 0x41505052  # any constant that nothing else in the database uses
 
 
 class Store:
@@ -106,11 +40,10 @@ class Store:
         """Deliveries, jobs, and effects on GitHub."""
         self.ledger = Ledger(database)
         """Decisions, outcomes, signals, and the sums derived from them."""
-        self.record = Record(database)
-        """The ledger read in bulk, for evaluations."""
         self.policy_events = PolicyEvents(database)
         self.experiences = StoredExperiences(database)
-        self.reflections = Reflections(database)
+        self.reflections = Documents(database, REFLECTIONS)
+        """By experience; a repository owns them."""
         self.trajectories = Documents(database, TRAJECTORIES)
         """By decision; a repository owns them."""
         self.pictures = Documents(database, PICTURES)
@@ -118,7 +51,10 @@ class Store:
         self.posts = Posts(database)
         self.tasks = Tasks(database)
         """Repairs and reviews, with their attempts."""
-        self.models = RewardModels(database)
+        self.models = Documents(database, "reward_models")
+        """Reward models by id; a kind of task owns them."""
+        self.models_in_use = Documents(database, "reward_models_in_use")
+        """The id of the model that ranks, by kind of task."""
         self.imports = Documents(database, "imports")
         """Learnings of other installations by source: a prior, never mixed into the sums, so that it can be removed exactly."""
         self.past = PastFindings(database)
@@ -151,6 +87,42 @@ def open_store(url: str) -> Store:
     database = connect(url)
     with ExitStack() as closed_on_error:
         closed_on_error.callback(database.engine.dispose)
-        migrate(database)
+        _migrate(database)
         closed_on_error.pop_all()
     return Store(database)
+
+
+def _migrate(database: Database) -> None:
+    """Run the migrations that are missing, once, however many processes start."""
+    with database.reading() as connection:
+        if _revision(connection) == HEAD:
+            return
+    with database.writing() as connection:
+        queue_for(connection, _LOCK_ID)
+        _upgrade(connection)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # slow to import, and needed only where the schema is old
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", "memory:migrations")
+    config.attributes["connection"] = connection
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    found = _revision(connection)
+    if found is not None and found not in known:
+        if found < FIRST:
+            raise StoreError(
+                f"the database's schema {found} is from before the first release and cannot be upgraded; "
+                "move that database away, or set APPRENTICE_DATABASE_URL to a new one"
+            )
+        raise StoreError(f"the database's schema {found} is newer than this Apprentice knows ({HEAD}); upgrade it")
+    command.upgrade(config, "head")

@@ -1,22 +1,24 @@
 """Calls to a model, with budgets that hold: the most that a call may cost is reserved before it is made.
 
-A reservation counts as spent until its call has ended. That of a process that died stays open, as its call may well have
+A call's row holds what was reserved until its cost replaces it, so that budgets sum one column. The reservation of a process that died stays open, as its call may well have
 been charged: it goes with its run, or with its day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, func, select, update
 
-from memory.store.database import Database, changed, queue_for
+from memory.store.database import Database, changed, queue_for, row_of
 from memory.store.tables import model_calls, tasks
 
 _LOCK_ID = 0x43414C4C  # any constant that nothing else in the database uses
+_OPEN = model_calls.c.state == "open"
+_NOTHING: Mapping[str, object] = {"cached": 0, "completion": 0, "estimated": False}
 
 
 class CallState(StrEnum):
@@ -64,9 +66,6 @@ class Reservation:
     tokens: int
     micros: int
     created_at: datetime
-
-    def of(self, unit: BudgetUnit) -> int:
-        return self.tokens if unit is BudgetUnit.TOKENS else self.micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +116,8 @@ class Calls:
             queue_for(connection, _LOCK_ID)
             exceeded = _exceeded(connection, wanted, limits)
             if exceeded is None:
-                connection.execute(model_calls.insert().values(_row(wanted)))
+                row = row_of(model_calls, wanted, state=CallState.OPEN, prompt=wanted.tokens, **_NOTHING)
+                connection.execute(model_calls.insert().values(row))
         return exceeded
 
     def settle(
@@ -129,25 +129,23 @@ class Calls:
 
     def settle_as_reserved(self, call_id: str) -> bool:
         """End a call of unknown cost, which may have been charged."""
-        reserved = {"prompt": model_calls.c.reserved_tokens, "micros": model_calls.c.reserved_micros}
-        return self._end(call_id, {"state": CallState.SETTLED, "estimated": True, **reserved})
+        return self._end(call_id, {"state": CallState.SETTLED, "estimated": True})
 
     def fail(self, call_id: str) -> bool:
         """End a call that was surely not charged."""
-        return self._end(call_id, {"state": CallState.FAILED})
+        return self._end(call_id, {"state": CallState.FAILED, "prompt": 0, "micros": 0})
 
     def _end(self, call_id: str, values: dict[str, object]) -> bool:
-        is_open = (model_calls.c.id == call_id) & (model_calls.c.state == CallState.OPEN)
         with self.database.writing() as connection:
-            return changed(connection, update(model_calls).where(is_open).values(values)) > 0
+            return changed(connection, update(model_calls).where(model_calls.c.id == call_id, _OPEN).values(values)) > 0
 
     def summary(self) -> list[Spent]:
         """All calls, by repository, purpose and tier."""
         by = [model_calls.c[name] for name in ("repository", "purpose", "tier")]
-        sums = [_sum(model_calls.c[name]).label(name) for name in ("prompt", "cached", "completion", "micros")]
+        sums = [_spent(model_calls.c[name]).label(name) for name in ("prompt", "cached", "completion", "micros")]
         counts = [
             func.count().label("calls"),
-            _count(model_calls.c.state == CallState.OPEN).label("open"),
+            _count(_OPEN).label("open"),
             _count(model_calls.c.state == CallState.FAILED).label("failed"),
             _count(model_calls.c.estimated).label("estimated"),
         ]
@@ -157,8 +155,8 @@ class Calls:
 
     def by_task(self) -> list[TaskSpent]:
         """The cost of every task that asked a model, without reservations of calls still open."""
-        tokens = _sum(model_calls.c.prompt + model_calls.c.completion).label("tokens")
-        micros = _sum(model_calls.c.micros).label("micros")
+        tokens = _spent(model_calls.c.prompt + model_calls.c.completion).label("tokens")
+        micros = _spent(model_calls.c.micros).label("micros")
         kind = func.coalesce(tasks.c.kind, "").label("kind")
         joined = model_calls.outerjoin(tasks, tasks.c.id == model_calls.c.task_id)
         query = select(model_calls.c.task_id, kind, tokens, micros).select_from(joined)
@@ -167,20 +165,14 @@ class Calls:
             return [TaskSpent(**row) for row in rows]
 
 
-def _row(wanted: Reservation) -> dict[str, object]:
-    about = {name: getattr(wanted, name) for name in ("id", "task_id", "repository", "purpose", "tier", "model")}
-    reserved = {"reserved_tokens": wanted.tokens, "reserved_micros": wanted.micros}
-    nothing = {"prompt": 0, "cached": 0, "completion": 0, "micros": 0, "estimated": False}
-    return {**about, "state": CallState.OPEN, "created_at": wanted.created_at, **reserved, **nothing}
-
-
 def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limit]) -> Exceeded | None:
     """The first limit that spent, reserved and wanted exceed together."""
     if not limits:
         return None
     taken = _taken(connection, wanted)
+    asked = {BudgetUnit.TOKENS: wanted.tokens, BudgetUnit.MICROS: wanted.micros}
     for limit in limits:
-        already, more = taken[limit.scope, limit.unit], wanted.of(limit.unit)
+        already, more = taken[limit.scope, limit.unit], asked[limit.unit]
         if already + more > limit.most:
             return Exceeded(limit=limit, taken=already, wanted=more)
     return None
@@ -189,20 +181,22 @@ def _exceeded(connection: Connection, wanted: Reservation, limits: Sequence[Limi
 def _taken(connection: Connection, wanted: Reservation) -> dict[tuple[Scope, BudgetUnit], int]:
     """Spent or reserved amounts by budget, for one call: of its run, its day, its repository's day."""
     midnight = wanted.created_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    table, is_open = model_calls.c, model_calls.c.state == CallState.OPEN
-    counted = {
-        BudgetUnit.TOKENS: case((is_open, table.reserved_tokens), else_=table.prompt + table.completion),
-        BudgetUnit.MICROS: case((is_open, table.reserved_micros), else_=table.micros),
-    }
+    table = model_calls.c
+    counted = {BudgetUnit.TOKENS: table.prompt + table.completion, BudgetUnit.MICROS: table.micros}
     here = table.repository == wanted.repository
-    of_run = select(*(_sum(each) for each in counted.values())).where(table.task_id == wanted.task_id)
+    of_run = select(*map(_sum, counted.values())).where(table.task_id == wanted.task_id)
     of_day = select(
-        *(_sum(each) for each in counted.values()),
+        *map(_sum, counted.values()),
         *(_sum(case((here, each), else_=0)) for each in counted.values()),
     ).where(table.created_at >= midnight)
     run, day = (connection.execute(query).one() for query in (of_run, of_day))
     places = [(scope, unit) for scope in (Scope.RUN, Scope.DAY, Scope.REPOSITORY_DAY) for unit in counted]
     return dict(zip(places, (*run, *day), strict=True))
+
+
+def _spent(column: ColumnElement[int]) -> ColumnElement[int]:
+    """The sum over the calls that have ended."""
+    return _sum(case((_OPEN, 0), else_=column))
 
 
 def _sum(column: ColumnElement[int]) -> ColumnElement[int]:

@@ -144,6 +144,14 @@ def in_batches(items: Iterable[Item], size: int = 1000) -> Iterator[list[Item]]:
         yield batch
 
 
+def row_of(table: Table, noun: object, **given: object) -> Row:
+    """`noun` as a row: the columns that are named like its attributes, its JSON where there is a `body`, and those given."""
+    names = {column.name for column in table.columns} - given.keys()
+    if "body" in names:
+        given["body"] = dump(noun)
+    return {name: getattr(noun, name) for name in names - {"body"} if hasattr(noun, name)} | given
+
+
 # ── Values in columns ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
-from memory.errors import StoreError
-from memory.model import PastFinding, TaskKind
+from memory.model import PastFinding
 from memory.store.database import Database, Row, changed, dialect_insert, dump, in_batches, load
 from memory.store.tables import documents
 
@@ -105,11 +104,6 @@ def upsert(connection: Connection, row: Row) -> None:
     connection.execute(new.on_conflict_do_update(index_elements=list(documents.primary_key), set_=values))
 
 
-def forget_owner(connection: Connection, kinds: Collection[str], owner: str) -> None:
-    """Remove all that an owner has of some kinds."""
-    connection.execute(delete(documents).where(documents.c.kind.in_(kinds), documents.c.owner == owner))
-
-
 def _row(kind: str, key: str, body: object, owner: str, now: datetime | None) -> Row:
     return {"kind": kind, "key": key, "owner": owner, "created_at": now or datetime.now(UTC), "body": dump(body)}
 
@@ -142,55 +136,9 @@ class Picture:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RewardModels:
-    """Reward models, of each kind of task at most one in use; a model's body is any frozen value."""
-
-    database: Database
-
-    @property
-    def _models(self) -> Documents:
-        return Documents(self.database, "reward_models")
-
-    @property
-    def _in_use(self) -> Documents:
-        return Documents(self.database, "reward_models_in_use")
-
-    def save(self, model_id: str, kind: TaskKind, model: object, *, now: datetime) -> bool:
-        """Keep a model, not in use; False, and nothing changed, when its id is known."""
-        return self._models.add(model_id, model, owner=kind, now=now)
-
-    def get(self, model_id: str, as_a: type[Body]) -> Body | None:
-        """The model with this id."""
-        return self._models.get(model_id, as_a)
-
-    def all(self, as_a: type[Body]) -> list[tuple[Body, bool]]:
-        """Every model, newest first, and whether it is in use."""
-        active = set(self._in_use.all(str))
-        found = self._models.of_several(list(TaskKind), as_a)
-        return [(model, key in active) for key, model in reversed(found.items())]
-
-    def active(self, kind: TaskKind, as_a: type[Body]) -> Body | None:
-        """The model of this kind that is in use."""
-        model_id = self._in_use.get(kind, str)
-        return None if model_id is None else self.get(model_id, as_a)
-
-    def activate(self, model_id: str, kind: TaskKind) -> None:
-        """Use a model instead of the one of its kind that is in use; raises StoreError when there is none such."""
-        if model_id not in self._models.of_several([kind], object):
-            raise StoreError(f"no reward model {model_id}; `apprentice preferences` lists them")
-        self._in_use.put(kind, model_id)
-
-    def deactivate(self, kind: TaskKind) -> bool:
-        """Use no model of this kind; False when none was in use."""
-        return self._in_use.remove(kind)
-
-
 # ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────
 
-_FINDINGS, _PASTS = "past_findings", "pasts"
-
-Lessons = TypeVar("Lessons")
+_FINDINGS, _WALKED, _LESSONS = "past_findings", "past_walked", "past_lessons"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,12 +150,6 @@ class Walked:
     position: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _StoredPast:
-    walked: Walked
-    lessons: object | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class PastFindings:
     """What became of the findings in a repository's past, and how far that past was read. What is added twice counts once."""
@@ -216,8 +158,7 @@ class PastFindings:
 
     def walked(self, repository: str) -> Walked | None:
         """How far a repository's past was read; None where reading has not begun."""
-        stored = self._stored(repository)
-        return None if stored is None else stored.walked
+        return Documents(self.database, _WALKED).get(repository, Walked)
 
     def add(self, repository: str, found: Sequence[PastFinding], walked: Walked) -> None:
         """Keep findings, and that the past was read so far, together."""
@@ -225,22 +166,21 @@ class PastFindings:
             _row(_FINDINGS, dump((repository, each.sha, each.path, each.line, each.rule)), each, repository, None)
             for each in found
         ]
-        known = self._stored(repository)
-        past = _StoredPast(walked=walked) if known is None else replace(known, walked=walked)
         with self.database.writing() as connection:
             insert(connection, rows)
-            upsert(connection, _row(_PASTS, repository, past, repository, None))
+            upsert(connection, _row(_WALKED, repository, walked, repository, None))
 
     def conclude(self, repository: str, lessons: object | None) -> None:
         """Store the lessons of a repository's past, any frozen value, instead of the earlier ones; None for too short a past."""
-        known = self._stored(repository)
-        if known is not None:
-            Documents(self.database, _PASTS).put(repository, replace(known, lessons=lessons), owner=repository)
+        kept = Documents(self.database, _LESSONS)
+        if lessons is None:
+            kept.remove(repository)
+        else:
+            kept.put(repository, lessons, owner=repository)
 
-    def lessons(self, repository: str, as_a: type[Lessons]) -> Lessons | None:
+    def lessons(self, repository: str, as_a: type[Body]) -> Body | None:
         """The lessons that `conclude` stored; None where there are none."""
-        stored = self._stored(repository)
-        return None if stored is None or stored.lessons is None else load(as_a, dump(stored.lessons))
+        return Documents(self.database, _LESSONS).get(repository, as_a)
 
     def count(self, repository: str) -> int:
         """How many findings of a repository's past are known."""
@@ -253,8 +193,6 @@ class PastFindings:
 
     def forget(self, repository: str) -> None:
         """Forget a repository's past and its lessons."""
+        past = documents.c.kind.in_((_FINDINGS, _WALKED, _LESSONS))
         with self.database.writing() as connection:
-            forget_owner(connection, (_FINDINGS, _PASTS), repository)
-
-    def _stored(self, repository: str) -> _StoredPast | None:
-        return Documents(self.database, _PASTS).get(repository, _StoredPast)
+            connection.execute(delete(documents).where(past, documents.c.owner == repository))

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from sqlalchemy import Connection, ScalarSelect, Update, and_, delete, func, or_, select, update
 
 from memory.errors import StoreError
-from memory.model import AttemptOutcome, Experience, Reflection
-from memory.store.database import Database, Row, dialect_insert, dump, in_batches, insert_new, load, queue_for
-from memory.store.documents import Documents
+from memory.model import AttemptOutcome, Experience
+from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, queue_for, row_of
 from memory.store.tables import documents, experiences, vectors
 
 Floats = npt.NDArray[np.float32]
@@ -74,23 +73,15 @@ class StoredExperiences:
         """
         with self.database.writing() as connection:
             same_as = _first_alike(connection, likeness) if likeness else None
-            row: Row = {
-                "id": experience.id,
-                "sequence": _next(connection),
-                "repository": experience.repository,
-                "error_type": experience.error_type,
-                "family": experience.family,
-                "outcome": experience.outcome,
+            columns = {
                 "likeness": likeness,
                 "edit": edit,
                 "same_as": same_as,
                 "copies": 1,
                 "helped": 0,
                 "forgotten": False,
-                "created_at": experience.created_at,
-                "text": text,
-                "body": dump(experience),
             }
+            row = row_of(experiences, experience, sequence=_next(connection), text=text, **columns)
             added = insert_new(connection, experiences, row)
             if added and same_as is not None:
                 connection.execute(_changed(same_as).values(copies=experiences.c.copies + 1))
@@ -199,29 +190,6 @@ class StoredExperiences:
                 rows = connection.execute(query.where(vectors.c.experience_id.in_(batch)))
                 found.update((row.experience_id, np.frombuffer(row.data, dtype=_STORED)) for row in rows)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Reflections:
-    """One for each experience that has one; it is forgotten with its experience."""
-
-    database: Database
-
-    def add(self, reflection: Reflection) -> bool:
-        """Store a reflection; False, and nothing changed, when its id is known."""
-        return self._documents.add(reflection.id, reflection, owner=reflection.repository, now=reflection.created_at)
-
-    def several(self, ids: Iterable[str]) -> dict[str, Reflection]:
-        """The reflections on these experiences, by id."""
-        return self._documents.several(ids, Reflection)
-
-    def latest(self, repository: str, most: int) -> list[Reflection]:
-        """A repository's reflections, newest first."""
-        return self._documents.latest(repository, most, Reflection)
-
-    @property
-    def _documents(self) -> Documents:
-        return Documents(self.database, REFLECTIONS)
 
 
 def _next(connection: Connection) -> int:

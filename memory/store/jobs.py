@@ -10,7 +10,7 @@ from enum import StrEnum
 from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, select, update
 
 from memory.errors import StoreError
-from memory.store.database import Database, Row, changed, in_batches, insert_new
+from memory.store.database import Database, Row, changed, in_batches, insert_new, row_of
 from memory.store.tables import deliveries, effects, jobs
 
 MAX_ABANDONED = 5
@@ -117,15 +117,11 @@ class Inbox:
 
     database: Database
 
-    def record_delivery(
-        self, *, delivery_id: str, event: str, received_at: datetime, jobs: Sequence[NewJob] = ()
-    ) -> bool:
-        """Store a delivery with its jobs; False, and nothing stored, when it is known. Durable on return."""
-        delivery = Delivery(id=delivery_id, event=event, received_at=received_at, jobs=tuple(jobs))
-        return self.record_deliveries([delivery])[0]
-
     def record_deliveries(self, batch: Sequence[Delivery]) -> list[bool]:
-        """The same for several, in one commit: all are stored or none is."""
+        """Store deliveries with their jobs, in one commit: all or none. False each, and nothing stored, for a known one.
+
+        Durable on return.
+        """
         with self.database.writing() as connection:
             return [_record(connection, delivery) for delivery in batch]
 
@@ -146,18 +142,7 @@ class Inbox:
             if abandoned >= MAX_ABANDONED:
                 connection.execute(_burial(job_id, abandoned, now))
                 return None
-            grant: Row = {
-                "state": JobState.LEASED,
-                "attempts": row.attempts + 1,
-                "abandoned": abandoned,
-                "token": row.token + 1,
-                "worker": worker,
-                "lease_until": now + timedelta(seconds=seconds),
-                "sent_at": None,
-                "note": "",
-            }
-            connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant))
-            return LeasedJob(
+            leased = LeasedJob(
                 id=row.id,
                 kind=row.kind,
                 payload=row.payload,
@@ -165,6 +150,10 @@ class Inbox:
                 token=row.token + 1,
                 worker=worker,
             )
+            until = now + timedelta(seconds=seconds)
+            grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
+            connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None, "note": ""}))
+            return leased
 
     def renew(self, leased: LeasedJob, *, now: datetime, seconds: float) -> bool:
         """Keep the job for `seconds` from now; False: lost, stop and record nothing."""
@@ -283,8 +272,7 @@ def _change(connection: Connection, leased: LeasedJob, **values: object) -> bool
 
 
 def _record(connection: Connection, delivery: Delivery) -> bool:
-    row: Row = {"id": delivery.id, "event": delivery.event, "received_at": delivery.received_at}
-    new = insert_new(connection, deliveries, row)
+    new = insert_new(connection, deliveries, row_of(deliveries, delivery))
     if new:
         _enqueue(connection, delivery.jobs, created_at=delivery.received_at, delivery_id=delivery.id)
     return new
@@ -298,21 +286,9 @@ def _enqueue(
 
 
 def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
-    return {
-        "id": job.id,
-        "delivery_id": delivery_id,
-        "kind": job.kind,
-        "payload": job.payload,
-        "state": JobState.READY,
-        "created_at": created_at,
-        "run_after": job.run_after or created_at,
-        "attempts": 0,
-        "abandoned": 0,
-        "token": 0,
-        "worker": "",
-        "reason": "",
-        "note": "",
-    }
+    new = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": "", "note": ""}
+    run_after = job.run_after or created_at
+    return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new)
 
 
 def _free(now: datetime) -> ColumnElement[bool]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Exists, Select, Table, func, select
+from sqlalchemy import Connection, Exists, Select, Table, case, func, select
 
 from memory.errors import StoreError
 from memory.model import (
@@ -16,6 +16,7 @@ from memory.model import (
     Factor,
     FeedbackTotal,
     Level,
+    LoggedDecision,
     Outcome,
     OutcomeTotal,
     PolicyEvent,
@@ -24,7 +25,7 @@ from memory.model import (
     TaskKind,
 )
 from memory.store import totals
-from memory.store.database import Database, Row, dialect_insert, dump, in_batches, insert_new, load
+from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, row_of
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
 from memory.store.totals import MILLION, QUORUM
 
@@ -51,7 +52,8 @@ class Ledger:
         """Append a verdict of the tests; False, and nothing added, when this decision's outcome is known."""
         with self.database.writing() as connection:
             _require_decisions(connection, [outcome.decision_id])
-            new = insert_new(connection, outcomes, _of_outcome(outcome))
+            row = row_of(outcomes, outcome, target_millionths=round(outcome.target * MILLION))
+            new = insert_new(connection, outcomes, row)
             if new:
                 totals.add(connection, contributions)
             return new
@@ -90,10 +92,6 @@ class Ledger:
     def decisions_of_task(self, task_id: str) -> list[Decision]:
         """A task's decisions, oldest first."""
         return self._decisions(_oldest_first().where(decisions.c.task_id == task_id))
-
-    def decisions_of_kind(self, kind: TaskKind) -> list[Decision]:
-        """Every decision of repairs, or of reviews, oldest first."""
-        return self._decisions(_oldest_first().where(decisions.c.kind == kind))
 
     def outcome(self, decision_id: str) -> Outcome | None:
         """The outcome of a decision, if it has one yet."""
@@ -192,6 +190,39 @@ class Ledger:
             totals.replace(connection, sums)
             return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
 
+    def logged(self, kind: TaskKind) -> list[LoggedDecision]:
+        """Every decision of repairs, or of reviews, oldest first, in one state of the database; no outcome that was taken back."""
+        judged = (
+            select(decisions.c.body, outcomes.c.body, withdrawals.c.decision_id)
+            .select_from(
+                decisions.outerjoin(outcomes).outerjoin(withdrawals, withdrawals.c.decision_id == decisions.c.id)
+            )
+            .where(decisions.c.kind == kind)
+        )
+        reactions = select(signals.c.body).join(decisions).where(decisions.c.kind == kind)
+        with self.database.reading() as connection:
+            rows = connection.execute(judged.order_by(decisions.c.created_at, decisions.c.id)).all()
+            given = connection.execute(reactions.order_by(signals.c.created_at, signals.c.id)).scalars().all()
+        live = _live([load(Signal, body) for body in given])
+        found = []
+        for decided, outcome, withdrawn in rows:
+            decision = load(Decision, decided)
+            found.append(
+                LoggedDecision(
+                    decision=decision,
+                    outcome=None if outcome is None or withdrawn else load(Outcome, outcome),
+                    signals=tuple(live.get(decision.id, ())),
+                )
+            )
+        return found
+
+    def signal_counts(self) -> dict[SignalKind, int]:
+        """How many signals of each kind there are, less those that were taken back."""
+        given = func.sum(case((signals.c.retracts == "", 1), else_=-1))
+        with self.database.reading() as connection:
+            rows = connection.execute(select(signals.c.kind, given).group_by(signals.c.kind).order_by(signals.c.kind))
+            return {SignalKind(kind): int(count) for kind, count in rows}
+
     def counts(self) -> dict[str, int]:
         """How many decisions, outcomes and signals there are, with withdrawn outcomes and retractions."""
         with self.database.reading() as connection:
@@ -229,6 +260,16 @@ def _signals_oldest_first() -> Select[str]:
     return select(signals.c.body).order_by(signals.c.created_at, signals.c.id)
 
 
+def _live(given: Sequence[Signal]) -> dict[str, list[Signal]]:
+    """By decision, the signals that were not taken back."""
+    taken_back = {signal.retracts for signal in given}
+    live: dict[str, list[Signal]] = {}
+    for signal in given:
+        if not signal.retracts and signal.id not in taken_back:
+            live.setdefault(signal.decision_id, []).append(signal)
+    return live
+
+
 def _about(query: Select[str, str], repository: str, decision_id: str) -> Select[str, str]:
     if repository:
         query = query.where(decisions.c.repository == repository)
@@ -254,9 +295,8 @@ class PolicyEvents:
 
     def append(self, event: PolicyEvent) -> bool:
         """Append an event; False, and nothing added, when its id is known."""
-        row: Row = {"id": event.id, "created_at": event.created_at, "body": dump(event)}
         with self.database.writing() as connection:
-            return insert_new(connection, policy_events, row)
+            return insert_new(connection, policy_events, row_of(policy_events, event))
 
     def all(self) -> list[PolicyEvent]:
         """Every event, oldest first."""
@@ -269,46 +309,13 @@ class PolicyEvents:
 
 
 def _of_decision(decision: Decision) -> Row:
-    return {
-        "id": decision.id,
-        "task_id": decision.task_id,
-        "subject": decision.subject,
-        "kind": decision.state.kind,
-        "repository": decision.state.repository,
-        "label": decision.state.label,
-        "family": decision.state.family,
-        "place": decision.state.place,
-        "arm": decision.arm,
-        "chosen": decision.chosen,
-        "created_at": decision.created_at,
-        "body": dump(decision),
-    }
-
-
-def _of_outcome(outcome: Outcome) -> Row:
-    return {
-        "decision_id": outcome.decision_id,
-        "target": outcome.target,
-        "target_millionths": round(outcome.target * MILLION),
-        "created_at": outcome.created_at,
-        "body": dump(outcome),
-    }
+    state = {name: getattr(decision.state, name) for name in ("kind", "repository", "label", "family", "place")}
+    return row_of(decisions, decision, **state)
 
 
 def _of_signal(signal: Signal) -> Row:
-    return {
-        "id": signal.id,
-        "decision_id": signal.decision_id,
-        "kind": signal.kind,
-        "source": signal.source,
-        "retracts": signal.retracts,
-        "actor": signal.actor.id,
-        "login": signal.actor.login,
-        "weight_millionths": round(signal.weight * MILLION),
-        "weights_version": signal.weights_version,
-        "created_at": signal.created_at,
-        "body": dump(signal),
-    }
+    weight = round(signal.weight * MILLION)
+    return row_of(signals, signal, actor=signal.actor.id, login=signal.actor.login, weight_millionths=weight)
 
 
 def _insert(connection: Connection, table: Table, rows: Sequence[Row]) -> list[str]:

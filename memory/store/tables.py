@@ -113,7 +113,7 @@ model_calls = Table(
     *_keys("id"),
     Column("task_id", String, nullable=False, index=True),
     *_names("repository", "purpose", "tier", "model", "state"),
-    *_big("reserved_tokens", "reserved_micros", "prompt", "cached", "completion", "micros"),
+    *_big("prompt", "cached", "completion", "micros"),
     Column("estimated", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "created_at"),

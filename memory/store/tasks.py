@@ -1,15 +1,16 @@
-"""Tasks with their attempts, and how they ended."""
+"""Tasks with their attempts and how they ended; posts on GitHub that people answer; and which findings were decided upon where."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from memory.errors import StoreError
-from memory.model import Attempt, Task, TaskKind
-from memory.store.database import Database, Row, changed, dump, insert_new, load
-from memory.store.tables import attempts, tasks
+from memory.model import Attempt, Post, PostKind, Sighting, Task, TaskKind
+from memory.store.database import Database, Row, changed, dump, in_batches, insert_new, load, row_of
+from memory.store.tables import attempts, posts, sightings, tasks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +30,7 @@ class Tasks:
 
     def add(self, task: Task) -> bool:
         """Store a task and the attempts it comes with; False, and nothing changed, when its id is known."""
-        row: Row = {
-            "id": task.id,
-            "kind": task.kind,
-            "repository": task.repository,
-            "created_at": task.created_at,
-            "status": "",
-            "summary": "",
-            "body": dump(replace(task, attempts=())),
-        }
+        row = row_of(tasks, task, status="", summary="", body=dump(replace(task, attempts=())))
         with self.database.writing() as connection:
             new = insert_new(connection, tasks, row)
             if new:
@@ -65,6 +58,11 @@ class Tasks:
         """A repository's tasks, oldest first."""
         return self._where(tasks.c.repository == repository)
 
+    def attempts_of_repairs(self) -> dict[str, list[Attempt]]:
+        """The attempts of every repair, by task, in the order they were made."""
+        with self.database.reading() as connection:
+            return _attempts(connection, tasks.c.kind == TaskKind.REPAIR)
+
     def ended(self, kind: TaskKind, repository: str, number: int) -> list[StoredTask]:
         """The tasks of a kind about one issue or pull request that were finished, oldest first."""
         about = tasks.c.body.contains(f'"number":{number},', autoescape=True)
@@ -91,7 +89,7 @@ class Tasks:
 def _attempts(connection: Connection, condition: ColumnElement[bool]) -> dict[str, list[Attempt]]:
     query = select(attempts.c.task_id, attempts.c.body).join(tasks).where(condition)
     made: dict[str, list[Attempt]] = {}
-    for task_id, body in connection.execute(query.order_by(attempts.c.task_id, attempts.c.position)):
+    for task_id, body in connection.execute(query.order_by(tasks.c.created_at, tasks.c.id, attempts.c.position)):
         made.setdefault(task_id, []).append(load(Attempt, body))
     return made
 
@@ -101,14 +99,97 @@ def _append(connection: Connection, task_id: str, attempt: Attempt) -> bool:
     if connection.execute(select(tasks.c.id).where(tasks.c.id == task_id).with_for_update()).first() is None:
         raise _no_task(task_id)
     count = select(func.count()).select_from(attempts).where(attempts.c.task_id == task_id)
-    row: Row = {
-        "task_id": task_id,
-        "position": connection.execute(count).scalar_one(),
-        "decision_id": attempt.decision_id,
-        "body": dump(attempt),
-    }
-    return insert_new(connection, attempts, row)
+    position = connection.execute(count).scalar_one()
+    return insert_new(connection, attempts, row_of(attempts, attempt, task_id=task_id, position=position))
 
 
 def _no_task(task_id: str) -> StoreError:
     return StoreError(f"no task {task_id}; add the task first")
+
+
+# ── Posts, and sightings of findings ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """Posts are found by what GitHub calls them, sightings by their pull request or fingerprint."""
+
+    database: Database
+
+    def add(self, post: Post) -> bool:
+        """Remember a post; False, and nothing changed, when this (repository, kind, github_id) is known."""
+        with self.database.writing() as connection:
+            return insert_new(connection, posts, row_of(posts, post))
+
+    def find(self, repository: str, kind: PostKind, github_id: int) -> Post | None:
+        """The post with this id on GitHub."""
+        return next(iter(self._where(_is(repository, kind, github_id))), None)
+
+    def on(self, repository: str, number: int) -> list[Post]:
+        """All posts on one issue or pull request, oldest first."""
+        return self._where(posts.c.repository == repository, posts.c.number == number)
+
+    def watched(self, repository: str) -> list[Post]:
+        """The posts from which something may still be learned, oldest first."""
+        return self._where(posts.c.repository == repository, posts.c.watched)
+
+    def repositories_watched(self) -> list[str]:
+        """Full names of the repositories with a watched post."""
+        query = select(posts.c.repository).where(posts.c.watched).distinct().order_by(posts.c.repository)
+        with self.database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def unwatch(self, repository: str, kind: PostKind, github_id: int) -> bool:
+        """Stop watching a post; False when it was not watched."""
+        query = update(posts).where(_is(repository, kind, github_id), posts.c.watched).values(watched=False)
+        with self.database.writing() as connection:
+            return changed(connection, query) == 1
+
+    def add_sightings(self, new: Iterable[Sighting]) -> int:
+        """Remember sightings; one of a known (repository, number, decision) is left as it is. Returns how many were new."""
+        with self.database.writing() as connection:
+            in_lock_order = sorted(new, key=lambda one: (one.repository, one.number, one.decision_id))
+            return sum(insert_new(connection, sightings, _sighting_row(one)) for one in in_lock_order)
+
+    def update_sightings(self, known: Iterable[Sighting]) -> None:
+        """Overwrite known sightings after a later round: where they are now, how often they returned."""
+        with self.database.writing() as connection:
+            for one in sorted(known, key=lambda one: (one.repository, one.number, one.decision_id)):
+                row = _sighting_row(one)
+                own = (sightings.c[name] == row[name] for name in ("repository", "number", "decision_id"))
+                connection.execute(update(sightings).where(*own).values(body=row["body"]))
+
+    def sightings(self, repository: str, number: int) -> list[Sighting]:
+        """The sightings in one pull request, oldest first."""
+        return self._sightings(sightings.c.repository == repository, sightings.c.number == number)
+
+    def sighting_by_fingerprint(self, prefix: str) -> list[Sighting]:
+        """Sightings, anywhere, of findings whose fingerprint starts with `prefix`, oldest first; none for an empty one."""
+        return self._sightings(sightings.c.fingerprint.startswith(prefix, autoescape=True)) if prefix else []
+
+    def sightings_of(self, decision_ids: Iterable[str]) -> dict[str, Sighting]:
+        """The sightings of these decisions, by decision id."""
+        found: dict[str, Sighting] = {}
+        for ids in in_batches(decision_ids):
+            found |= {each.decision_id: each for each in self._sightings(sightings.c.decision_id.in_(ids))}
+        return found
+
+    def _where(self, *conditions: ColumnElement[bool]) -> list[Post]:
+        query = select(posts.c.body, posts.c.watched).where(*conditions)
+        with self.database.reading() as connection:
+            rows = connection.execute(query.order_by(posts.c.created_at, posts.c.github_id)).all()
+        return [replace(load(Post, row.body), watched=row.watched) for row in rows]
+
+    def _sightings(self, *conditions: ColumnElement[bool]) -> list[Sighting]:
+        query = select(sightings.c.body).where(*conditions)
+        with self.database.reading() as connection:
+            bodies = connection.execute(query.order_by(sightings.c.created_at, sightings.c.decision_id)).scalars()
+            return [load(Sighting, body) for body in bodies]
+
+
+def _is(repository: str, kind: PostKind, github_id: int) -> ColumnElement[bool]:
+    return (posts.c.repository == repository) & (posts.c.kind == kind) & (posts.c.github_id == github_id)
+
+
+def _sighting_row(sighting: Sighting) -> Row:
+    return row_of(sightings, sighting, fingerprint=sighting.finding.fingerprint)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
-from memory.store import Spent, Store
+from memory.store import Store
+from memory.store.calls import Spent
 from workers.llm.budgets import Price
 from workers.llm.client import BudgetedModel, PricedModel
 from workers.llm.endpoint import ModelEndpoint

@@ -21,7 +21,8 @@ from bot.playground.client import Maintainer
 from bot.playground.faults import fail
 from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
-from memory.store import JobState, Store, open_store
+from memory.store import Store, open_store
+from memory.store.jobs import JobState
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep

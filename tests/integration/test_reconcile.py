@@ -11,6 +11,7 @@ import pytest
 from bot.playground.models import App
 from bot.playground.server import Playground
 from memory.retrieval.embeddings import HashedWords
+from memory.store.jobs import Delivery
 from workers.flows import maintenance
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
@@ -60,7 +61,7 @@ def test_what_was_stored_is_left_alone(playground: Playground, app: App, tmp_pat
     """A delivery that reached the database is not asked for, however GitHub saw it end."""
     context, before = later(playground, app, tmp_path), tried(playground)
     for guid in before:
-        context.store.inbox.record_delivery(delivery_id=guid, event="ping", received_at=context.clock())
+        context.store.inbox.record_deliveries([Delivery(id=guid, event="ping", received_at=context.clock())])
     maintenance.redeliver(RedeliverWebhooks(), context)
     assert tried(playground) == before
 

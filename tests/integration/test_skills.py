@@ -15,6 +15,7 @@ import pytest
 from benchmarks.repair.firstfound import FirstFound
 from memory.model import Actor, Permission, RetryMode, SignalKind, Task, TaskKind
 from memory.policy.learner import Learner
+from memory.reflections import latest
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.skills import SkillState, current, tried_as, usable
@@ -200,7 +201,7 @@ def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> Non
     cold = candidates(fresh.repair("queue", QUEUE, session=partial(FirstFound, most=200)))
     cut = house.repair("queue", QUEUE, session=partial(FirstFound, most=cold - 1))
     assert cut.proven is None
-    assert sum(len(each.ruled_out) for each in house.store.reflections.latest("o/queue", 30)) == cold - 1
+    assert sum(len(each.ruled_out) for each in latest(house.store, "o/queue")) == cold - 1
     again = house.repair("queue", QUEUE, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
     assert candidates(again) < cold
     chosen = [d.chosen for d in house.store.ledger.decisions_of_kind(TaskKind.REPAIR)]

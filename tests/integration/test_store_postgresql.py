@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from sqlalchemy import select, text
 
+from memory.errors import StoreError, StoreUnavailable
 from memory.model import Arm, Decision, State, TaskKind
-from memory.store import Store, StoreError, StoreUnavailable, open_store
+from memory.store import Store, open_store
 from memory.store.tables import decisions
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -22,7 +22,8 @@ import httpx
 import pytest
 
 from bot.web.signature import HEADER, sign
-from memory.store import JobState, Store
+from memory.store import Store
+from memory.store.jobs import JobState
 from tests.databases import migrated_store
 from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep

@@ -13,7 +13,8 @@ import pytest
 
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
-from memory.store import JobState, NewJob, Store, open_store
+from memory.store import Store, open_store
+from memory.store.jobs import JobState, NewJob
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.settings import WebSettings

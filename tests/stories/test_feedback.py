@@ -9,6 +9,7 @@ from inline_snapshot import snapshot
 
 from memory.explain import explain
 from memory.model import Signal, SignalKind
+from memory.reflections import latest
 from tests.stories.pantry import BUG
 from tests.stories.town import REPOSITORY, Town
 
@@ -229,7 +230,7 @@ def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]
     issue, _, decision = fixed
     shutil.rmtree(town.context.settings.home / "mirrors")
     assert town.say(issue, "@apprentice reject because it hides the cause")[0].startswith("Recorded as not wanted")
-    (kept,) = town.context.store.reflections.latest(REPOSITORY, 1)
+    (kept,) = latest(town.context.store, REPOSITORY, 1)
     assert (kept.id, len(kept.ruled_out)) == (decision, 1)
 
 

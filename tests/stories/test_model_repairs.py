@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from bot.model_server.script import Script, ScriptedCall, ScriptedError, ServerFeatures, Turn, When
 from memory.model import TaskKind
-from memory.store import Picture
+from memory.store.documents import Picture
 from tests.stories.modelled import ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
 from tests.stories.town import REPOSITORY, Town, readable
 

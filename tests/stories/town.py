@@ -28,7 +28,9 @@ from bot.playground.server import Playground
 from bot.web.app import create_app
 from memory.model import Sighting
 from memory.retrieval.embeddings import HashedWords
-from memory.store import JobState, KnownRepository, StoredJob, open_store
+from memory.store import open_store
+from memory.store.documents import KnownRepository
+from memory.store.jobs import JobState, StoredJob
 from tests.databases import migrated
 from tests.stories.pantry import FILES
 from workers.errors import Retryable

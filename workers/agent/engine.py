@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from memory.evaluation.prompt_ablation import drawn, withheld
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure, NearMiss
-from memory.store import Picture, Trajectory
+from memory.store.documents import Picture, Trajectory
 from workers.agent.checkout import Checkout, checked
 from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finishing
 from workers.agent.prompt_context import (

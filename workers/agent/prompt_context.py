@@ -11,10 +11,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memory.model import Among, AttemptOutcome, Experience, Failure, NearMiss, Recollection, RetryMode
+from memory.model import Among, AttemptOutcome, Experience, Failure, NearMiss, Recollection, Reflection, RetryMode
 from memory.rewards import acceptance
 from memory.skills import Skill, current, usable
-from memory.store import Store, Trajectory
+from memory.store import Store
+from memory.store.documents import Trajectory
 from workers.agent.tools import Tool, numbered, tool
 from workers.llm.messages import ChatMessage, ChatRole
 from workers.llm.prompt_text import data, truncated
@@ -234,7 +235,7 @@ class MemoryContext:
         """The lessons of similar failures of this repository, in words."""
         near = (found.experience for found in self._case.recalled if found.score >= ALIKE)
         here = [each for each in near if each.repository == self._case.task.repository]
-        lessons = self._deps.store.reflections.several([each.id for each in here])
+        lessons = self._deps.store.reflections.several([each.id for each in here], Reflection)
         own = {each.id: each.reflection for each in here if each.strategy.startswith("model:")}
         return tuple(
             text for each in here if (text := lessons[each.id].summary if each.id in lessons else own.get(each.id, ""))

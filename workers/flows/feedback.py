@@ -21,7 +21,7 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.reflections import digest
+from memory.reflections import digest, keep
 from memory.store.database import load
 from workers.diffs import patched
 from workers.errors import Gone
@@ -286,7 +286,7 @@ def reflect(
             context.store.reasons.add(signal.id, words)
             if (found := _rejected(signal.decision_id, context)) is not None:
                 mirror = context.mirror(repository, github)
-                context.store.reflections.add(_reflection(signal, *found, words, mirror))
+                keep(context.store, _reflection(signal, *found, words, mirror))
 
 
 def _rejected(decision_id: str, context: JobContext) -> tuple[Task, Failure, Attempt] | None:

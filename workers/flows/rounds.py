@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Decision, Finding, FindingLocation, Sighting, Task, location_of
-from memory.store import StoredTask
+from memory.store.tasks import StoredTask
 from workers.diffs import Change, FileStatus, parse_diff
 from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror

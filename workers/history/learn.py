@@ -9,7 +9,8 @@ from pathlib import Path
 
 from memory.history.lessons import lessons
 from memory.model import PastFinding
-from memory.store import Store, Walked
+from memory.store import Store
+from memory.store.documents import Walked
 from workers.git import local_commits
 from workers.history.changes import Blobs, changes, positions, read
 from workers.history.outcomes import HORIZON, OutcomeTracker

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
-from memory.store import BudgetUnit, Exceeded, Limit, Scope
+from memory.store.calls import BudgetUnit, Exceeded, Limit, Scope
 from workers.llm.messages import BudgetSpent, ModelRequest, TokenUsage
 from workers.settings import PREFIX, WorkerSettings
 

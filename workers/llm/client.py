@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from memory.store import Calls, Limit, Reservation, Store
+from memory.store import Store
+from memory.store.calls import Calls, Limit, Reservation
 from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
 from workers.llm.endpoint import CompletionApi, ModelEndpoint
 from workers.llm.messages import (

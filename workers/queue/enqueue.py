@@ -7,7 +7,9 @@ from datetime import datetime
 
 import structlog
 
-from memory.store import NewJob, Store, StoreError
+from memory.errors import StoreError
+from memory.store import Store
+from memory.store.jobs import NewJob
 from workers.errors import Retryable
 from workers.jobs import Job, encode, job_id
 

@@ -12,7 +12,10 @@ from typing import Protocol, Self
 import msgspec
 import structlog
 
-from memory.store import JobState, KnownRepository, LeasedJob, Store, StoreError, StoreUnavailable
+from memory.errors import StoreError, StoreUnavailable
+from memory.store import Store
+from memory.store.documents import KnownRepository
+from memory.store.jobs import JobState, LeasedJob
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
 from workers.jobs import Job, OwnJob, decode
 from workers.queue.enqueue import Send, enqueue, kind_of, rows

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 
 import structlog
 
-from memory.store import KnownRepository, Store, StoreError, open_store
+from memory.errors import StoreError
+from memory.store import Store, open_store
+from memory.store.documents import KnownRepository
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory.model import Attempt, AttemptOutcome, Decision, EditShape, NearMiss, Reflection, RetryMode
-from memory.reflections import MOST_RECALLED, MOST_RULED_OUT, arms, mode_of, of_same
+from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from workers.diffs import apply_unified
 from workers.errors import BadInput
 from workers.repair.engines.engine import Case, RepairDeps
@@ -39,8 +39,7 @@ class PreviousAttempts:
         """On this failure, newest first."""
         if not self._case.remembers:
             return ()
-        latest = self._deps.store.reflections.latest(self._case.task.repository, MOST_RECALLED)
-        return of_same(self._case.failure, latest)
+        return of_same(self._case.failure, latest(self._deps.store, self._case.task.repository))
 
     def choose(self, *, lessons: bool = False) -> RetryChoice:
         """Let the policy choose a mode; `lessons` says that similar failures left something to use as well."""
@@ -63,7 +62,8 @@ class PreviousAttempts:
         """Keep what an attempt ruled out, unless it proved something."""
         if result.outcome is AttemptOutcome.PROVEN:
             return
-        self._deps.store.reflections.add(
+        keep(
+            self._deps.store,
             Reflection(
                 id=decision.id,
                 repository=self._case.task.repository,
@@ -76,7 +76,7 @@ class PreviousAttempts:
                 nearest=result.nearest,
                 summary=result.reflection,
                 created_at=decision.created_at,
-            )
+            ),
         )
 
 

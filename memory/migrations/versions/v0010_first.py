@@ -1,5 +1,5 @@
 """The first schema: the tables as memory.store.tables declares them. Numbers below 0010 belong to databases from before it,
-which are refused (memory.store.schema). Until the first release this revision follows the declared tables; with the first
+which are refused (memory.store). Until the first release this revision follows the declared tables; with the first
 later revision it gets its own copy of them.
 """
 

@@ -19,7 +19,8 @@ from memory.model import (
     TaskKind,
 )
 from memory.stats import CostPerAccepted, costs, stats
-from memory.store import Reservation, Spent, Store, TaskSpent
+from memory.store import Store
+from memory.store.calls import Reservation, Spent, TaskSpent
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 SPENT = Spent(

@@ -11,7 +11,8 @@ import pytest
 from memory.export import ExportForm, export
 from memory.model import Actor, Arm, Permission, SignalKind, State, TaskKind
 from memory.policy.learner import Learner
-from memory.store import Store, Trajectory
+from memory.store import Store
+from memory.store.documents import Trajectory
 from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

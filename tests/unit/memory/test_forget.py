@@ -89,7 +89,7 @@ def test_a_decision_is_forgotten(learner: Learner, store: Store, taught: list[De
     assert learner.conclude(decision, {"suite_green": -1.0}) == outcome
     assert store.ledger.cells_digest() == before
     assert learned_from(store, decision.id) == SignalsToForget()
-    (told,) = (each for each in store.record.logged(TaskKind.REPAIR) if each.decision.id == decision.id)
+    (told,) = (each for each in store.ledger.logged(TaskKind.REPAIR) if each.decision.id == decision.id)
     assert (told.outcome, told.signals) == (None, ())
 
 

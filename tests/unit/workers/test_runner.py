@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.store import JobState, KnownRepository, NewJob, Store, StoredJob
+from memory.store import Store
+from memory.store.documents import KnownRepository
+from memory.store.jobs import JobState, NewJob, StoredJob
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
 from workers.jobs import Account, AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id

@@ -18,7 +18,7 @@ from memory.intervals import Band
 from memory.model import EditShape
 from memory.skills import Skill, SkillState
 from memory.stats import ArmDifference, ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
-from memory.store import Spent
+from memory.store.calls import Spent
 
 BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
 

@@ -10,7 +10,8 @@ from memory.history.lessons import ENOUGH, MOST_LIFT, HistoryHint, HistoryLesson
 from memory.model import Action, Arm, Fate, Finding, Severity
 from memory.policy import review_policy
 from memory.policy.learner import Learner
-from memory.store import Store, Walked
+from memory.store import Store
+from memory.store.documents import Walked
 from tests.unit.memory.history.pasts import past
 
 HABITS = [

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 
 import pytest
 
+from memory.errors import StoreError
 from memory.model import (
     Action,
     Actor,
@@ -21,9 +23,9 @@ from memory.model import (
 )
 from memory.policy.learner import Learner
 from memory.policy.review_policy import decide_posting
-from memory.preferences.model import activate, judged_options, learn_preferences, preference_model
+from memory.preferences.model import activate, judged_options, known_models, learn_preferences, preference_model
 from memory.preferences.options import option_of_finding
-from memory.store import Store, StoreError
+from memory.store import Store
 from tests.unit.memory.conftest import Ticking
 
 ADA, EVE = Actor(id=1, login="ada"), Actor(id=2, login="eve")
@@ -103,12 +105,13 @@ def test_a_model_is_trained_kept_and_put_in_force(store: Store, unhurried: Learn
     assert trained.evaluation.refusal == ""
     assert preference_model(store, TaskKind.REVIEW, "o/r") is None, "trained is not in force"
     activate(store, trained.id)
-    assert [(t.id, active) for t, active in store.models.all(type(trained))] == [(trained.id, True)]
+    assert [(t.id, active) for t, active in known_models(store)] == [(trained.id, True)]
     known = preference_model(store, TaskKind.REVIEW, "o/other")
     assert known is not None
     liked, not_liked = strengths(known.strengths, "src/b.py", "tests/test_b.py")
     assert liked > not_liked
-    assert store.models.deactivate(TaskKind.REVIEW)
+    assert store.models_in_use.remove(TaskKind.REVIEW)
+    assert not store.models_in_use.remove(TaskKind.REVIEW)
     assert preference_model(store, TaskKind.REVIEW, "o/r") is None
 
 
@@ -125,4 +128,21 @@ def test_a_model_that_shows_nothing_is_not_put_in_force(store: Store, learner: L
         activate(store, trained.id)
     with pytest.raises(StoreError, match="no reward model nowhere"):
         activate(store, "nowhere")
-    assert store.models.active(TaskKind.REVIEW, type(trained)) is None
+    assert preference_model(store, TaskKind.REVIEW, "o/r") is None
+
+
+def test_one_model_of_a_kind_is_in_use(store: Store, learner: Learner) -> None:
+    """Another one takes its place, the other kind's stays; a known id is left as it is, a wrong one changes nothing."""
+    untrained = learn_preferences(store, TaskKind.REPAIR, learner._clock())
+    usable = replace(untrained, evaluation=replace(untrained.evaluation, refusal=""), teachers=2)
+    for name, kind in (("m1", TaskKind.REVIEW), ("m2", TaskKind.REVIEW), ("m3", TaskKind.REPAIR)):
+        made = replace(usable, id=name, kind=kind)
+        assert store.models.add(name, made, owner=kind, now=learner._clock())
+        assert not store.models.add(name, usable, owner=kind, now=learner._clock())
+    for name in ("m1", "m3", "m2"):
+        activate(store, name)
+    with pytest.raises(StoreError, match="no reward model m4"):
+        activate(store, "m4")
+    in_use = [(model.id, active) for model, active in known_models(store)]
+    assert in_use == [("m3", True), ("m2", True), ("m1", False), (untrained.id, False)]
+    assert preference_model(store, TaskKind.REVIEW, "o/r") == replace(usable, id="m2", kind=TaskKind.REVIEW)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.model import AttemptOutcome
 from memory.retrieval.experiences import CONTESTED, least_useful, verdict
-from memory.store import Usefulness
+from memory.store.experiences import Usefulness
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory.errors import StoreError
 from memory.model import Attempt, Decision, Experience, Finding, Outcome, Post, Sighting, Signal, Task
-from memory.store import StoreError
 from memory.store.database import dump, load
 
 SIMPLE: Mapping[object, st.SearchStrategy[object]] = {

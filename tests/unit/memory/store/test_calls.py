@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from memory.model import Task, TaskKind
-from memory.store import BudgetUnit, Exceeded, Limit, Reservation, Scope, Spent, Store, TaskSpent
+from memory.store import Store
+from memory.store.calls import BudgetUnit, Exceeded, Limit, Reservation, Scope, Spent, TaskSpent
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 RUN = Limit(scope=Scope.RUN, unit=BudgetUnit.TOKENS, most=100)
@@ -19,7 +20,8 @@ MONEY = Limit(scope=Scope.DAY, unit=BudgetUnit.MICROS, most=1000)
 RESERVE = """
 import sys
 from datetime import UTC, datetime
-from memory.store import Limit, Reservation, Scope, BudgetUnit, open_store
+from memory.store import open_store
+from memory.store.calls import Limit, Reservation, Scope, BudgetUnit
 url, worker = sys.argv[1:]
 limit = Limit(scope=Scope.DAY, unit=BudgetUnit.TOKENS, most=300)
 with open_store(url) as store:

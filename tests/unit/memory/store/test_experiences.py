@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
+from memory.errors import StoreError
 from memory.model import AttemptOutcome, EditShape, Experience, Family
-from memory.store import Store, StoreError
+from memory.store import Store
 
 
 def experience(experience_id: str, created_at: datetime, *, repository: str = "o/r") -> Experience:

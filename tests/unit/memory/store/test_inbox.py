@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
 
-from memory.store import Delivery, EffectState, EffectStatus, JobState, LeasedJob, NewJob, Store, StoreError
-from memory.store.jobs import MAX_ABANDONED
+from memory.errors import StoreError
+from memory.store import Store
+from memory.store.jobs import MAX_ABANDONED, Delivery, EffectState, EffectStatus, JobState, LeasedJob, NewJob
 
 RUN_ONE_LEASE = """
 import sys
@@ -21,6 +22,11 @@ with open_store(url) as store:
         if store.inbox.lease(job_id, worker=worker, now=datetime.fromisoformat(now), seconds=60):
             print(job_id)
 """
+
+
+def record(store: Store, *, id: str, event: str, received_at: datetime, jobs: Sequence[NewJob] = ()) -> bool:  # noqa: A002
+    """Record one delivery."""
+    return store.inbox.record_deliveries([Delivery(id=id, event=event, received_at=received_at, jobs=tuple(jobs))])[0]
 
 
 def job(job_id: str = "j1", run_after: datetime | None = None) -> NewJob:
@@ -35,7 +41,7 @@ def lease(store: Store, now: datetime, *, job_id: str = "j1", worker: str = "w1"
 
 def test_a_delivery_is_stored_with_its_jobs(store: Store, now: datetime) -> None:
     """A new delivery and the jobs it implies are there after one call."""
-    assert store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("a"), job("b")])
+    assert record(store, id="g1", event="issues", received_at=now, jobs=[job("a"), job("b")])
     assert store.inbox.delivery_count() == 1
     stored = store.inbox.job("a")
     assert stored is not None
@@ -46,8 +52,8 @@ def test_a_delivery_is_stored_with_its_jobs(store: Store, now: datetime) -> None
 
 def test_a_known_delivery_adds_nothing(store: Store, now: datetime) -> None:
     """A delivery id seen before is refused, whatever jobs come with it."""
-    assert store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("a")])
-    assert not store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("b")])
+    assert record(store, id="g1", event="issues", received_at=now, jobs=[job("a")])
+    assert not record(store, id="g1", event="issues", received_at=now, jobs=[job("b")])
     assert store.inbox.counts()[JobState.READY] == 1
 
 
@@ -62,7 +68,7 @@ def test_a_delivery_is_all_or_nothing(store: Store, now: datetime) -> None:
     """When one of its jobs cannot be stored, the delivery is not stored either."""
     broken = NewJob(id="b", kind=None, payload=b"")  # type: ignore[arg-type]  # what the database refuses
     with pytest.raises(StoreError, match="refused"):
-        store.inbox.record_delivery(delivery_id="g1", event="issues", received_at=now, jobs=[job("a"), broken])
+        record(store, id="g1", event="issues", received_at=now, jobs=[job("a"), broken])
     assert store.inbox.delivery_count() == 0
     assert store.inbox.job("a") is None
 
@@ -72,7 +78,7 @@ def test_one_of_many_threads_stores_a_delivery(store: Store, now: datetime) -> N
 
     def deliver(number: int) -> bool:
         jobs = [job(f"{number % 10}-{each}") for each in ("x", "y")]
-        return store.inbox.record_delivery(delivery_id=f"g{number % 10}", event="push", received_at=now, jobs=jobs)
+        return record(store, id=f"g{number % 10}", event="push", received_at=now, jobs=jobs)
 
     with ThreadPoolExecutor(8) as pool:
         stored = list(pool.map(deliver, range(80)))

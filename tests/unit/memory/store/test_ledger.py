@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import text
 
+from memory.errors import StoreError
 from memory.model import Arm, Cell, Contribution, Decision, Factor, Level, Outcome, Signal, SignalKind, TaskKind
-from memory.store import DecisionSummary, Store, StoreError
+from memory.store import Store
 
 Decide = Callable[..., Decision]
 Judge = Callable[..., Outcome]
@@ -56,7 +57,7 @@ def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: dat
     assert store.ledger.decision("z") is None
     assert store.ledger.decisions_about("f1") == [early, late]
     assert store.ledger.decisions_of_task("t2") == [other]
-    assert store.ledger.decisions_of_kind(TaskKind.REPAIR) == [early, other, late]
+    assert [each.decision for each in store.ledger.logged(TaskKind.REPAIR)] == [early, other, late]
     assert store.ledger.decisions_of_kind(TaskKind.REVIEW) == []
     assert store.ledger.counts()["decisions"] == 3
 
@@ -193,21 +194,18 @@ def test_the_summary_counts_by_choice(store: Store, decide: Decide, judge: Judge
     store.ledger.append_signal(react("s1", "a"), [])
     store.ledger.append_signal(react("s2", "b"), [])
     store.ledger.append_signal(react("s3", "b", retracts="s2"), [])
+    assert store.ledger.signal_counts() == {SignalKind.REACTION_UP: 1}
 
-    def entry(arm: Arm, chosen: str, decisions: int, outcomes: int, mean: float | None, ups: int) -> DecisionSummary:
-        signals = {SignalKind.REACTION_UP: ups} if ups else {}
-        return DecisionSummary(
-            kind=TaskKind.REPAIR,
-            arm=arm,
-            chosen=chosen,
-            decisions=decisions,
-            outcomes=outcomes,
-            mean_target=mean,
-            signals=signals,
-        )
 
-    assert store.record.summary() == [
-        entry(Arm.CONTROL, "guard", 1, 0, None, 0),
-        entry(Arm.LEARNED, "guard", 2, 2, 0.5, 1),
-        entry(Arm.LEARNED, "swap", 1, 0, None, 0),
-    ]
+def test_only_decisions_with_feedback_are_read(
+    store: Store, decide: Callable[..., Decision], react: Callable[..., Signal], now: datetime
+) -> None:
+    """Newest first, of one kind, since a time and so many at most."""
+    made = [decide(f"d{n}", created_at=now + timedelta(hours=n)) for n in range(4)]
+    store.ledger.append_decisions(made)
+    for n in (0, 1, 3):
+        store.ledger.append_signal(react(f"s{n}", f"d{n}"), [])
+    assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR)] == ["d3", "d1", "d0"]
+    assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR, limit=1)] == ["d3"]
+    assert [d.id for d in store.ledger.with_feedback(TaskKind.REPAIR, since=made[1].created_at)] == ["d3", "d1"]
+    assert store.ledger.with_feedback(TaskKind.REVIEW) == []

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memory.model import Action, Finding, Post, PostKind, Severity, Sighting, location_of
-from memory.store import KnownRepository, Store
+from memory.store import Store
+from memory.store.documents import KnownRepository
 
 
 def post(github_id: int, created_at: datetime, *, repository: str = "o/r", number: int = 3) -> Post:

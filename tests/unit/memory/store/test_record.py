@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import text
 
+from memory.errors import StoreError
 from memory.model import (
     Attempt,
     AttemptOutcome,
@@ -20,7 +21,7 @@ from memory.model import (
     Task,
     TaskKind,
 )
-from memory.store import Store, StoreError
+from memory.store import Store
 
 
 def event(now: datetime, name: str = "e1") -> PolicyEvent:
@@ -47,10 +48,10 @@ def test_everything_that_came_of_a_decision_comes_with_it(
     store.ledger.append_outcome(judge("d1"), ())
     for signal in (react("s1"), react("s2", source="reaction:2"), react("s3", retracts="s1")):
         store.ledger.append_signal(signal, ())
-    first, second = store.record.logged(TaskKind.REPAIR)
+    first, second = store.ledger.logged(TaskKind.REPAIR)
     assert (first.decision.id, first.outcome, [s.id for s in first.signals]) == ("d1", judge("d1"), ["s2"])
     assert (second.decision.id, second.outcome, second.signals) == ("d2", None, ())
-    assert store.record.logged(TaskKind.REVIEW) == []
+    assert store.ledger.logged(TaskKind.REVIEW) == []
 
 
 def test_attempts_come_by_task(store: Store, now: datetime) -> None:
@@ -59,7 +60,7 @@ def test_attempts_come_by_task(store: Store, now: datetime) -> None:
     task = Task(id="t1", kind=TaskKind.REPAIR, repository="o/r", sha="s", number=1, created_at=now)
     store.tasks.add(replace(task, attempts=(made, replace(made, decision_id="d2"))))
     store.tasks.add(replace(task, id="t2", kind=TaskKind.REVIEW, attempts=(made,)))
-    assert {task: [a.decision_id for a in each] for task, each in store.record.attempts().items()} == {
+    assert {task: [a.decision_id for a in each] for task, each in store.tasks.attempts_of_repairs().items()} == {
         "t1": ["d1", "d2"]
     }
 

@@ -14,15 +14,17 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
-from memory.store import JobState, NewJob, Store, StoreError, StoreUnavailable, open_store
+from memory.errors import StoreError, StoreUnavailable
+from memory.store import HEAD, Store, open_store
 from memory.store.database import connect
-from memory.store.schema import HEAD
+from memory.store.jobs import JobState, NewJob
 from memory.store.tables import metadata
 
 OPEN_AND_WRITE = """
 import sys
 from datetime import UTC, datetime
-from memory.store import NewJob, open_store
+from memory.store import open_store
+from memory.store.jobs import NewJob
 url, worker = sys.argv[1:]
 with open_store(url) as store:
     store.inbox.enqueue([NewJob(id=worker, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))
@@ -31,7 +33,8 @@ with open_store(url) as store:
 FORK_AND_WRITE = """
 import os, sys
 from datetime import UTC, datetime
-from memory.store import NewJob, open_store
+from memory.store import open_store
+from memory.store.jobs import NewJob
 
 def write(name):
     store.inbox.enqueue([NewJob(id=name, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))

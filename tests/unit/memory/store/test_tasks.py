@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from memory.errors import StoreError
 from memory.model import Attempt, AttemptOutcome, EditShape, Proof, SuiteCount, Task, TaskKind
-from memory.store import Store, StoredTask, StoreError
+from memory.store import Store
+from memory.store.tasks import StoredTask
 
 
 def task(task_id: str, created_at: datetime) -> Task:

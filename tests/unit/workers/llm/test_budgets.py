@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.store import BudgetUnit, Exceeded, Limit, Scope
+from memory.store.calls import BudgetUnit, Exceeded, Limit, Scope
 from workers.errors import BadInput
 from workers.llm.budgets import limits_of, spent
 from workers.settings import PREFIX, WebSettings, WorkerSettings, child_environment, known_variables, load

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.store import BudgetUnit, Limit, Scope, Store
+from memory.store import Store
+from memory.store.calls import BudgetUnit, Limit, Scope
 from tests.databases import migrated_store
 from workers.llm.budgets import Price, most_of
 from workers.llm.client import BudgetedModel, PricedModel
