@@ -58,7 +58,7 @@ def test_decisions_come_back_as_they_were(store: Store, decide: Decide, now: dat
     assert store.ledger.decisions_about("f1") == [early, late]
     assert store.ledger.decisions_of_task("t2") == [other]
     assert [each.decision for each in store.ledger.logged(TaskKind.REPAIR)] == [early, other, late]
-    assert store.ledger.decisions_of_kind(TaskKind.REVIEW) == []
+    assert store.ledger.logged(TaskKind.REVIEW) == []
     assert store.ledger.counts()["decisions"] == 3
 
 
