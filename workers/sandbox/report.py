@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
 
 from memory.model import Frame, SuiteCount
 
@@ -87,13 +91,60 @@ class TestReport:
 
 
 MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000
-LONGEST_ID, LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, LONGEST_PATH = 2_000, 200, 4_000, 1_000, 500
-LAST_LINE_NUMBER = 10_000_000
-LONGEST_SECONDS = 1e6
-
-_RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
+LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND = 200, 4_000, 1_000
 
 FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
+
+_Id = Annotated[str, Meta(max_length=2_000)]
+_Name = Annotated[str, Meta(max_length=LONGEST_TYPE)]
+_InnerPath = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"\A(?!/)(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]*\Z")]
+"""A path inside the checkout, because callers open it."""
+
+_LineNumber = Annotated[int, Meta(gt=0, le=10_000_000)]
+_Seconds = Annotated[float, Meta(ge=0.0, le=1e6)]
+_RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
+
+
+class _Event(Struct, tag_field="event"):
+    """A line of the plugin."""
+
+
+class _Start(_Event, tag="start"):
+    pytest: _Name
+
+
+class _Collected(_Event, tag="collected"):
+    ids: list[object]
+
+
+class _Running(_Event, tag="running"):
+    id: _Id
+
+
+class _CollectError(_Event, tag="collect_error"):
+    id: _Id
+    type: _Name
+    message: str
+    frames: list[tuple[_InnerPath, _LineNumber, str]]
+    operands: list[str]
+
+
+class _Result(_CollectError, tag="result"):
+    outcome: TestOutcome
+    seconds: _Seconds
+
+
+class _Executed(_Event, tag="lines"):
+    id: _Id
+    lines: dict[_InnerPath, str]
+
+
+class _Finish(_Event, tag="finish"):
+    exit: int
+
+
+class _InvalidLineError(ValueError):
+    """A line that the plugin never writes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,7 +154,6 @@ class DecodedReport:
     sessions: int = 0
     finished: int = 0
     exit_status: int = 0
-    collected: int = 0
     results: dict[str, TestResult] = field(default_factory=dict)
     broken_files: list[str] = field(default_factory=list)
     running: dict[str, None] = field(default_factory=dict)
@@ -112,107 +162,60 @@ class DecodedReport:
     damaged: int = 0
     """Lines that are no event of the plugin."""
 
+    def add(self, event: _Event) -> None:
+        """Add one event. Raises _InvalidLineError when it exceeds a cap."""
+        match event:
+            case _Start():
+                self.sessions += 1
+            case _Running(id=test):
+                if len(self.running) >= MOST_RESULTS:
+                    raise _InvalidLineError
+                self.running[test] = None
+            case _Result():
+                self.running.pop(event.id, None)
+                self._keep(_result(event, event.outcome, event.seconds))
+            case _CollectError():
+                self.broken_files.append(event.id)
+                self._keep(_result(event, TestOutcome.ERROR, 0.0))
+            case _Executed():
+                self._add_lines(event)
+            case _Finish(exit=status):
+                self.finished += 1
+                self.exit_status = self.exit_status or status
 
-class _InvalidLineError(Exception):
-    """A line that the plugin never writes."""
+    def _keep(self, result: TestResult) -> None:
+        """One result for each id; a later session does not replace a failure."""
+        earlier = self.results.get(result.id)
+        if earlier is not None and earlier.outcome in FAILURES:
+            return
+        if len(self.results) >= MOST_RESULTS:
+            raise _InvalidLineError
+        self.results[result.id] = result
+
+    def _add_lines(self, event: _Executed) -> None:
+        files: dict[str, frozenset[int]] = {}
+        for path, text in event.lines.items():
+            files[path] = numbers = frozenset(_numbers(text, MOST_LINES - self.line_count))
+            self.line_count += len(numbers)
+        self.lines[event.id] = files
 
 
 def decode(report: bytes) -> DecodedReport:
-    """Decode a whole report. Skips an incomplete last line, which an ended run leaves; counts other invalid lines."""
+    """Decode a whole report. Skips an incomplete last line, which an ended run leaves; counts other invalid lines.
+
+    The lines come from untrusted code, so every size and type is checked.
+    """
     decoded = DecodedReport()
     *lines, _ = report.split(b"\n")
     for line in lines:
-        try:
-            _add_event(decoded, line)
-        except _InvalidLineError:
+        try:  # json, unlike msgspec, reads the lone surrogates that a test's message may hold
+            decoded.add(msgspec.convert(json.loads(line), _EVENTS))
+        except (ValueError, RecursionError, msgspec.ValidationError):
             decoded.damaged += 1
     return decoded
 
 
-def _add_event(decoded: DecodedReport, line: bytes) -> None:
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        raise _InvalidLineError from None
-    if not isinstance(event, dict):
-        raise _InvalidLineError
-    handler = _HANDLERS.get(_text(event, "event", LONGEST_TYPE))
-    if handler is None:
-        raise _InvalidLineError
-    handler(decoded, event)
-
-
-def _start(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    _text(event, "pytest", LONGEST_TYPE)
-    decoded.sessions += 1
-
-
-def _collected(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    decoded.collected += len(_list(event, "ids"))
-
-
-def _running(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    if len(decoded.running) >= MOST_RESULTS:
-        raise _InvalidLineError
-    decoded.running[_text(event, "id", LONGEST_ID)] = None
-
-
-def _result(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    try:
-        outcome = TestOutcome(_text(event, "outcome", LONGEST_TYPE))
-    except ValueError:
-        raise _InvalidLineError from None
-    result = _details(event, outcome, _seconds(event))
-    decoded.running.pop(result.id, None)
-    _keep(decoded, result)
-
-
-def _collect_error(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    result = _details(event, TestOutcome.ERROR, 0.0)
-    decoded.broken_files.append(result.id)
-    _keep(decoded, result)
-
-
-def _executed(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    ranges = event.get("lines")
-    if not isinstance(ranges, dict):
-        raise _InvalidLineError
-    files: dict[str, frozenset[int]] = {}
-    for path, text in ranges.items():
-        if not isinstance(text, str):
-            raise _InvalidLineError
-        files[_inner_path(path)] = numbers = frozenset(_numbers(text, MOST_LINES - decoded.line_count))
-        decoded.line_count += len(numbers)
-    decoded.lines[_text(event, "id", LONGEST_ID)] = files
-
-
-def _finish(decoded: DecodedReport, event: Mapping[str, object]) -> None:
-    status = event.get("exit")
-    if not isinstance(status, int):
-        raise _InvalidLineError
-    decoded.finished += 1
-    decoded.exit_status = decoded.exit_status or status
-
-
-_HANDLERS: Mapping[str, Callable[[DecodedReport, Mapping[str, object]], None]] = {
-    "start": _start,
-    "collected": _collected,
-    "running": _running,
-    "result": _result,
-    "collect_error": _collect_error,
-    "lines": _executed,
-    "finish": _finish,
-}
-
-
-def _keep(decoded: DecodedReport, result: TestResult) -> None:
-    """One result for each id; a later session does not replace a failure."""
-    earlier = decoded.results.get(result.id)
-    if earlier is not None and earlier.outcome in FAILURES:
-        return
-    if len(decoded.results) >= MOST_RESULTS:
-        raise _InvalidLineError
-    decoded.results[result.id] = result
+_EVENTS = _Start | _Collected | _Running | _Result | _CollectError | _Executed | _Finish
 
 
 def cut_short(decoded: DecodedReport, error_type: str, message: str) -> tuple[TestResult, ...]:
@@ -221,32 +224,19 @@ def cut_short(decoded: DecodedReport, error_type: str, message: str) -> tuple[Te
     return (*decoded.results.values(), *(replace(cut, id=id_) for id_ in decoded.running if id_ not in decoded.results))
 
 
-def _details(event: Mapping[str, object], outcome: TestOutcome, seconds: float) -> TestResult:
+def _result(event: _CollectError, outcome: TestOutcome, seconds: float) -> TestResult:
     return TestResult(
-        id=_text(event, "id", LONGEST_ID),
+        id=event.id,
         outcome=outcome,
         seconds=seconds,
-        error_type=_text(event, "type", LONGEST_TYPE),
-        message=_clipped(event.get("message"), LONGEST_MESSAGE),
-        frames=tuple(_frame(value) for value in _list(event, "frames")[:MOST_FRAMES]),
-        operands=tuple(_clipped(value, LONGEST_OPERAND) for value in _list(event, "operands")[:MOST_OPERANDS]),
+        error_type=event.type,
+        message=event.message[:LONGEST_MESSAGE],
+        frames=tuple(
+            Frame(path=path, line=line, function=function[:LONGEST_TYPE])
+            for path, line, function in event.frames[:MOST_FRAMES]
+        ),
+        operands=tuple(value[:LONGEST_OPERAND] for value in event.operands[:MOST_OPERANDS]),
     )
-
-
-def _frame(value: object) -> Frame:
-    match value:
-        case [str(path), int(line), str(function)] if 0 < line <= LAST_LINE_NUMBER:
-            return Frame(path=_inner_path(path), line=line, function=function[:LONGEST_TYPE])
-    raise _InvalidLineError
-
-
-def _inner_path(path: object) -> str:
-    """A path inside the checkout, because callers open it."""
-    if not isinstance(path, str) or not path or len(path) > LONGEST_PATH or "\0" in path:
-        raise _InvalidLineError
-    if path.startswith("/") or ".." in path.split("/"):
-        raise _InvalidLineError
-    return path
 
 
 def _numbers(text: str, most: int) -> Iterator[int]:
@@ -261,30 +251,3 @@ def _numbers(text: str, most: int) -> Iterator[int]:
         if last < first or most < 0:
             raise _InvalidLineError
         yield from range(first, last + 1)
-
-
-def _seconds(event: Mapping[str, object]) -> float:
-    value = event.get("seconds")
-    if isinstance(value, (int, float)) and 0 <= value <= LONGEST_SECONDS:
-        return float(value)
-    raise _InvalidLineError
-
-
-def _text(event: Mapping[str, object], key: str, longest: int) -> str:
-    value = event.get(key)
-    if not isinstance(value, str) or len(value) > longest:
-        raise _InvalidLineError
-    return value
-
-
-def _clipped(value: object, longest: int) -> str:
-    if not isinstance(value, str):
-        raise _InvalidLineError
-    return value[:longest]
-
-
-def _list(event: Mapping[str, object], key: str) -> list[object]:
-    value = event.get(key)
-    if not isinstance(value, list):
-        raise _InvalidLineError
-    return value
