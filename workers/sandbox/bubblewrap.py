@@ -5,7 +5,6 @@ The first half lists the visible files, as bubblewrap's arguments; seccomp.py li
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import secrets
@@ -13,16 +12,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.errors import CannotRun
 from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.sandbox import seccomp
-from workers.sandbox.launching import Descriptors, LaunchSpec, await_ready, launcher_command
+from workers.sandbox.launching import Descriptors, await_ready, launch_spec, launcher_command, process_tree, spawned
 from workers.sandbox.project import prefixes
-from workers.sandbox.supervise import ProcessTree, ReportBuffer, line_session, supervise
+from workers.sandbox.supervise import ProcessTree, line_session, supervise
 
 WORKSPACE = Path("/workspace")
 INSIDE = Path("/run/apprentice")
@@ -86,12 +85,6 @@ def environment(workload: Workload) -> dict[str, str]:
     """The whole environment of the command, before $APPRENTICE_REPORT_FD."""
     places = (str(COMMANDS), str(workload.python.absolute().parent), *SYSTEM_PATH)
     return {**workload.env, "PATH": ":".join(places), "HOME": str(HOME), "TMPDIR": "/tmp"}  # noqa: S108
-
-
-def generated_directories(paths: Iterable[Path]) -> Iterator[str]:
-    """The directories of the generated files."""
-    for path in paths:
-        yield from _directories(path)
 
 
 def generated_files(workload: Workload, user: int) -> dict[Path, tuple[int, str]]:
@@ -197,14 +190,9 @@ class Bubblewrap:
         self._program = program
 
     def run(self, workload: Workload) -> CompletedRun:
-        """Run to the end or to a limit; the whole process tree is dead when this returns.
-
-        Standard output and error keep their first and last halves of `output_kb`; a longer report ends the run.
-        """
+        """Run to the end or to a limit; the whole process tree is dead when this returns. See `supervise`."""
         with self._started(workload, subprocess.DEVNULL) as tree:
-            report = ReportBuffer(cap=workload.limits.output_kb << 10)
-            completed = supervise(tree, workload.limits, report.add)
-        return dataclasses.replace(completed, report=bytes(report.content))
+            return supervise(tree, workload.limits)
 
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
@@ -216,13 +204,15 @@ class Bubblewrap:
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
         program = self._program or _find()
         with ExitStack() as stack:
+            descriptors = Descriptors(stack)
             try:
-                start, tree = _spawn(program, workload, stdin, stack)
+                tree = _spawned(program, workload, stdin, descriptors)
             except _NoReasonGivenError:
-                start, tree = _spawn(program, workload, stdin, stack)
+                descriptors = Descriptors(stack)
+                tree = _spawned(program, workload, stdin, descriptors)
             stack.callback(tree.close)
             stack.callback(tree.kill)
-            await_ready(tree, start.descriptors.status)
+            await_ready(tree, descriptors.status)
             yield tree
 
 
@@ -230,84 +220,49 @@ class _NoReasonGivenError(CannotRun):
     """Bubblewrap ended without any output. A busy machine shows this once in thousands of starts; a second start helps."""
 
 
-def _spawn(program: Path, workload: Workload, stdin: int, stack: ExitStack) -> tuple[_Start, ProcessTree]:
-    """Start bubblewrap and wait until it reports its child's process id."""
-    start = _Start(workload, stack)
-    process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
-        [str(program), "--args", str(start.arguments()), "--", *start.launcher()],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={},  # the inside can read the environment of its first process, which is bubblewrap
-        cwd="/",
-        pass_fds=start.descriptors.inherited,
-        start_new_session=True,
+def _spawned(program: Path, workload: Workload, stdin: int, descriptors: Descriptors) -> ProcessTree:
+    """Start bubblewrap and wait until it reports its child's process id. Raises CannotRun when it fails."""
+    as_root = os.geteuid() == 0
+    user = _spare_user() if as_root else os.geteuid()
+    spec = launch_spec(
+        workload,
+        source=SOURCE,
+        workspace=WORKSPACE,
+        home=HOME,
+        environment=environment(workload),
+        report=descriptors.report_inside,
+        user=user if as_root else None,
+        processes=workload.limits.processes,
+        first=True,
     )
-    return start, start.tree(process)
+    info, info_inside = descriptors.pipe()
+    arguments = [
+        *isolation(as_root=as_root),
+        *file_systems(workload),
+        *_generated(workload, user, descriptors),
+        *sealed(),
+        *("--seccomp", str(descriptors.memory(seccomp.program(os.uname().machine)))),
+        *("--info-fd", str(info_inside)),
+    ]
+    listed = descriptors.memory("".join(f"{line}\0" for line in arguments).encode())
+    launcher = launcher_command(LAUNCHER, spec, descriptors)
+    process = spawned([str(program), "--args", str(listed), "--", *launcher], descriptors, stdin)
+    try:
+        return process_tree(process, _init_of(info), descriptors)
+    except (ValueError, ProcessLookupError):
+        process.kill()
+        _, errors = process.communicate()
+        reason = errors.decode(errors="replace").strip()
+        raise (CannotRun if reason else _NoReasonGivenError)(explained(reason)) from None
 
 
-class _Start:
-    """The arguments of one start."""
-
-    def __init__(self, workload: Workload, stack: ExitStack) -> None:
-        self.workload, self.descriptors = workload, Descriptors(stack)
-        self.as_root = os.geteuid() == 0
-        self.user = _spare_user() if self.as_root else os.geteuid()
-        self.info, self.info_inside = self.descriptors.pipe()
-
-    def arguments(self) -> int:
-        """The descriptor of bubblewrap's arguments."""
-        lines = [
-            *isolation(as_root=self.as_root),
-            *file_systems(self.workload),
-            *self._generated_files(),
-            *sealed(),
-            *("--seccomp", str(self.descriptors.memory(seccomp.program(os.uname().machine)))),
-            *("--info-fd", str(self.info_inside)),
-        ]
-        return self.descriptors.memory("".join(f"{line}\0" for line in lines).encode())
-
-    def launcher(self) -> list[str]:
-        """The first command inside."""
-        spec = LaunchSpec(
-            workload=self.workload,
-            source=SOURCE,
-            workspace=WORKSPACE,
-            home=HOME,
-            user=self.user if self.as_root else None,
-            first=True,
-            processes=self.workload.limits.processes,
-            environment=environment(self.workload),
-            report=self.descriptors.report_inside,
-        )
-        encoded = self.descriptors.memory(spec.encoded())
-        return launcher_command(LAUNCHER, encoded, self.descriptors.status_inside)
-
-    def tree(self, process: subprocess.Popen[bytes]) -> ProcessTree:
-        """The process tree that bubblewrap reports; CannotRun when bubblewrap fails."""
-        self.descriptors.close_inherited()
-        try:
-            leader = _init_of(self.info)
-            leader_handle = os.pidfd_open(leader)
-        except (ValueError, ProcessLookupError):
-            process.kill()
-            _, errors = process.communicate()
-            reason = errors.decode(errors="replace").strip()
-            raise (CannotRun if reason else _NoReasonGivenError)(explained(reason)) from None
-        return ProcessTree(
-            process=process,
-            leader=leader,
-            leader_handle=leader_handle,
-            process_handle=os.pidfd_open(process.pid),
-            report=os.dup(self.descriptors.report),
-        )
-
-    def _generated_files(self) -> Iterator[str]:
-        files = generated_files(self.workload, self.user)
-        yield from generated_directories(files)
-        for path, (mode, text) in files.items():
-            content = self.descriptors.memory(text.encode())
-            yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(content), str(path))
+def _generated(workload: Workload, user: int, descriptors: Descriptors) -> Iterator[str]:
+    files = generated_files(workload, user)
+    for path in files:
+        yield from _directories(path)
+    for path, (mode, text) in files.items():
+        content = descriptors.memory(text.encode())
+        yield from ("--perms", f"{mode:o}", "--ro-bind-data", str(content), str(path))
 
 
 def _find() -> Path:

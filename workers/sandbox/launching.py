@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from workers.errors import BadInput, CannotRun
@@ -15,6 +16,7 @@ from workers.ports import Workload
 from workers.sandbox.supervise import ProcessTree, readable
 
 SET_UP_SECONDS = 120.0
+REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
 LAUNCHER_SOURCE = Path(__file__).with_name("launcher.py")
 
 
@@ -58,9 +60,40 @@ class Descriptors:
             os.close(descriptor)
 
 
-def launcher_command(launcher: Path, spec: int, status: int) -> list[str]:
+def spawned(command: Sequence[str], descriptors: Descriptors, stdin: int) -> subprocess.Popen[bytes]:
+    """Start the first process, with an empty environment: the inside can read the environment of its first process."""
+    process = subprocess.Popen(  # noqa: S603 - our own arguments; the untrusted command starts inside
+        command,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={},
+        cwd="/",
+        pass_fds=descriptors.inherited,
+        start_new_session=True,
+    )
+    descriptors.close_inherited()
+    return process
+
+
+def process_tree(
+    process: subprocess.Popen[bytes], leader: int, descriptors: Descriptors, *, grouped: bool = False
+) -> ProcessTree:
+    """The tree of a started process; its descriptors are its own. Raises ProcessLookupError when the leader is gone."""
+    return ProcessTree(
+        process=process,
+        leader=leader,
+        leader_handle=os.pidfd_open(leader),
+        process_handle=os.pidfd_open(process.pid),
+        report=os.dup(descriptors.report),
+        grouped=grouped,
+    )
+
+
+def launcher_command(launcher: Path, spec: bytes, descriptors: Descriptors) -> list[str]:
     """The command that starts the launcher on our interpreter, because the project controls its own."""
-    return [sys.executable, "-I", "-S", str(launcher), str(spec), str(status)]
+    numbers = (descriptors.memory(spec), descriptors.status_inside)
+    return [sys.executable, "-I", "-S", str(launcher), *map(str, numbers)]
 
 
 def await_ready(tree: ProcessTree, status: int) -> None:
@@ -79,47 +112,42 @@ def await_ready(tree: ProcessTree, status: int) -> None:
     raise CannotRun(f"the sandbox could not be set up: {reason or 'no reason given'}")
 
 
-REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchSpec:
-    """Instructions for the launcher; all paths are those inside the sandbox.
+def launch_spec(
+    workload: Workload,
+    *,
+    source: Path,
+    workspace: Path,
+    home: Path,
+    environment: Mapping[str, str],
+    report: int,
+    user: int | None = None,
+    processes: int | None = None,
+    first: bool = False,
+) -> bytes:
+    """Instructions as launcher.py reads them; all paths are those inside the sandbox.
 
     `first`: the launcher is the first process of a namespace. `user` is the user id for the command, None to keep the
     launcher's; `processes` is None where the limit would also count the host's processes.
+    Raises BadInput for an overlay path that leads out of the checkout.
     """
-
-    workload: Workload
-    source: Path
-    workspace: Path
-    home: Path
-    user: int | None
-    processes: int | None
-    first: bool
-    environment: dict[str, str]
-    report: int
-
-    def encoded(self) -> bytes:
-        """As launcher.py reads it. Raises BadInput for an overlay path that leads out of the checkout."""
-        limits = self.workload.limits
-        spec = {
-            "source": str(self.source),
-            "workspace": str(self.workspace),
-            "own": [str(self.workspace), str(self.home)],
-            "uid": self.user,
-            "first": self.first,
-            "overlay": {_inner(path): _text(content) for path, content in self.workload.overlay.items()},
-            "environment": {**self.environment, REPORT_VARIABLE: str(self.report)},
-            "command": list(self.workload.command),
-            "limits": {
-                "cpu_seconds": limits.cpu_seconds,
-                "memory_mb": limits.memory_mb,
-                "processes": self.processes,
-                "disk_mb": limits.disk_mb,
-            },
-        }
-        return json.dumps(spec).encode()
+    limits = workload.limits
+    spec = {
+        "source": str(source),
+        "workspace": str(workspace),
+        "own": [str(workspace), str(home)],
+        "uid": user,
+        "first": first,
+        "overlay": {_inner(path): _text(content) for path, content in workload.overlay.items()},
+        "environment": {**environment, REPORT_VARIABLE: str(report)},
+        "command": list(workload.command),
+        "limits": {
+            "cpu_seconds": limits.cpu_seconds,
+            "memory_mb": limits.memory_mb,
+            "processes": processes,
+            "disk_mb": limits.disk_mb,
+        },
+    }
+    return json.dumps(spec).encode()
 
 
 def _inner(path: str) -> str:

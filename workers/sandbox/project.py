@@ -56,18 +56,7 @@ def _next(executable: Path) -> list[Path]:
     if not executable.is_symlink():
         return []
     target = executable.parent / executable.readlink()
-    return [Path(*_normal(target.parts))]
-
-
-def _normal(parts: tuple[str, ...]) -> list[str]:
-    """Without `..`, by name only: resolving would lose the names that links use."""
-    kept: list[str] = []
-    for part in parts:
-        if part == "..":
-            kept = kept[:-1] or kept
-        elif part != ".":
-            kept.append(part)
-    return kept
+    return [Path(os.path.normpath(target))]  # by name only: resolving would lose the names that links use
 
 
 def _base(environment: Path) -> list[Path]:

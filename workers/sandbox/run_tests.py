@@ -18,6 +18,15 @@ NO_SUCH_COMMAND = (126, 127)
 PASSED, FAILED, INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR, NOTHING_COLLECTED = range(6)
 """pytest's exit codes (pytest.ExitCode)."""
 
+OWN_ENDINGS = (PASSED, FAILED)
+"""Exit codes of a pytest that ran to its end."""
+
+_ODD_ENDINGS = {
+    INTERRUPTED: "pytest was interrupted",
+    INTERNAL_ERROR: "pytest met an internal error",
+    USAGE_ERROR: "pytest did not accept its arguments",
+}
+
 
 def problem_of(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> str:
     """The problem of a run, apart from failing tests; empty without one."""
@@ -81,19 +90,12 @@ def _not_collected(decoded: DecodedReport) -> str:
 
 
 def _own_ending(completed: CompletedRun, decoded: DecodedReport) -> str:
-    match decoded.exit_status:
-        case 0 | 1:
-            return ""
-        case 2:
-            return "pytest was interrupted" + _tail(completed)
-        case 3:
-            return "pytest met an internal error" + _tail(completed)
-        case 4:
-            return "pytest did not accept its arguments" + _tail(completed)
-        case 5:
-            return "no tests were collected"
-        case other:
-            return f"pytest ended with exit code {other}" + _tail(completed)
+    status = decoded.exit_status
+    if status in OWN_ENDINGS:
+        return ""
+    if status == NOTHING_COLLECTED:
+        return "no tests were collected"
+    return _ODD_ENDINGS.get(status, f"pytest ended with exit code {status}") + _tail(completed)
 
 
 def _with_place(text: str, decoded: DecodedReport) -> str:
@@ -116,9 +118,6 @@ ROOT_OPTION = f"--rootdir={WORKSPACE}"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
 TRACE_OUTPUT_KB = 65_536
-
-OWN_ENDINGS = (0, 1)
-"""Exit codes of a pytest that ran to its end: all passed, some failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

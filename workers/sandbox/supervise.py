@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,9 +118,11 @@ class ProcessTree:
         """Kill every process of the tree and wait until they are gone."""
         if self.grouped:
             descendants = usage_of(self.leader).pids[1:]
-            _kill_group(self.leader)
+            with suppress(ProcessLookupError):
+                os.killpg(self.leader, signal.SIGKILL)
             for pid in descendants:
-                _kill_one(pid)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         _kill_by_handle(self.leader_handle)
         readable(
             self.leader_handle, DEATH_SECONDS
@@ -177,22 +179,27 @@ class ReportBuffer:
         return len(self.content) < self.cap
 
 
-def supervise(tree: ProcessTree, limits: Limits, on_report: OnReport) -> CompletedRun:
-    """Run `tree` to its end or to a limit. When this returns, all processes are dead and all output is read."""
+def supervise(tree: ProcessTree, limits: Limits, on_report: OnReport | None = None) -> CompletedRun:
+    """Run `tree` to its end or to a limit. When this returns, all processes are dead and all output is read.
+
+    Standard output and error keep their first and last halves of `output_kb`. The report is kept whole, and a longer one
+    ends the run; with `on_report`, that receives it instead.
+    """
     return _Watch(tree, limits, on_report).run()
 
 
 class _Watch:
-    def __init__(self, tree: ProcessTree, limits: Limits, on_report: OnReport) -> None:
+    def __init__(self, tree: ProcessTree, limits: Limits, on_report: OnReport | None) -> None:
         self.tree, self.limits = tree, limits
         self.started = time.monotonic()
         self.output, self.errors = ClippedStream(cap=limits.output_kb << 10), ClippedStream(cap=limits.output_kb << 10)
+        self.report = ReportBuffer(cap=limits.output_kb << 10)
         assert tree.process.stdout is not None
         assert tree.process.stderr is not None
         self.takers: dict[int, OnReport] = {
             tree.process.stdout.fileno(): self.output.add,
             tree.process.stderr.fileno(): self.errors.add,
-            tree.report: on_report,
+            tree.report: on_report or self.report.add,
         }
 
     def run(self) -> CompletedRun:
@@ -263,7 +270,7 @@ class _Watch:
             ending=ended or _ending_of(exit_code),
             stdout=self.output.text(),
             stderr=self.errors.text(),
-            report=b"",
+            report=bytes(self.report.content),
             seconds=time.monotonic() - self.started,
         )
 
@@ -278,24 +285,8 @@ def _ending_of(exit_code: int) -> Ending:
 
 
 def _kill_by_handle(handle: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def _kill_one(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def _kill_group(leader: int) -> None:
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def readable(descriptor: int, seconds: float) -> bool:

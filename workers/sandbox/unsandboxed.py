@@ -15,11 +15,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.ports import CompletedRun, SandboxSession, Workload
-from workers.sandbox import bubblewrap
-from workers.sandbox.launching import LAUNCHER_SOURCE, Descriptors, LaunchSpec, await_ready, launcher_command
-from workers.sandbox.supervise import ProcessTree, ReportBuffer, line_session, supervise
+from workers.sandbox.bubblewrap import SYSTEM_PATH, WORKSPACE
+from workers.sandbox.launching import (
+    LAUNCHER_SOURCE,
+    Descriptors,
+    await_ready,
+    launch_spec,
+    launcher_command,
+    process_tree,
+    spawned,
+)
+from workers.sandbox.supervise import ProcessTree, line_session, supervise
 
-INSIDE = str(bubblewrap.WORKSPACE)
+INSIDE = str(WORKSPACE)
 
 
 class UnsandboxedRunner:
@@ -31,13 +39,12 @@ class UnsandboxedRunner:
     def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; its processes are dead when this returns."""
         with self._started(workload, subprocess.DEVNULL) as (tree, paths):
-            report = ReportBuffer(cap=workload.limits.output_kb << 10)
-            completed = supervise(tree, workload.limits, report.add)
+            completed = supervise(tree, workload.limits)
         return dataclasses.replace(
             completed,
             stdout=paths.to_inside(completed.stdout),
             stderr=paths.to_inside(completed.stderr),
-            report=paths.to_inside_bytes(bytes(report.content)),
+            report=paths.to_inside_bytes(completed.report),
         )
 
     @contextmanager
@@ -57,20 +64,9 @@ class UnsandboxedRunner:
             )
             paths = _PathTranslation(_laid_out(place, workload.python))
             descriptors = Descriptors(stack)
-            spec = descriptors.memory(
-                _launch_spec(paths.translated(workload), place, descriptors.report_inside).encoded()
-            )
-            process = subprocess.Popen(  # noqa: S603 - the operator allows this by `unsafe_without_sandbox`
-                launcher_command(LAUNCHER_SOURCE, spec, descriptors.status_inside),
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={},
-                pass_fds=descriptors.inherited,
-                start_new_session=True,
-            )
-            descriptors.close_inherited()
-            tree = _tree(process, descriptors.report)
+            spec = _launch_spec(paths.translated(workload), place, descriptors.report_inside)
+            process = spawned(launcher_command(LAUNCHER_SOURCE, spec, descriptors), descriptors, stdin)
+            tree = process_tree(process, process.pid, descriptors, grouped=True)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, descriptors.status)
@@ -125,32 +121,14 @@ def _laid_out(place: Path, python: Path) -> Path:
     return place.resolve() / "checkout"
 
 
-def _launch_spec(workload: Workload, place: Path, report: int) -> LaunchSpec:
-    path = (place / "bin", workload.python.absolute().parent, *bubblewrap.SYSTEM_PATH)
-    return LaunchSpec(
-        workload=workload,
+def _launch_spec(workload: Workload, place: Path, report: int) -> bytes:
+    path = (place / "bin", workload.python.absolute().parent, *SYSTEM_PATH)
+    places = {"PATH": ":".join(map(str, path)), "HOME": str(place / "home"), "TMPDIR": str(place / "tmp")}
+    return launch_spec(
+        workload,
         source=workload.tree.resolve(),
         workspace=place.resolve() / "checkout",
         home=place / "home",
-        user=None,
-        first=False,
-        processes=None,
-        environment={
-            **workload.env,
-            "PATH": ":".join(map(str, path)),
-            "HOME": str(place / "home"),
-            "TMPDIR": str(place / "tmp"),
-        },
+        environment={**workload.env, **places},
         report=report,
-    )
-
-
-def _tree(process: subprocess.Popen[bytes], report: int) -> ProcessTree:
-    return ProcessTree(
-        process=process,
-        leader=process.pid,
-        leader_handle=os.pidfd_open(process.pid),
-        process_handle=os.pidfd_open(process.pid),
-        report=os.dup(report),
-        grouped=True,
     )

@@ -10,7 +10,7 @@ import pytest
 from workers.errors import BadInput
 from workers.ports import Workload
 from workers.sandbox.launcher import apply_overlay, copy_tree
-from workers.sandbox.launching import LaunchSpec
+from workers.sandbox.launching import launch_spec
 
 
 @pytest.fixture
@@ -96,16 +96,6 @@ def test_an_overlay_follows_no_links(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../b", "", ".", "a\0b"])
 def test_an_overlay_path_out_of_the_checkout_is_bad_input(path: str, tmp_path: Path) -> None:
     """Paths are checked before anything is started."""
-    order = LaunchSpec(
-        workload=Workload(command=("true",), tree=tmp_path, python=tmp_path, overlay={path: b""}),
-        source=tmp_path,
-        workspace=tmp_path,
-        home=tmp_path,
-        user=None,
-        processes=None,
-        first=False,
-        environment={},
-        report=3,
-    )
+    workload = Workload(command=("true",), tree=tmp_path, python=tmp_path, overlay={path: b""})
     with pytest.raises(BadInput, match="leads out of the checkout"):
-        order.encoded()
+        launch_spec(workload, source=tmp_path, workspace=tmp_path, home=tmp_path, environment={}, report=3)
