@@ -29,9 +29,8 @@ from memory.store import open_store
 from workers.agent.loop import AgentLoop, ModelConversation
 from workers.agent.tools import Tool, Toolset, tool
 from workers.context import utc_now
-from workers.llm.capabilities import EndpointFeatures
 from workers.llm.client import models_of
-from workers.llm.endpoint import body_of
+from workers.llm.endpoint import EndpointFeatures, body_of
 from workers.llm.messages import ChatMessage, ChatRole, Model, ModelReply, ModelRequest
 from workers.settings import WorkerSettings
 

@@ -5,13 +5,10 @@ and leaves pictures out. Endpoints do not charge refused requests, so learning t
 """
 
 from __future__ import annotations
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from workers.llm.messages import ModelRequest
+
 import base64
 import json
+import re
 import socket
 import threading
 import time
@@ -19,8 +16,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
+
 from pydantic import SecretStr
+
 from workers.llm.messages import (
     CallFailed,
     CallFailure,
@@ -40,6 +40,7 @@ from workers.llm.structured import call_in, schema_as_text, tools_as_text
 from workers.ports import Image
 from workers.redaction import REDACTED, redact
 from workers.settings import PREFIX
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointFeatures:

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from workers.llm.capabilities import EndpointFeatures, without
-from workers.llm.endpoint import body_of
+from workers.llm.endpoint import EndpointFeatures, body_of, without
 from workers.llm.messages import ChatMessage, ChatRole, ModelRequest, ToolSpec
 from workers.ports import Image
 
