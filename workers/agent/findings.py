@@ -271,12 +271,6 @@ def shown(delta: Delta, paths: Sequence[str]) -> Shown:
     return Shown(parts=tuple(map(tuple, parts)), unread=unread)
 
 
-def halves(part: Sequence[Page]) -> tuple[tuple[Page, ...], ...]:
-    """A part as two; one file cannot be halved."""
-    half = len(part) // 2
-    return (tuple(part[:half]), tuple(part[half:])) if half else ()
-
-
 def pages_of(delta: Delta, path: str) -> tuple[Page, ...]:
     """A file with the functions around its changed lines; where that is too long, the lines around them, on several pages.
 

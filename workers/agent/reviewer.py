@@ -16,7 +16,6 @@ from workers.agent.findings import (
     ReportedFinding,
     ReportedFindings,
     checked,
-    halves,
     raw_of,
     same_place,
     shown,
@@ -169,7 +168,7 @@ class ModelReviewer:
                 made.unread |= _reasons(part, lost)
                 continue
             try:
-                self._ask_in_halves(part, delta, context, made)
+                self._ask(part, delta, context, made)
             except (BudgetSpent, ModelUnavailable) as error:
                 lost = str(error)
                 made.unread |= _reasons(part, lost)
@@ -180,30 +179,23 @@ class ModelReviewer:
             )
         return made
 
-    def _ask_in_halves(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
+    def _ask(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
         """One request, or two where one is too long. Raises what leaves no hope for the other parts."""
         try:
-            self._ask(part, delta, context, made)
-        except ContextOverflow as error:
-            smaller = halves(part)
-            made.unread |= {} if smaller else _reasons(part, str(error))
-            for half in smaller:
-                try:
-                    self._ask(half, delta, context, made)
-                except ContextOverflow as again:
-                    made.unread |= _reasons(half, str(again))
-
-    def _ask(self, part: tuple[Page, ...], delta: Delta, context: str, made: _Pass) -> None:
-        try:
             reported = self._reported(part, context)
-        except (BudgetSpent, ModelUnavailable, ContextOverflow):
+        except (BudgetSpent, ModelUnavailable):
             raise
         except ModelError as error:
-            made.unread |= _reasons(part, str(error))
-            return
-        found = checked(reported, {page.path for page in part}, delta, described=bool(context))
-        made.reported += len(reported)
-        made.found += unlike(found, made.found)
+            half = len(part) // 2
+            if not half or not isinstance(error, ContextOverflow):
+                made.unread |= _reasons(part, str(error))
+                return
+            self._ask(part[:half], delta, context, made)
+            self._ask(part[half:], delta, context, made)
+        else:
+            found = checked(reported, {page.path for page in part}, delta, described=bool(context))
+            made.reported += len(reported)
+            made.found += unlike(found, made.found)
 
     def _reported(self, part: tuple[Page, ...], context: str) -> list[ReportedFinding]:
         """The model's findings in some files. What both passes share comes first, for prompt caches."""

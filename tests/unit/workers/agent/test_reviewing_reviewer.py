@@ -113,7 +113,7 @@ def test_a_refusal_costs_one_part() -> None:
     assert len(made.unread) == 1
 
 
-def test_a_part_that_is_too_long_is_halved_once() -> None:
+def test_a_part_that_is_too_long_is_halved() -> None:
     """Half of it may fit; what does not is unread with the reason."""
     overflow = ContextOverflow("too long")
     this = delta(other=OTHER)

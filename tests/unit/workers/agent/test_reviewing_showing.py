@@ -6,7 +6,7 @@ from inline_snapshot import snapshot
 
 from tests.unit.workers.agent.reviewed import PATH, delta
 from workers.agent import findings
-from workers.agent.findings import MOST_PARTS, NO_ROOM, PART, TOO_LONG, Page, halves, pages_of, shown
+from workers.agent.findings import MOST_PARTS, NO_ROOM, PART, TOO_LONG, pages_of, shown
 
 
 def test_numbers_are_those_of_the_new_side() -> None:
@@ -63,13 +63,6 @@ def test_what_does_not_fit_is_told() -> None:
     assert found.unread == {"huge.py": TOO_LONG, "test_last.py": NO_ROOM}
     assert len(found.parts) == MOST_PARTS
     assert all(sum(len(page.text) for page in part) <= PART for part in found.parts)
-
-
-def test_halves() -> None:
-    """A part of several files becomes two; one of a single file cannot be halved."""
-    one, two, three = (Page(path=name, text="") for name in "abc")
-    assert halves([one, two, three]) == ((one,), (two, three))
-    assert halves([one]) == ()
 
 
 def test_removed_lines_of_a_file_that_lost_its_end() -> None:
