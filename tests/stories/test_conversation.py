@@ -45,7 +45,7 @@ Sources: `pantry/shelf.py:25`. This is a model's answer; no test confirms it.
         )
         assert "why can the last flour not be taken?" in server.requests[0].prompt
         assert [request.tools for request in server.requests] == snapshot(
-            [("read", "search", "symbol", "history", "reply"), ("read", "search", "symbol", "history", "reply")]
+            [("read", "search", "history", "reply"), ("read", "search", "history", "reply")]
         )
 
 

@@ -349,7 +349,7 @@ def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
         Turn(
             calls=(
                 ScriptedCall(name="read", arguments={"path": SHELF, "start": start}),
-                ScriptedCall(name="symbol", arguments={"name": name}),
+                ScriptedCall(name="search", arguments={"text": name}),
             ),
             times=1,
         )

@@ -108,7 +108,7 @@ def test_an_answer_by_a_model_that_obeys(tmp_path: Path) -> None:
         assert shown == [
             "error: '/proc/self/environ' is no path within the repository",
             "nothing found",
-            "error: there is no tool 'edit'; there are read, search, symbol, history, reply",
+            "error: there is no tool 'edit'; there are read, search, history, reply",
         ]
 
 

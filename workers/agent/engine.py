@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
@@ -18,7 +18,6 @@ from workers.agent.prompt_context import (
     Assignment,
     MemoryContext,
     MemoryParts,
-    Recall,
     code_around,
     opening,
     recalling,
@@ -35,7 +34,7 @@ from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.repair.previous_attempts import PreviousAttempts, RetryChoice
 from workers.repair.result import AttemptResult
 
-OPTIONAL_TOOLS = ("recall", "history", "symbol")
+OPTIONAL_TOOLS = ("recall", "history")
 """Tools that a run can do without, so that their use can be measured."""
 
 LONGEST_WORDS = 900
@@ -49,159 +48,6 @@ class Strategy:
     prior: float
     most_files: int = 20
     writes_tests: bool = False
-
-    @property
-    def prompt(self) -> str:
-        """The name of its part of the prompt."""
-        return f"strategy_{self.name.partition(':')[2]}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptContext:
-    """What the attempts of one repair share."""
-
-    model: Model
-    checkout: Checkout
-    prover: Prover
-    assignment: Assignment
-    recall: Recall
-    steps: int
-    history: History | None = None
-    progress: Callable[[str], None] = lambda _line: None
-
-
-def attempt(
-    context: AttemptContext,
-    strategy: Strategy,
-    remembered: MemoryParts,
-    *,
-    withheld: Collection[str],
-    deadline: float,
-) -> tuple[AttemptResult, Run]:
-    """Try one strategy. A model that fails is no exception: the attempt ends with what it has."""
-    context.checkout.clear(most_files=strategy.most_files)
-    run, evaluation = _work(context, strategy, remembered, withheld, deadline)
-    return (_unproven if evaluation.proof is None else _proven)(context, run, evaluation), run
-
-
-def _work(
-    context: AttemptContext, strategy: Strategy, remembered: MemoryParts, withheld: Collection[str], deadline: float
-) -> tuple[Run, PatchEvaluation]:
-    """The loop, and the evaluation of what it edited."""
-    checkout, prover = context.checkout, context.prover
-    tools = (
-        *reading(checkout, context.history),
-        *editing(checkout, tests=strategy.writes_tests),
-        *testing(checkout, prover.run, prover.failing),
-        recalling(context.recall),
-        finishing(),
-    )
-    system = prompt("repair", strategy=prompt(strategy.prompt))
-    run = AgentLoop(
-        model=context.model,
-        tools=Toolset(each for each in tools if each.name not in withheld),
-        conversation=ModelConversation(opening(system, context.assignment, remembered, withheld), purpose="repair"),
-        steps=context.steps,
-        deadline=deadline,
-        progress=context.progress,
-        state=checkout.diff,
-    ).run()
-    context.progress(f"{strategy.name}: {run.end}; proving what it edited")
-    return run, prover.evaluate(checkout.edits)
-
-
-def _proven(context: AttemptContext, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
-    checkout, edits = context.checkout, context.checkout.edits
-    (path, *others) = sorted(edits)
-    alone = not others and path in checkout.paths
-    tests = context.prover.demonstrating(edits, checkout.added_tests)
-    return AttemptResult(
-        outcome=AttemptOutcome.PROVEN,
-        candidates=run.steps,
-        reflection=checked(checkout, _plain(run.words)) or "The edit is proven.",
-        fixed=evaluation.passed,
-        path=path,
-        patch=checkout.diff() + "".join(unified(name, None, text) for name, text in sorted(tests.items())),
-        proof=evaluation.proof,
-        shape=shape_between(checkout.original(path), edits[path]) if alone else None,
-        images=context.assignment.images,
-        effort=_effort(context, run),
-    )
-
-
-def _unproven(context: AttemptContext, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
-    diff = context.checkout.diff()
-    path = next(iter(sorted(context.checkout.edits)), "")
-    return AttemptResult(
-        outcome=_outcome(context, run, evaluation, edited=bool(diff)),
-        candidates=run.steps,
-        reflection=reflection(context.model, diff, evaluation, run),
-        fixed=evaluation.passed,
-        path=path,
-        nearest=_nearest(diff, path, evaluation),
-        images=context.assignment.images,
-        effort=_effort(context, run),
-        counts=run.end not in MODEL_MISSING,
-    )
-
-
-def _effort(context: AttemptContext, run: Run) -> float:
-    return min(run.steps / max(context.steps, 1), 1.0)
-
-
-def _outcome(context: AttemptContext, run: Run, evaluation: PatchEvaluation, *, edited: bool) -> AttemptOutcome:
-    if edited and evaluation.passed == len(context.prover.failing):
-        return AttemptOutcome.UNPROVEN
-    spent = run.end is RunEnd.DEADLINE or run.end in MODEL_MISSING
-    return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
-
-
-def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | None:
-    if not diff:
-        return None
-    first = next(iter(evaluation.report.failing()), None)
-    return NearMiss(
-        path=path,
-        line=0,
-        template="model",
-        edit=diff,
-        passed=evaluation.passed,
-        error_type=first.error_type if first else "",
-        message=first.message[:300] if first else evaluation.objection[:300],
-    )
-
-
-def reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) -> str:
-    """What to remember of a failed attempt, in the model's words (Reflexion, Shinn et al. 2023); the facts where it has none."""
-    facts = _facts(run, evaluation)
-    if run.end in MODEL_MISSING:
-        return facts
-    material = [
-        data("your edit", truncated(diff, 4_000) or "none", code=True),
-        described(evaluation.report),
-        data("verdict", facts),
-        data("your last words", truncated(run.words, 1_000)),
-    ]
-    messages = (
-        ChatMessage(role=ChatRole.SYSTEM, text=prompt("reflect")),
-        ChatMessage(role=ChatRole.USER, text="\n\n".join(material)),
-    )
-    try:
-        reply = model.reply(ModelRequest(messages=messages, purpose="reflect", tier=Tier.WEAK, max_tokens=400))
-    except ModelError:
-        return facts
-    words = _plain(reply.text)
-    return words if words and reply.finish is not FinishReason.REFUSED else facts
-
-
-def _facts(run: Run, evaluation: PatchEvaluation) -> str:
-    """How a run ended and the objection to what it edited, without any model's words."""
-    why = f": {' '.join(visible_text(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
-    return f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."
-
-
-def _plain(text: str) -> str:
-    return " ".join(visible_text(text).split())[:LONGEST_WORDS]
 
 
 EMBEDDED_PRIOR = 0.5
@@ -251,23 +97,15 @@ class LlmEngine:
         self._seconds = options.seconds
         self._available = True
         self._memory = MemoryContext(case, deps, previous)
-        checkout = Checkout(case.project.tree)
-        self._context = AttemptContext(
-            model=options.model,
-            checkout=checkout,
-            prover=Prover(deps.sandbox, case.project, case.reproduction, case.failure),
-            assignment=_assignment(options, case, checkout),
-            recall=self._memory.about,
-            steps=options.steps,
-            history=options.history,
-            progress=deps.progress,
-        )
+        self._checkout = Checkout(case.project.tree)
+        self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure)
+        self._assignment = _assignment(options, case, self._checkout)
         self._last: tuple[Run, RetryChoice] | None = None
 
     @property
     def test_runs(self) -> int:
         """How often tests were run so far."""
-        return self._context.prover.runs
+        return self._prover.runs
 
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The strategies that were not tried; of a model that cannot be used, or without time, none but the search."""
@@ -283,17 +121,14 @@ class LlmEngine:
         )
 
     def attempt(self, decision: Decision) -> AttemptResult:
-        """Try one strategy with what the retry mode gives of earlier attempts."""
-        retry = self._memory.retry()
-        remembered = self._memory.given(retry.mode)
+        """Try one strategy with what the retry mode gives of earlier attempts. A model that fails ends the attempt."""
+        strategy, checkout, retry = STRATEGIES[decision.chosen], self._checkout, self._memory.retry()
+        checkout.clear(most_files=strategy.most_files)
         began = time.monotonic()
-        result, run = attempt(
-            self._context,
-            STRATEGIES[decision.chosen],
-            remembered,
-            withheld=withheld(decision),
-            deadline=began + self._seconds,
-        )
+        run = self._run(strategy, self._memory.given(retry.mode), withheld(decision))
+        self._deps.progress(f"{strategy.name}: {run.end}; proving what it edited")
+        evaluation = self._prover.evaluate(checkout.edits)
+        result = (self._unproven if evaluation.proof is None else self._proven)(run, evaluation)
         self._seconds -= time.monotonic() - began
         self._available = result.counts
         self._last = (run, retry)
@@ -321,6 +156,69 @@ class LlmEngine:
     def close(self, attempts: Sequence[Attempt]) -> None:
         """Every attempt is concluded by itself."""
 
+    def _run(self, strategy: Strategy, remembered: MemoryParts, without: Collection[str]) -> Run:
+        """The model's own loop, `without` some tools and parts of the prompt."""
+        checkout, options = self._checkout, self._options
+        tools = (
+            *reading(checkout, options.history),
+            *editing(checkout, tests=strategy.writes_tests),
+            *testing(checkout, self._prover.run, self._prover.failing),
+            recalling(self._memory.about),
+            finishing(),
+        )
+        system = prompt("repair", strategy=prompt(f"strategy_{strategy.name.partition(':')[2]}"))
+        return AgentLoop(
+            model=options.model,
+            tools=Toolset(each for each in tools if each.name not in without),
+            conversation=ModelConversation(opening(system, self._assignment, remembered, without), purpose="repair"),
+            steps=options.steps,
+            deadline=time.monotonic() + self._seconds,
+            progress=self._deps.progress,
+            state=checkout.diff,
+        ).run()
+
+    def _proven(self, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
+        checkout, edits = self._checkout, self._checkout.edits
+        (path, *others) = sorted(edits)
+        alone = not others and path in checkout.paths
+        tests = self._prover.demonstrating(edits, checkout.added_tests)
+        return AttemptResult(
+            outcome=AttemptOutcome.PROVEN,
+            candidates=run.steps,
+            reflection=checked(checkout, _plain(run.words)) or "The edit is proven.",
+            fixed=evaluation.passed,
+            path=path,
+            patch=checkout.diff() + "".join(unified(name, None, text) for name, text in sorted(tests.items())),
+            proof=evaluation.proof,
+            shape=shape_between(checkout.original(path), edits[path]) if alone else None,
+            images=self._options.images,
+            effort=self._effort(run),
+        )
+
+    def _unproven(self, run: Run, evaluation: PatchEvaluation) -> AttemptResult:
+        diff = self._checkout.diff()
+        path = next(iter(sorted(self._checkout.edits)), "")
+        return AttemptResult(
+            outcome=self._outcome(run, evaluation, edited=bool(diff)),
+            candidates=run.steps,
+            reflection=_reflection(self._options.model, diff, evaluation, run),
+            fixed=evaluation.passed,
+            path=path,
+            nearest=_nearest(diff, path, evaluation),
+            images=self._options.images,
+            effort=self._effort(run),
+            counts=run.end not in MODEL_MISSING,
+        )
+
+    def _effort(self, run: Run) -> float:
+        return min(run.steps / max(self._options.steps, 1), 1.0)
+
+    def _outcome(self, run: Run, evaluation: PatchEvaluation, *, edited: bool) -> AttemptOutcome:
+        if edited and evaluation.passed == len(self._prover.failing):
+            return AttemptOutcome.UNPROVEN
+        spent = run.end is RunEnd.DEADLINE or run.end in MODEL_MISSING
+        return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
+
 
 def _assignment(options: LlmOptions, case: Case, checkout: Checkout) -> Assignment:
     failure, reproduction = case.failure, case.reproduction
@@ -347,3 +245,51 @@ def _example(failure: Failure, messages: tuple[ChatMessage, ...], patch: str) ->
 def _as_json(messages: tuple[ChatMessage, ...]) -> str:
     """A run's messages for training, without pictures."""
     return json.dumps([{**asdict(message), "images": len(message.images)} for message in messages], ensure_ascii=False)
+
+
+def _nearest(diff: str, path: str, evaluation: PatchEvaluation) -> NearMiss | None:
+    if not diff:
+        return None
+    first = next(iter(evaluation.report.failing()), None)
+    return NearMiss(
+        path=path,
+        line=0,
+        template="model",
+        edit=diff,
+        passed=evaluation.passed,
+        error_type=first.error_type if first else "",
+        message=first.message[:300] if first else evaluation.objection[:300],
+    )
+
+
+def _reflection(model: Model, diff: str, evaluation: PatchEvaluation, run: Run) -> str:
+    """What to remember of a failed attempt, in the model's words (Reflexion, Shinn et al. 2023); the facts where it has none."""
+    facts = _facts(run, evaluation)
+    if run.end in MODEL_MISSING:
+        return facts
+    material = [
+        data("your edit", truncated(diff, 4_000) or "none", code=True),
+        described(evaluation.report),
+        data("verdict", facts),
+        data("your last words", truncated(run.words, 1_000)),
+    ]
+    messages = (
+        ChatMessage(role=ChatRole.SYSTEM, text=prompt("reflect")),
+        ChatMessage(role=ChatRole.USER, text="\n\n".join(material)),
+    )
+    try:
+        reply = model.reply(ModelRequest(messages=messages, purpose="reflect", tier=Tier.WEAK, max_tokens=400))
+    except ModelError:
+        return facts
+    words = _plain(reply.text)
+    return words if words and reply.finish is not FinishReason.REFUSED else facts
+
+
+def _facts(run: Run, evaluation: PatchEvaluation) -> str:
+    """How a run ended and the objection to what it edited, without any model's words."""
+    why = f": {' '.join(visible_text(run.words).split())[:300]}" if run.end in MODEL_MISSING else ""
+    return f"{run.end.capitalize()}{why}. {(evaluation.objection or 'nothing was proven').capitalize()}."
+
+
+def _plain(text: str) -> str:
+    return " ".join(visible_text(text).split())[:LONGEST_WORDS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
@@ -40,17 +40,6 @@ MOST_DIGEST = 60
 """Lines that summarize the steps that gave way."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A reply of the model with the observations and messages that follow it."""
-
-    messages: tuple[ChatMessage, ...]
-
-    @property
-    def size(self) -> int:
-        return sum(len(message.text) + sum(len(call.arguments) for call in message.calls) for message in self.messages)
-
-
 class ModelConversation:
     """`opening` is the task: instructions, the failing test, lessons of earlier attempts. It is never shortened.
 
@@ -62,7 +51,7 @@ class ModelConversation:
         self._opening = opening
         self._purpose = purpose
         self._room = room
-        self._turns: deque[_Turn] = deque()
+        self._turns: deque[list[ChatMessage]] = deque()
         self._digest: deque[str] = deque(maxlen=MOST_DIGEST)
         self._given_way = 0
 
@@ -70,7 +59,7 @@ class ModelConversation:
     def messages(self) -> tuple[ChatMessage, ...]:
         """What is sent: the opening, what gave way in a line each, the latest turns whole."""
         summary = (ChatMessage(role=ChatRole.USER, text=self._summary()),) if self._given_way else ()
-        return (*self._opening, *summary, *(message for turn in self._turns for message in turn.messages))
+        return (*self._opening, *summary, *(message for turn in self._turns for message in turn))
 
     def query(self, model: Model, tools: tuple[ToolSpec, ...]) -> ModelReply:
         """The model's next reply, which is kept. On overflow the oldest turns give way, and it is asked again.
@@ -85,24 +74,20 @@ class ModelConversation:
             except ContextOverflow:
                 self._shrink()
             else:
-                self._turns.append(_Turn((ChatMessage(role=ChatRole.ASSISTANT, text=reply.text, calls=reply.calls),)))
+                self._turns.append([ChatMessage(role=ChatRole.ASSISTANT, text=reply.text, calls=reply.calls)])
                 return reply
 
     def observe(self, call: ToolCall, observation: str, *, left: int) -> None:
         """Add the result of a call; `left` steps may follow."""
         text = observation if left > 3 else f"{observation}\n({left} steps left)"
-        self._extend(ChatMessage(role=ChatRole.TOOL, text=text, call_id=call.id))
+        self._turns[-1].append(ChatMessage(role=ChatRole.TOOL, text=text, call_id=call.id))
 
     def say(self, text: str) -> None:
         """Add a message that is no call's result."""
-        self._extend(ChatMessage(role=ChatRole.USER, text=text))
-
-    def _extend(self, message: ChatMessage) -> None:
-        last = self._turns.pop()
-        self._turns.append(_Turn((*last.messages, message)))
+        self._turns[-1].append(ChatMessage(role=ChatRole.USER, text=text))
 
     def _size(self) -> int:
-        return sum(len(message.text) for message in self._opening) + sum(turn.size for turn in self._turns)
+        return sum(map(_size, (self._opening, *self._turns)))
 
     def _fit(self) -> None:
         while self._size() > self._room and len(self._turns) > 1:
@@ -114,14 +99,14 @@ class ModelConversation:
         if self._room < LEAST_ROOM and len(self._turns) <= 1:
             raise ContextOverflow("the task alone is longer than the model can read; use one with a longer context")
         self._fit()
-        if self._turns and len(self._turns) == 1:
+        if len(self._turns) == 1:
             self._turns[0] = _shortened(self._turns[0], self._room)
 
     def _give_way(self) -> None:
         turn = self._turns.popleft()
         self._given_way += 1
-        results = {message.call_id: message.text for message in turn.messages if message.role is ChatRole.TOOL}
-        for message in turn.messages:
+        results = {message.call_id: message.text for message in turn if message.role is ChatRole.TOOL}
+        for message in turn:
             for call in message.calls:
                 self._digest.append(
                     f"- {call.name} {truncated(call.arguments, 120)} → {_first(results.get(call.id, ''))}"
@@ -138,11 +123,13 @@ def _first(text: str) -> str:
     return lines[0].strip()[:120] if lines else "nothing"
 
 
-def _shortened(turn: _Turn, room: int) -> _Turn:
-    each = max(room // max(len(turn.messages), 1), 400)
-    return _Turn(
-        tuple(replace(m, text=truncated(m.text, each)) if m.role is ChatRole.TOOL else m for m in turn.messages)
-    )
+def _size(messages: Iterable[ChatMessage]) -> int:
+    return sum(len(each.text) + sum(len(call.arguments) for call in each.calls) for each in messages)
+
+
+def _shortened(turn: Sequence[ChatMessage], room: int) -> list[ChatMessage]:
+    most = max(room // len(turn), 400)
+    return [replace(m, text=truncated(m.text, most)) if m.role is ChatRole.TOOL else m for m in turn]
 
 
 NUDGE = "Call one of the tools. When you are done, or cannot go on, call `finish`."

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import islice
@@ -98,12 +96,6 @@ class SearchCall(Struct, forbid_unknown_fields=True):
     paths: Text = "*"
 
 
-class SymbolCall(Struct, forbid_unknown_fields=True):
-    """Find where a function, method, class or variable is defined, and where it is used."""
-
-    name: Text
-
-
 class HistoryCall(Struct, forbid_unknown_fields=True):
     """List the commits that touched a path, or that added or removed a piece of code."""
 
@@ -115,7 +107,6 @@ def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
     found = [
         tool("read", ReadCall, lambda asked: _read(checkout, asked)),
         tool("search", SearchCall, lambda asked: _search(checkout, asked)),
-        tool("symbol", SymbolCall, lambda asked: _symbol(checkout, asked.name)),
     ]
     if history is not None:
         found.append(tool("history", HistoryCall, lambda asked: _past(history, asked.about)))
@@ -153,53 +144,11 @@ def _search(checkout: Checkout, asked: SearchCall) -> str:
     return _listed(list(islice(_hits(checkout, paths, asked.text), MOST_HITS + 1)), "search")
 
 
-def _symbol(checkout: Checkout, name: str) -> str:
-    bare = name.rpartition(".")[2]
-    word = re.compile(rf"\b{re.escape(bare)}\b")
-    python = [path for path in checkout.paths if path.endswith(".py")]
-    texts = {path: text for path in python if word.search(text := _text(checkout, path))}
-    defined = [hit for path, text in texts.items() for hit in _definitions(path, text, bare)]
-    used = _matching(texts, lambda line: word.search(line) is not None)
-    uses = [hit for hit in islice(used, MOST_HITS) if hit not in defined]
-    return f"defined:\n{_listed(defined, 'symbol')}\nused:\n{_listed(uses, 'symbol')}"
-
-
-def _definitions(path: str, text: str, name: str) -> Iterator[str]:
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # what does not parse defines nothing
-        lines = text.split("\n")
-        for node in ast.walk(
-            ast.parse(text.replace("\r", " "))
-        ):  # alone it ends a line for Python, and for no other reader
-            if name in _names(node):
-                yield _hit(path, node.lineno, lines[node.lineno - 1])  # type: ignore[attr-defined]  # all of these have lines
-
-
-def _names(node: ast.AST) -> list[str]:
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return [node.name]
-        case ast.Assign():
-            return [target.id for target in node.targets if isinstance(target, ast.Name)]
-        case ast.AnnAssign(target=ast.Name(id=found)):
-            return [found]
-        case _:
-            return []
-
-
 def _hits(checkout: Checkout, paths: Iterator[str], text: str) -> Iterator[str]:
     for path in paths:
-        content = _text(checkout, path)
-        if text in content:
-            yield from _matching({path: content}, lambda line: text in line)
-
-
-def _matching(texts: dict[str, str], wanted: Callable[[str], bool]) -> Iterator[str]:
-    for path, text in texts.items():
-        yield from (_hit(path, number, line) for number, line in enumerate(text.split("\n"), start=1) if wanted(line))
-
-
-def _hit(path: str, line: int, text: str) -> str:
-    return f"{path}:{line}: {text.strip()}"
+        for number, line in enumerate(_text(checkout, path).split("\n"), start=1):
+            if text in line:
+                yield f"{path}:{number}: {line.strip()}"
 
 
 def _text(checkout: Checkout, path: str) -> str:

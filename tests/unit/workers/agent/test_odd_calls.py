@@ -85,7 +85,7 @@ def test_a_file_is_no_directory_as_well(checkout: Checkout) -> None:
 
 def test_old_line_ends(checkout: Checkout) -> None:
     """A file whose lines end as on old Macs is searched like any other."""
-    assert "old.py:1" in use(checkout, "symbol", {"name": "second"})
+    assert "old.py:1" in use(checkout, "search", {"text": "second"})
 
 
 def test_line_ends_stay(checkout: Checkout) -> None:

@@ -106,7 +106,6 @@ def prompts(payload: str, root: Path) -> Iterator[str]:
     for name, arguments in (
         ("read", '{"path": "a.py"}'),
         ("search", f'{{"text": "{CANARY}"}}'),
-        ("symbol", '{"name": "x"}'),
         ("history", '{"about": "a.py"}'),
         ("recall", '{"like": "this"}'),
     ):
@@ -251,7 +250,6 @@ def test_files_of_keys_are_not_shown(hostile: Checkout, path: str, tmp_path: Pat
     for name, given in (
         ("read", f'{{"path": "{path}"}}'),
         ("search", '{"text": "hunter2"}'),
-        ("symbol", '{"name": "PASSWORD"}'),
     ):
         assert "hunter2" not in tools.execute(ToolCall(id="1", name=name, arguments=given))
 
