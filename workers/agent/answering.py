@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from workers.agent.checkout import Checkout, checked, existing
 from workers.agent.loop import AgentLoop, ModelConversation, RunEnd, RunOver
@@ -16,13 +16,6 @@ from workers.llm.prompt_text import data, prompt
 
 STEPS = 15
 LONGEST = 4_000
-
-
-class AnswerCall(Struct, forbid_unknown_fields=True):
-    """Answer the question, in a few short paragraphs. `cites` are the places that the answer rests on, as path:line."""
-
-    text: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
-    cites: Annotated[list[str], Meta(max_length=12)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,25 +45,28 @@ def answer(
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Answered:
     """Answer a question about a checkout. A model that fails is no exception: there is no answer then."""
-    given: list[AnswerCall] = []
+    given: list[Answered] = []
 
-    def finish(reply: AnswerCall) -> str:
-        given.append(reply)
-        raise RunOver(RunEnd.FINISHED, reply.text)
+    def reply(
+        text: Annotated[str, Meta(min_length=1, max_length=LONGEST)], cites: Annotated[list[str], Meta(max_length=12)]
+    ) -> str:
+        """Answer the question, in a few short paragraphs. `cites` are the places that the answer rests on, as path:line."""
+        given.append(Answered(text=checked(checkout, text), cites=existing(checkout, cites)))
+        raise RunOver(RunEnd.FINISHED, text)
 
     parts = [data(source, text, code=True) for source, text in question.about]
     asked = "\n\n".join([*parts, f"# The question\n{data('question', question.text)}"])
     opening = (ChatMessage(role=ChatRole.SYSTEM, text=prompt("answer")), ChatMessage(role=ChatRole.USER, text=asked))
     run = AgentLoop(
         model=model,
-        tools=Toolset([*reading(checkout, history), tool("reply", AnswerCall, finish)]),
+        tools=Toolset([*reading(checkout, history), tool(reply)]),
         conversation=ModelConversation(opening, purpose="answer"),
         steps=STEPS,
         deadline=deadline,
         progress=progress,
     ).run()
     if given:
-        return Answered(text=checked(checkout, given[0].text), cites=existing(checkout, given[0].cites))
+        return given[0]
     if run.end is RunEnd.SILENT:
         return Answered(text=checked(checkout, run.words[:LONGEST]))
     return Answered(text="", why=f"{run.end}: {run.words}" if run.words else run.end)

@@ -12,7 +12,7 @@ from memory.evaluation.prompt_ablation import drawn, withheld
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure, NearMiss
 from memory.store.documents import Picture, Trajectory
 from workers.agent.checkout import Checkout, checked
-from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finishing
+from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finish
 from workers.agent.prompt_context import (
     SECTIONS,
     Assignment,
@@ -22,7 +22,7 @@ from workers.agent.prompt_context import (
     opening,
     recalling,
 )
-from workers.agent.tools import History, Toolset, described, editing, reading, testing
+from workers.agent.tools import History, Toolset, described, editing, reading, testing, tool
 from workers.diffs import unified
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelError, ModelRequest, Tier
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
@@ -162,9 +162,9 @@ class LlmEngine:
         tools = (
             *reading(checkout, options.history),
             *editing(checkout, tests=strategy.writes_tests),
-            *testing(checkout, self._prover.run, self._prover.failing),
+            testing(checkout, self._prover.run, self._prover.failing),
             recalling(self._memory.about),
-            finishing(),
+            tool(finish),
         )
         system = prompt("repair", strategy=prompt(f"strategy_{strategy.name.partition(':')[2]}"))
         return AgentLoop(

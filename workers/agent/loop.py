@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from workers.agent.tools import Tool, Toolset, tool
+from workers.agent.tools import Toolset
 from workers.errors import ApprenticeError
 from workers.llm.messages import (
     BadReply,
@@ -176,19 +176,9 @@ class RunOver(ApprenticeError):
         self.words = words
 
 
-class Finish(Struct, forbid_unknown_fields=True):
+def finish(summary: Annotated[str, Meta(min_length=1, max_length=2000)]) -> str:
     """Say that you are done: what was wrong, with `path:line`, and how it is repaired; or what you found out instead."""
-
-    summary: Annotated[str, Meta(min_length=1, max_length=2000)]
-
-
-def finishing() -> Tool:
-    """The tool that ends a run."""
-    return tool("finish", Finish, _finish)
-
-
-def _finish(asked: Finish) -> str:
-    raise RunOver(RunEnd.FINISHED, asked.summary)
+    raise RunOver(RunEnd.FINISHED, summary)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

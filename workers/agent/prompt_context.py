@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from memory.model import Among, AttemptOutcome, Experience, Failure, NearMiss, Recollection, Reflection, RetryMode
 from memory.rewards import acceptance
@@ -173,15 +173,14 @@ Recall = Callable[[str], str]
 """What the memory has of failures like the one described, in words."""
 
 
-class RecallQuery(Struct, forbid_unknown_fields=True):
-    """Recall earlier failures of this repository like the one you describe, with what was tried and what came of it."""
-
-    like: Annotated[str, Meta(min_length=1, max_length=500)]
-
-
-def recalling(recall: Recall) -> Tool:
+def recalling(memory_of: Recall) -> Tool:
     """The tool that asks memory."""
-    return tool("recall", RecallQuery, lambda asked: data("memory", recall(asked.like), code=True))
+
+    def recall(like: Annotated[str, Meta(min_length=1, max_length=500)]) -> str:
+        """Recall earlier failures of this repository like the one you describe, with what was tried and what came of it."""
+        return data("memory", memory_of(like), code=True)
+
+    return tool(recall)
 
 
 class MemoryContext:

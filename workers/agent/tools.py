@@ -1,16 +1,20 @@
-"""The tools of a model: read and search files, edit them, run tests in the sandbox. Each is a name, arguments and a use."""
+"""The tools of a model: read and search files, edit them, run tests in the sandbox.
+
+A tool is a function. Its name, docstring and parameters are what the model sees.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import islice
-from typing import Annotated, TypeVar
+from typing import Annotated, get_type_hints
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from workers.agent.checkout import Checkout, ToolFailed
 from workers.errors import CannotRun, Retryable
@@ -18,8 +22,6 @@ from workers.llm.messages import ToolCall, ToolSpec
 from workers.llm.prompt_text import data, truncated
 from workers.repair.classify import is_test_path
 from workers.sandbox.report import TestReport, TestResult
-
-A = TypeVar("A", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +36,23 @@ class Tool:
         return self.spec.name
 
 
-def tool(name: str, arguments: type[A], use: Callable[[A], str]) -> Tool:
-    """A tool whose description is the docstring of its `arguments`, a struct that refuses unknown fields."""
-    parts = dict(msgspec.json.schema(arguments)["$defs"])
-    described = parts.pop(arguments.__name__)
-    parameters = {key: value for key, value in described.items() if key not in ("title", "description")}
-    parameters |= {"$defs": parts} if parts else {}
+def tool(use: Callable[..., str]) -> Tool:
+    """A function as a tool; other arguments than its parameters are refused."""
+    name, hints = use.__name__, get_type_hints(use, include_extras=True)
+    parameters = inspect.signature(use).parameters.values()
+    fields = [(p.name, hints[p.name], *(() if p.default is p.empty else (p.default,))) for p in parameters]
+    arguments = msgspec.defstruct(name, fields, forbid_unknown_fields=True)
+    schema = msgspec.json.schema(arguments)["$defs"][name]
 
     def decoded(text: str) -> str:
         try:
             given = msgspec.json.decode(text or "{}", type=arguments)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise ToolFailed(f"the arguments of {name} are wrong: {error}") from error
-        return truncated(use(given))
+        return truncated(use(**msgspec.structs.asdict(given)))
 
-    return Tool(spec=ToolSpec(name=name, description=described["description"], parameters=parameters), use=decoded)
+    described = {key: value for key, value in schema.items() if key != "title"}
+    return Tool(spec=ToolSpec(name=name, description=inspect.getdoc(use) or "", parameters=described), use=decoded)
 
 
 class Toolset:
@@ -76,41 +80,43 @@ class Toolset:
 MOST_LINES, USUAL_LINES, MOST_HITS, MOST_COMMITS = 400, 200, 60, 20
 
 Text = Annotated[str, Meta(min_length=1, max_length=200)]
+Filled = Annotated[str, Meta(min_length=1)]
 
 History = Callable[[str, int], Sequence[str]]
 """The commits that touched a path, or that added or removed a text, newest first and at most so many, one line each."""
 
 
-class ReadCall(Struct, forbid_unknown_fields=True):
-    """Read lines of a file, with their numbers. `end` 0: two hundred lines from `start` on."""
-
-    path: Text
-    start: Annotated[int, Meta(ge=1)] = 1
-    end: Annotated[int, Meta(ge=0)] = 0
-
-
-class SearchCall(Struct, forbid_unknown_fields=True):
-    """Find a text in the files: lines with path and number. `paths` is a glob such as src/*.py."""
-
-    text: Text
-    paths: Text = "*"
-
-
-class HistoryCall(Struct, forbid_unknown_fields=True):
-    """List the commits that touched a path, or that added or removed a piece of code."""
-
-    about: Text
-
-
 def reading(checkout: Checkout, history: History | None = None) -> list[Tool]:
     """The reading tools of one checkout; `history` where its past is known."""
-    found = [
-        tool("read", ReadCall, lambda asked: _read(checkout, asked)),
-        tool("search", SearchCall, lambda asked: _search(checkout, asked)),
-    ]
-    if history is not None:
-        found.append(tool("history", HistoryCall, lambda asked: _past(history, asked.about)))
-    return found
+
+    def read(path: Text, start: Annotated[int, Meta(ge=1)] = 1, end: Annotated[int, Meta(ge=0)] = 0) -> str:
+        """Read lines of a file, with their numbers. `end` 0: two hundred lines from `start` on."""
+        text = checkout.read(path)
+        total = text.count("\n") + (not text.endswith("\n"))
+        if start > max(total, 1):
+            raise ToolFailed(f"{path} has {total} lines")
+        last = min(end or start + USUAL_LINES - 1, start + MOST_LINES - 1, total)
+        return numbered(path, text, start, last) + (f"\n({total - last} more lines)" if last < total else "")
+
+    def search(text: Text, paths: Text = "*") -> str:
+        """Find a text in the files: lines with path and number. `paths` is a glob such as src/*.py."""
+        wanted = (path for path in checkout.paths if fnmatch(path, paths))
+        return _listed(list(islice(_hits(checkout, wanted, text), MOST_HITS + 1)), "search")
+
+    return [tool(read), tool(search), *([] if history is None else [_past(history)])]
+
+
+def _past(commits: History) -> Tool:
+    def history(about: Text) -> str:
+        """List the commits that touched a path, or that added or removed a piece of code."""
+        if "\0" in about:
+            raise ToolFailed("no path and no code holds a NUL")
+        try:
+            return _listed(commits(about, MOST_COMMITS), "history")
+        except (CannotRun, Retryable) as error:  # it is a help, not a need
+            raise ToolFailed(str(error)) from error
+
+    return tool(history)
 
 
 def numbered(path: str, text: str, start: int, end: int) -> str:
@@ -118,30 +124,6 @@ def numbered(path: str, text: str, start: int, end: int) -> str:
     lines = text.split("\n")[start - 1 : end]
     shown = "\n".join(f"{number:>4}  {line}" for number, line in enumerate(lines, start=start))
     return data(f"{path}:{start}-{start + len(lines) - 1}", shown, code=True)
-
-
-def _read(checkout: Checkout, asked: ReadCall) -> str:
-    text = checkout.read(asked.path)
-    total = text.count("\n") + (not text.endswith("\n"))
-    if asked.start > max(total, 1):
-        raise ToolFailed(f"{asked.path} has {total} lines")
-    end = min(asked.end or asked.start + USUAL_LINES - 1, asked.start + MOST_LINES - 1, total)
-    rest = f"\n({total - end} more lines)" if end < total else ""
-    return numbered(asked.path, text, asked.start, end) + rest
-
-
-def _past(history: History, about: str) -> str:
-    if "\0" in about:
-        raise ToolFailed("no path and no code holds a NUL")
-    try:
-        return _listed(history(about, MOST_COMMITS), "history")
-    except (CannotRun, Retryable) as error:  # it is a help, not a need
-        raise ToolFailed(str(error)) from error
-
-
-def _search(checkout: Checkout, asked: SearchCall) -> str:
-    paths = (path for path in checkout.paths if fnmatch(path, asked.paths))
-    return _listed(list(islice(_hits(checkout, paths, asked.text), MOST_HITS + 1)), "search")
 
 
 def _hits(checkout: Checkout, paths: Iterator[str], text: str) -> Iterator[str]:
@@ -170,46 +152,40 @@ AROUND = 3
 """Lines shown on both sides of what was edited."""
 
 
-class EditCall(Struct, forbid_unknown_fields=True):
-    """Replace `old`, which must occur exactly once in the file, by `new`. An empty `old` makes a new file of `new`."""
-
-    path: Annotated[str, Meta(min_length=1)]
-    old: str
-    new: str
-
-
-class UndoCall(Struct, forbid_unknown_fields=True):
-    """Take back every edit of the sources made so far."""
-
-
-class AddTestCall(Struct, forbid_unknown_fields=True):
-    """Add a new test file, such as tests/test_rounding.py, that shows what is wrong. Tests that exist stay as they are."""
-
-    path: Annotated[str, Meta(min_length=1)]
-    text: Annotated[str, Meta(min_length=1)]
-
-
 def editing(checkout: Checkout, *, tests: bool = False) -> list[Tool]:
     """The editing tools of one checkout; with `tests`, also the one that adds a test."""
-    found = [
-        tool("edit", EditCall, lambda asked: edit(checkout, asked)),
-        tool("undo", UndoCall, lambda _asked: _undo(checkout)),
-    ]
-    return [*found, tool("add_test", AddTestCall, lambda asked: _add_test(checkout, asked))] if tests else found
 
+    def edit(path: Filled, old: str, new: str) -> str:
+        """Replace `old`, which must occur exactly once in the file, by `new`. An empty `old` makes a new file of `new`."""
+        if not old:
+            refuse_broken(path, "", new)
+            checkout.create(path, new)
+            return f"made {path}"
+        before = checkout.read(path)
+        after = replaced(path, before, old, new)
+        if before == after:
+            raise ToolFailed("`old` and `new` are the same")
+        checkout.write(path, after)
+        first = before[: before.index(_ended_as(before, old))].count("\n") + 1
+        last = first + new.count("\n")
+        return f"edited {path}:\n{numbered(path, after, max(first - AROUND, 1), last + AROUND)}"
 
-def edit(checkout: Checkout, asked: EditCall) -> str:
-    """Make one replacement; raises ToolFailed where the anchor is not unique, or where the file would not parse."""
-    if not asked.old:
-        return _create(checkout, asked)
-    before = checkout.read(asked.path)
-    after = replaced(asked.path, before, asked.old, asked.new)
-    if before == after:
-        raise ToolFailed("`old` and `new` are the same")
-    checkout.write(asked.path, after)
-    first = before[: before.index(_ended_as(before, asked.old))].count("\n") + 1
-    last = first + asked.new.count("\n")
-    return f"edited {asked.path}:\n{numbered(asked.path, after, max(first - AROUND, 1), last + AROUND)}"
+    def undo() -> str:
+        """Take back every edit of the sources made so far."""
+        paths = ", ".join(checkout.edits) or "nothing"
+        checkout.restore()
+        return f"taken back: {paths}"
+
+    def add_test(path: Filled, text: Filled) -> str:
+        """Add a new test file, such as tests/test_rounding.py, that shows what is wrong. Tests that exist stay as they are."""
+        name = path.rpartition("/")[2]
+        if not (is_test_path(path) and name.startswith("test_") and name.endswith(".py")):
+            raise ToolFailed(f"{path} is no test file: it must be called test_….py and lie where the tests do")
+        refuse_broken(path, "", text)
+        checkout.add_test(path, text)
+        return f"added {path}: run the tests to see it fail before you repair anything"
+
+    return [tool(edit), tool(undo), *([tool(add_test)] if tests else [])]
 
 
 def replaced(path: str, before: str, old: str, new: str) -> str:
@@ -249,45 +225,24 @@ def _problem(text: str) -> str:
     return ""
 
 
-def _create(checkout: Checkout, asked: EditCall) -> str:
-    refuse_broken(asked.path, "", asked.new)
-    checkout.create(asked.path, asked.new)
-    return f"made {asked.path}"
+MOST_TESTS, SHOWN_FAILURES, SHOWN_FRAMES = 50, 6, 5
 
-
-def _undo(checkout: Checkout) -> str:
-    paths = ", ".join(checkout.edits) or "nothing"
-    checkout.restore()
-    return f"taken back: {paths}"
-
-
-def _add_test(checkout: Checkout, asked: AddTestCall) -> str:
-    name = asked.path.rpartition("/")[2]
-    if not (is_test_path(asked.path) and name.startswith("test_") and name.endswith(".py")):
-        raise ToolFailed(f"{asked.path} is no test file: it must be called test_….py and lie where the tests do")
-    refuse_broken(asked.path, "", asked.text)
-    checkout.add_test(asked.path, asked.text)
-    return f"added {asked.path}: run the tests to see it fail before you repair anything"
-
-
-MOST_TESTS, MOST_EDITS, SHOWN_FAILURES, SHOWN_FRAMES = 50, 8, 6, 5
-
-Overlay = Mapping[str, bytes | None]
-RunTests = Callable[[tuple[str, ...], Overlay], TestReport]
+RunTests = Callable[[tuple[str, ...], Mapping[str, bytes | None]], TestReport]
 """Runs the given tests, none: the whole suite, with files laid over the checkout."""
 
 
-class RunTestsCall(Struct, forbid_unknown_fields=True):
-    """Run tests with your edits. No `tests`: those that failed. "all": the whole suite. Else ids: a file, class or function."""
+def testing(checkout: Checkout, run: RunTests, failing: tuple[str, ...]) -> Tool:
+    """The tool that runs tests of one checkout whose `failing` tests are to pass."""
 
-    tests: Annotated[list[str], Meta(max_length=MOST_TESTS)] = []  # msgspec copies it
+    def run_tests(tests: Annotated[tuple[str, ...], Meta(max_length=MOST_TESTS)] = ()) -> str:
+        """Run tests with your edits. No `tests`: those that failed. "all": the whole suite. Else ids: a file, class or function."""
+        wanted = () if tests == ("all",) else tests or (*failing, *checkout.added_tests)
+        report = run(wanted, checkout.overlay())
+        if wanted and report.started and not report.results:
+            raise ToolFailed(f"no test is called {', '.join(wanted)[:200]}; ids look like tests/test_x.py::test_name")
+        return described(report)
 
-
-def testing(checkout: Checkout, run: RunTests, failing: tuple[str, ...]) -> list[Tool]:
-    """The testing tools of one checkout whose `failing` tests are to pass."""
-    return [
-        tool("run_tests", RunTestsCall, lambda asked: _run(checkout, run, failing, asked)),
-    ]
+    return tool(run_tests)
 
 
 def described(report: TestReport) -> str:
@@ -306,12 +261,3 @@ def _failure(result: TestResult) -> str:
     frames = "".join(f"\n    {frame.path}:{frame.line} in {frame.function}" for frame in result.frames[-SHOWN_FRAMES:])
     operands = f"\n    compared: {' and '.join(result.operands)}" if result.operands else ""
     return f"FAILED {result.id}\n    {result.error_type}: {result.message}{operands}{frames}"
-
-
-def _run(checkout: Checkout, run: RunTests, failing: tuple[str, ...], asked: RunTestsCall) -> str:
-    wanted = tuple(asked.tests)
-    tests = () if wanted == ("all",) else wanted or (*failing, *checkout.added_tests)
-    report = run(tests, checkout.overlay())
-    if tests and report.started and not report.results:
-        raise ToolFailed(f"no test is called {', '.join(tests)[:200]}; ids look like tests/test_x.py::test_name")
-    return described(report)

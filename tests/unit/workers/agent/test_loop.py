@@ -3,11 +3,10 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from msgspec import Struct
 
 from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import ToolFailed
-from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finishing
+from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finish
 from workers.agent.tools import Toolset, tool
 from workers.llm.messages import (
     BadReply,
@@ -24,16 +23,11 @@ from workers.llm.messages import (
 OPENING = (ChatMessage(role=ChatRole.SYSTEM, text="Repair."), ChatMessage(role=ChatRole.USER, text="It fails."))
 
 
-class Look(Struct, forbid_unknown_fields=True):
+def look(at: str) -> str:
     """Look at something."""
-
-    at: str
-
-
-def look(asked: Look) -> str:
-    if asked.at == "nothing":
+    if at == "nothing":
         raise ToolFailed("there is nothing to see")
-    return f"{asked.at} is green"
+    return f"{at} is green"
 
 
 FINISH = ("finish", '{"summary": "Done."}')
@@ -43,7 +37,7 @@ def run(*replies: ModelReply | ModelError, steps: int = 20, clock: list[float] |
     model, times = Scripted(replies), iter(clock or [0.0] * 100)
     agent = AgentLoop(
         model=model,
-        tools=Toolset([tool("look", Look, look), finishing()]),
+        tools=Toolset([tool(look), tool(finish)]),
         conversation=ModelConversation(OPENING, purpose="test"),
         steps=steps,
         deadline=1.0,
@@ -113,7 +107,7 @@ def test_the_same_call_after_a_change() -> None:
     edits = count()
     agent = AgentLoop(
         model=Scripted([*(said("", ("look", '{"at": "it"}')) for _ in range(5)), said("", FINISH)]),
-        tools=Toolset([tool("look", Look, look), finishing()]),
+        tools=Toolset([tool(look), tool(finish)]),
         conversation=ModelConversation(OPENING, purpose="test"),
         steps=20,
         deadline=1.0,

@@ -43,7 +43,7 @@ def use(checkout: Checkout, name: str, arguments: dict[str, object] | str) -> st
         return TestReport(results=(FAILED,), started=True, complete=True, exit_code=1, trouble="")
 
     tools = Toolset(
-        [*reading(checkout), *editing(checkout, tests=True), *running(checkout, run, ("tests/test_a.py::test_a",))]
+        [*reading(checkout), *editing(checkout, tests=True), running(checkout, run, ("tests/test_a.py::test_a",))]
     )
     given = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return tools.execute(ToolCall(id="1", name=name, arguments=given))
