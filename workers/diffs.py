@@ -54,7 +54,7 @@ class Hunk:
 class FileChange:
     """One file of a change. `old_path` equals `path` unless it was renamed or copied.
 
-    `mode` is git's mode of the newer side ("100644", "120000" a symlink, "160000" a submodule), empty when not said.
+    `mode` is git's mode of the newer side ("100644", "120000" a symlink, "160000" a submodule), empty when not given.
     """
 
     path: str

@@ -40,10 +40,10 @@ def edit_weights(experiences: Iterable[Experience], family: Family, prior: Mappi
     Give the latest experiences first. Templates without experience are left out: their weight is 1.
     """
     everything, relatives = _Record(), _Record()
-    heard: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
     for experience in experiences:
-        heard[experience.repository] += 1
-        if heard[experience.repository] > QUOTA:
+        counted[experience.repository] += 1
+        if counted[experience.repository] > QUOTA:
             continue
         everything.add(experience)
         if experience.family is family:

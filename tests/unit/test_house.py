@@ -194,7 +194,6 @@ def test_class_names_are_unique() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-@pytest.mark.xfail(strict=False, reason="the words are still in use; holds when the redesign is complete")
 def test_plain_words() -> None:
     """No public name, docstring, log line or message uses a word that plain English does without."""
     found = []

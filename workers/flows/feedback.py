@@ -275,13 +275,13 @@ LONGEST = 500
 
 
 def reflect(
-    heard: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: JobContext
+    signals: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: JobContext
 ) -> None:
-    """Keep why something was rejected, by whoever's word counts, so that the same is not done to the like again."""
+    """Keep the reason of a rejection by a user whose feedback counts, so that similar results are not repeated."""
     from workers.llm.prompt_text import visible_text  # loaded only where there is something to clean
 
     words = " ".join(visible_text(reason).split())[:LONGEST]
-    for signal in heard:
+    for signal in signals:
         if signal.weight > 0.0:
             context.store.reasons.add(signal.id, words)
             if (found := _rejected(signal.decision_id, context)) is not None:

@@ -27,7 +27,7 @@ REVIEWED = "reviewed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """A round that came to its end: the head that it reviewed, and why files of it were not fully read, by path."""
+    """A round that ended: the head that it reviewed, and why files of it were not fully read, by path."""
 
     sha: str
     unread: Mapping[str, str]
@@ -35,10 +35,10 @@ class Before:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAgain:
-    """What this round makes of what earlier ones decided, by the fingerprint under which people know it.
+    """What became of the findings of earlier rounds, by the fingerprint under which they were posted.
 
-    `here` is where the findings that are still there stand, `paths` what the files of all are called now, `gone` how many
-    threads were closed for those that people were told to be gone, and `returns` how often each was back before.
+    `here` has the places of those that are still there, `paths` the present names of their files, `gone` how many threads
+    were closed for those reported as gone, and `returns` how often each was back before.
     """
 
     here: Mapping[str, FindingLocation] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Round:
     other_base: str = ""
 
     def key(self, effect: str) -> str:
-        """The name of one effect of this round. Unasked, a commit is reviewed once; whoever asks is always answered.
+        """The name of one effect of this round. A commit is reviewed once without a command, and again for each command.
 
         A head that was left and returned to is another round, for what was closed in between is open again.
         """
@@ -84,7 +84,7 @@ class Round:
         return f":return-{times}" if times else ""
 
     def key_of_end(self, fingerprint: str) -> str:
-        """The name of saying, once each time that it happens, that a finding is no longer there."""
+        """The name of reporting a finding as gone, once each time that it is."""
         return self._key_of(fingerprint, "gone")
 
     def key_of_return(self, fingerprint: str) -> str:
@@ -105,9 +105,9 @@ class Round:
         )
 
     def since(self, sha: str, paths: frozenset[str]) -> Change | None:
-        """What changed in these files from an earlier head to this one; None where that head cannot be had any more.
+        """What changed in these files from an earlier head to this one; None where that head is gone.
 
-        After a rebase the earlier head is in nobody's history, and GitHub may have thrown it away.
+        After a rebase the earlier head is in no branch, and GitHub may have deleted it.
         """
         if sha == self.task.sha:
             return Change(files=())
@@ -118,7 +118,7 @@ class Round:
             return None
 
     def paths_of(self, sha: str) -> frozenset[str]:
-        """The files that the pull request changed up to a head, none where that head cannot be had any more."""
+        """The files that the pull request changed up to a head, none where that head is gone."""
         try:
             self.mirror.fetch(sha)
             change = parse_diff(self.mirror.diff(self.pull.base_sha, sha))
@@ -136,7 +136,7 @@ def exported(mirror: Mirror, base: str, head: str) -> Iterator[tuple[Path, Path]
 
 
 def ended(reviewed: Reviewed) -> str:
-    """What is kept of a round that came to its end."""
+    """What is kept of a round that ended."""
     unread = {path: why for path, why in reviewed.not_read.items() if path in reviewed.unread}
     return json.dumps({"unread": unread})
 
@@ -148,16 +148,16 @@ def before(tasks: list[StoredTask], task: Task) -> tuple[Before, ...]:
 
 
 def key_of_push(repository: RepositoryRef, number: int, sha: str, effect: str) -> str:
-    """The name of one effect of the round that nobody asked for at a commit of a pull request."""
+    """The name of one effect of the round, without a command, at a commit of a pull request."""
     return f"review:{repository.id}:{number}:{sha}:{effect}"
 
 
 def recognised(this: Round, reviewed: Reviewed, context: JobContext) -> tuple[Round, Reviewed]:
-    """The round with what it knows again, and its findings under the fingerprints by which people know them."""
+    """The round with what it knows again, and its findings under the fingerprints of earlier rounds."""
     known = {sighting.finding.fingerprint: sighting for sighting in this.earlier}
     returns = {fingerprint: sighting.returns for fingerprint, sighting in known.items()}
     this = replace(this, again=KnownAgain(returns=returns))
-    gone = _told_gone(this, known, context)
+    gone = _reported_gone(this, known, context)
     changes = _changes(this, known)
     names = identities([_last_seen(sha, changes[sha], known, gone) for sha in changes], reviewed.seen)
     here = {names[each.fingerprint]: location_of(each, this.task.sha) for each in reviewed.seen}
@@ -181,12 +181,12 @@ def seen_again(this: Round) -> list[Sighting]:
 
 
 def times_back(this: Round, fingerprint: str) -> int:
-    """How often a finding was back after it was told to be gone, this round included."""
+    """How often a finding was back after it was reported as gone, this round included."""
     return this.again.returns.get(fingerprint, 0) + (fingerprint in this.again.gone)
 
 
-def _told_gone(this: Round, known: Mapping[str, Sighting], context: JobContext) -> dict[str, int]:
-    """What an earlier round told to be gone, and how many threads it closed."""
+def _reported_gone(this: Round, known: Mapping[str, Sighting], context: JobContext) -> dict[str, int]:
+    """What an earlier round reported as gone, and how many threads it closed."""
     gone = {}
     for fingerprint in known:
         effect = context.store.inbox.effect(this.key_of_end(fingerprint))
@@ -224,14 +224,14 @@ def _known(sighting: Sighting, gone: bool) -> Known:
     return Known(fingerprint=sighting.finding.fingerprint, finding=finding, gone=gone)
 
 
-def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: JobContext) -> Mapping[str, Missed]:
-    """What is said for the first time in this round although the round before had the same lines to read.
+def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding], context: JobContext) -> Mapping[str, Missed]:
+    """What is posted for the first time in this round although the round before had the same lines to read.
 
     A finding on old lines may be new for what was pushed elsewhere, as an import that lost its last use. So today's
     detectors read the earlier head again, where there is such a finding: what they see there, was missed there. A model
-    is not asked again: it could have said then what it says now of the same lines.
+    is not asked again: it could have reported the same lines then.
     """
-    fresh = {finding.fingerprint for finding in said} - this.again.returns.keys()
+    fresh = {finding.fingerprint for finding in posted} - this.again.returns.keys()
     new = [finding for finding in reviewed.findings if finding.fingerprint in fresh]
     if not this.before or not new:
         return {}
@@ -239,7 +239,7 @@ def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: Jo
     change = this.since(last.sha, this.paths_of(last.sha) | {file.path for file in reviewed.change.files})
     if change is None:
         return {}
-    old = [finding for finding in new if _stood(finding, change)]
+    old = [finding for finding in new if _is_older(finding, change)]
     unread = {finding.fingerprint: why for finding in old if (why := _unread(finding, last, change))}
     read = [finding for finding in old if finding.fingerprint not in unread]
     seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
@@ -251,7 +251,7 @@ def missed(this: Round, reviewed: Reviewed, said: Sequence[Finding], context: Jo
     }
 
 
-def _stood(finding: Finding, change: Change) -> bool:
+def _is_older(finding: Finding, change: Change) -> bool:
     """Whether all lines of a finding were there before the change."""
     file = change.file(finding.path)
     own = range(finding.line, finding.end_line + 1)

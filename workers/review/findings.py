@@ -1,4 +1,4 @@
-"""What detectors reported, as findings that keep their identity while the code around them moves. Pure."""
+"""Reports of detectors as findings that keep their identity while the code around them moves. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NOSEC = re.compile(r"#\s*nosec\b(.*)")
 _NOQA = re.compile(r"#\s*noqa\b(.*)", re.IGNORECASE)
 _CODE = re.compile(r"\b[A-Z]+[0-9]+\b")
 _SECRET = frozenset({"SEC001", "SEC002", "SEC003"})
-_SAID_BY: Mapping[str, frozenset[str]] = {
+_COVERED_BY: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("S110", "S112"), frozenset({"E722"})),
     "name-defined": frozenset({"F821"}),
     "no-redef": frozenset({"F811"}),
     **dict.fromkeys(("S105", "S106", "S107"), _SECRET),
 }
-"""What is said once when several rules complain of one line: the rules on the right speak for the one on the left."""
+"""Rules of one line that are reported once: those on the right cover the one on the left."""
 _GRAVE = frozenset({Severity.MAJOR, Severity.CRITICAL})
 _SILENCED_BY_COMMENTS = frozenset({"ruff", "bandit"})
 
@@ -45,7 +45,7 @@ def harm(finding: Finding) -> int:
 
 
 def order(finding: Finding) -> tuple[str, int, int, str, str]:
-    """Where findings stand in every list of them."""
+    """The order of findings in every list."""
     return finding.path, finding.line, finding.end_line, finding.rule, finding.fingerprint
 
 
@@ -95,7 +95,7 @@ def _finding(found: RawFinding, place: tuple[str, str, str], index: int) -> Find
 
 
 def _anchor(found: RawFinding, lines: Sequence[str]) -> str:
-    """The finding's own lines without their white space, at most the first ten, or what stands for them."""
+    """The finding's own lines without their white space, at most the first ten, or what replaces them."""
     if found.anchor is not None:
         return found.anchor
     own = lines[found.line - 1 : found.end_line][:_ANCHOR_LINES]
@@ -103,27 +103,27 @@ def _anchor(found: RawFinding, lines: Sequence[str]) -> str:
 
 
 def merged(raw: Iterable[RawFinding]) -> list[RawFinding]:
-    """Each thing said once, by place: ruff's word for what bandit says too, with the grade that bandit gave it."""
+    """Each problem once, by place: ruff's words for what bandit reports too, with bandit's grade."""
     kept: list[RawFinding] = []
     by_rule: dict[str, list[int]] = {}
     for found in sorted(raw, key=lambda found: (found.tool == "bandit", *_place(found))):
-        same = next((at for at in by_rule.get(_ruff_rule(found), ()) if _is_twin(kept[at], found)), None)
+        same = next((at for at in by_rule.get(rule_of(found), ()) if _is_twin(kept[at], found)), None)
         if same is None:
-            by_rule.setdefault(_ruff_rule(found), []).append(len(kept))
+            by_rule.setdefault(rule_of(found), []).append(len(kept))
             kept.append(found)
         else:
             kept[same] = replace(kept[same], severity=found.severity)
-    said: dict[int, set[str]] = {}
+    on_line: dict[int, set[str]] = {}
     for found in kept:
-        said.setdefault(found.line, set()).add(found.rule)
-    kept = [found for found in kept if said[found.line].isdisjoint(_SAID_BY.get(_ruff_rule(found), ()))]
+        on_line.setdefault(found.line, set()).add(found.rule)
+    kept = [found for found in kept if on_line[found.line].isdisjoint(_COVERED_BY.get(rule_of(found), ()))]
     tools = [found for found in kept if found.tool != MODEL]
-    kept = [found for found in kept if found.tool != MODEL or not any(_says(tool, found) for tool in tools)]
+    kept = [found for found in kept if found.tool != MODEL or not any(_covers(tool, found) for tool in tools)]
     return sorted(kept, key=_place)
 
 
-def _says(tool: RawFinding, found: RawFinding) -> bool:
-    """Whether a tool says what a model says too: of the same lines and category, and not of much less harm."""
+def _covers(tool: RawFinding, found: RawFinding) -> bool:
+    """Whether a tool reports what a model reports too: of the same lines and category, and not of much less harm."""
     overlap = tool.line <= found.end_line and found.line <= tool.end_line
     grave = found.severity in _GRAVE and tool.severity not in _GRAVE
     return overlap and tool.category is found.category and not grave
@@ -133,7 +133,8 @@ def _place(found: RawFinding) -> tuple[int, int, str, str]:
     return found.line, found.column, found.rule, found.message
 
 
-def _ruff_rule(found: RawFinding) -> str:
+def rule_of(found: RawFinding | Finding) -> str:
+    """What a finding is about: ruff's rule where bandit reports the same, for either tool may have failed once."""
     return twin(found.rule) if found.tool == "bandit" else found.rule
 
 
@@ -142,7 +143,7 @@ def _is_twin(one: RawFinding, other: RawFinding) -> bool:
 
 
 def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
-    """Whether a comment silences the same rule of the other tool: who wrote `# nosec` has answered ruff's S rules too."""
+    """Whether a comment silences the same rule of the other tool: `# nosec` answers ruff's S rules too."""
     if found.category is not Category.SECURITY or found.tool not in _SILENCED_BY_COMMENTS:
         return False
     comment, answers = (_NOQA, twin(found.rule)) if found.tool == "bandit" else (_NOSEC, "B" + found.rule[1:])
@@ -155,19 +156,19 @@ def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
 
 
 def on_changed_lines(findings: Iterable[Finding], change: Change) -> tuple[Finding, ...]:
-    """The findings that stand on a line which the change added or rewrote."""
+    """The findings on a line that the change added or rewrote."""
     changed = changed_lines(change)
     return tuple(finding for finding in findings if _touches(finding, changed))
 
 
 def is_severe(finding: Finding) -> bool:
-    """Whether it is said even where nothing changed."""
+    """Whether it is reported even where nothing changed."""
     security = finding.category == Category.SECURITY and finding.severity in (Severity.MAJOR, Severity.CRITICAL)
     return security or finding.severity is Severity.CRITICAL
 
 
 def elsewhere(findings: Iterable[Finding], change: Change, before: frozenset[str]) -> tuple[Finding, ...]:
-    """The findings off the changed lines that are still said: the severe, and those that the change brought about.
+    """The findings off the changed lines that are still reported: the severe, and those that the change brought about.
 
     `before` are the fingerprints found in the same files without the change.
     """

@@ -1,7 +1,7 @@
 """Which findings of this round are those of earlier rounds, whatever became of the lines around them. Pure.
 
 A finding is the same when the rule is broken in the same place, followed through everything that was pushed since it was
-last seen; by what it says only where names in it tell two findings of one line apart, for tools reword what they say.
+last seen. Its message counts only where names in it separate two findings of one line, for tools reword their messages.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from enum import IntEnum
 
 from memory.model import Finding
 from workers.diffs import Change, FileChange, FileStatus, Hunk, changed_lines
-from workers.review.detectors.rules import twin
-from workers.review.findings import order
+from workers.review.findings import order, rule_of
 
 
 def touches(hunk: Hunk, first: int, last: int) -> bool:
-    """Whether a hunk takes lines of `first`..`last` of the old side, or stands between them."""
+    """Whether a hunk removes lines of `first`..`last` of the old side, or lies between them."""
     if hunk.old_count == 0:
         return first <= hunk.old_start < last
     return hunk.old_start <= last and first < hunk.old_start + hunk.old_count
 
 
 def moved(line: int, hunks: Sequence[Hunk]) -> int:
-    """Where a line of the old side that no hunk touches stands on the new one."""
+    """The number on the new side of an old line that no hunk touches."""
     before = (hunk for hunk in hunks if hunk.old_start + max(hunk.old_count - 1, 0) < line)
     return line + sum(hunk.new_count - hunk.old_count for hunk in before)
 
@@ -42,7 +41,7 @@ def path_now(path: str, change: Change | None) -> str:
 
 
 def without_context(change: Change) -> Change:
-    """The same change in hunks that hold nothing but what it took and gave."""
+    """The same change in hunks without context lines."""
     return Change(
         files=tuple(
             replace(file, hunks=tuple(tight for hunk in file.hunks for tight in _tight(hunk))) for file in change.files
@@ -72,7 +71,7 @@ def _tight(hunk: Hunk) -> Iterator[Hunk]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What became of a place: its file's name now, its first line, and the lines that stand for its own.
+    """What became of a place: its file's name now, its first line, and the lines that replaced its own.
 
     `line` is None where the first line was touched; `start` is about where it would be. `added` are all lines of the
     change that were not there before, None if that is not known. `arrived` are the new files, where the own one is gone.
@@ -141,9 +140,9 @@ _NAMES = re.compile(r"['`\"]([^'`\"]+)['`\"]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A finding of an earlier round as it was last seen, and the fingerprint under which people were told of it.
+    """A finding of an earlier round as it was last seen, and the fingerprint under which it was posted.
 
-    One that people were told to be `gone` is back only with the same text; what is merely like it is new.
+    One that was reported as `gone` is back only with the same text; what is merely like it is new.
     """
 
     fingerprint: str
@@ -155,7 +154,7 @@ class Known:
 class LastSeen:
     """What was last seen at one commit, and the change from there to the present, without context.
 
-    The change is None where the commit cannot be had any more; then texts alone tell.
+    The change is None where the commit is gone; then texts alone decide.
     """
 
     known: Sequence[Known]
@@ -207,8 +206,8 @@ class _Pair:
 def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[str, str]:
     """The fingerprint for each finding of this round, by the one that it has by its place alone; no two get the same.
 
-    `rounds` come with the most recently seen first. Whatever is the surest is matched first, and each known finding is
-    one present finding at most; what remains is new.
+    `rounds` come with the most recently seen first. The surest pairs are matched first, and each known finding is one
+    present finding at most; what remains is new.
     """
     names: dict[str, str] = {}
     traced = list(_traced(rounds))
@@ -223,7 +222,7 @@ def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[s
 
 
 def stood_before(before: Sequence[Finding], present: Sequence[Finding], change: Change) -> frozenset[str]:
-    """Which of the present findings were there before a change; those from before stand in files by their new names."""
+    """Which of the present findings were there before a change; those from before name files by their new names."""
     paths = {file.path: file.old_path for file in change.files}
     known = [
         Known(fingerprint=each.fingerprint, finding=replace(each, path=paths.get(each.path, each.path)))
@@ -232,11 +231,6 @@ def stood_before(before: Sequence[Finding], present: Sequence[Finding], change: 
     names = identities([LastSeen(known=known, change=without_context(change))], present)
     marks = {each.fingerprint for each in before}
     return frozenset(own for own, name in names.items() if name in marks)
-
-
-def rule_of(finding: Finding) -> str:
-    """What the finding complains of: bandit's word for what ruff says too is ruff's, for either may have failed once."""
-    return twin(finding.rule) if finding.tool == "bandit" else finding.rule
 
 
 def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
@@ -265,7 +259,7 @@ def _match(
 
 
 def _unused(fingerprint: str, taken: AbstractSet[str]) -> str:
-    """One of its own for a finding whose place was another's, as of a copy above the line that was there first."""
+    """A fingerprint for a finding whose place was another's, as of a copy above the line that was there first."""
     wanted, number = fingerprint, 0
     while wanted in taken:
         number += 1
@@ -312,10 +306,10 @@ def _nearest(findings: Sequence[Finding], near: int) -> Sequence[Finding]:
 
 
 def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
-    """On the line that its own is now, unless the two name different things, as of the imports in it."""
+    """On the line that its own is now, unless the two messages name different things, as imports of one line."""
     if each.trace.line is not None:
         for found in among.on_line(rule_of(each.known.finding), each.trace.path, each.trace.line):
-            if not _told_apart(each.known.finding.message, found.message):
+            if not _name_different_things(each.known.finding.message, found.message):
                 yield _Pair(traced=each, found=found, likeness=Likeness.STAYED)
 
 
@@ -333,7 +327,7 @@ def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
 
 
 def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
-    """Text that is alike, more so where it does not stand in the place of the old."""
+    """Text that is alike, more so where it is not in the place of the old."""
     if each.known.gone:
         return
     old, trace = each.known.finding, each.trace
@@ -348,10 +342,10 @@ def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
 
 
 def _may_be(found: Finding, trace: Trace) -> bool:
-    """Whether it stands in the place of what is looked for, or on new lines: what was there beside it is another one."""
+    """Whether it is in the place of what is looked for, or on new lines: what was there beside it is another one."""
     if found.path == trace.path:
         if found.line == trace.line:
-            return False  # told apart from it by what it names
+            return False  # another one, by the names in its message
         if not trace.lines.isdisjoint(_lines(found)):
             return True
     return trace.added is None or not trace.added.get(found.path, frozenset()).isdisjoint(_lines(found))
@@ -361,7 +355,7 @@ def _lines(finding: Finding) -> range:
     return range(finding.line, finding.end_line + 1)
 
 
-def _told_apart(one: str, other: str) -> bool:
+def _name_different_things(one: str, other: str) -> bool:
     names = set(_NAMES.findall(one)), set(_NAMES.findall(other))
     return all(names) and names[0].isdisjoint(names[1])
 

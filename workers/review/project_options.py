@@ -1,4 +1,4 @@
-"""What a repository says of its own tools, read as data: what is safe to honour, and nothing that names a file or code.
+"""A repository's own options of the tools, read as data: what is safe to honour, and nothing that names a file or code.
 
 It is read from the base of a change: what a pull request writes into its configuration has no effect before the merge.
 """
@@ -46,7 +46,7 @@ class RuffOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MypyOptions:
-    """A repository's choices for mypy: flags by name, and the error codes that it does not want to hear."""
+    """A repository's choices for mypy: flags by name, and the error codes that it disables."""
 
     flags: Mapping[str, bool] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
@@ -96,7 +96,7 @@ def mypy_options(base: Path) -> MypyOptions | None:
 
 
 def is_typed(base: Path) -> bool:
-    """Whether the repository says that it is typed: by mypy's or pyright's configuration, or a marker in a package."""
+    """Whether the repository declares that it is typed: by mypy's or pyright's configuration, or a marker in a package."""
     if mypy_options(base) is not None or (base / "pyrightconfig.json").is_file():
         return True
     return any(path.is_file() for depth in ("*", "*/*") for path in base.glob(f"{depth}/py.typed"))
@@ -124,7 +124,7 @@ def _ini(base: Path, name: str) -> Mapping[str, object]:
 
 
 def _toml(base: Path, name: str) -> dict[str, object] | None:
-    """The document, None without such a file; one that cannot be understood says nothing."""
+    """The document, None without such a file; one that cannot be parsed is empty."""
     try:
         return tomllib.loads(read_text(base, name))
     except Unread:

@@ -69,7 +69,7 @@ def is_unicode(path: str) -> bool:
 def python_sources(root: Path) -> dict[str, str]:
     """Every readable Python file by its path; nothing when there are more than `MAX_FILES` or they are too long.
 
-    A path that is no UTF-8 is left out: it can be neither said nor stored.
+    A path that is not UTF-8 is left out: it can be neither shown nor stored.
     """
     sources: dict[str, str] = {}
     room = MAX_TREE_CHARACTERS
@@ -77,7 +77,7 @@ def python_sources(root: Path) -> dict[str, str]:
         try:
             sources[path] = read_text(root, path)
         except Unread:
-            continue  # a file that we cannot read imports nothing that we could tell
+            continue  # the imports of an unreadable file are unknown
         room -= len(sources[path])
         if len(sources) > MAX_FILES or room < 0:
             return {}
@@ -94,7 +94,7 @@ def _python_paths(root: Path) -> Iterator[str]:
 
 
 def target_version(root: Path) -> str:
-    """The oldest Python that the project says it supports, as ruff writes it; the newest we know when it says none."""
+    """The oldest Python that the project declares, as ruff writes it; the newest we know when it declares none."""
     try:
         stated = _requires_python(read_text(root, "pyproject.toml"))
     except Unread:
@@ -116,7 +116,7 @@ _ONE_AT_A_TIME = threading.Lock()
 """Which warnings are shown is a setting of the whole process, and detectors read side by side."""
 
 STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
-"""What statements stand in; functions and classes are never inside of anything else."""
+"""The nodes that hold statements; functions and classes are never inside of anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

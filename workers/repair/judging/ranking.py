@@ -116,9 +116,9 @@ FAR_FETCHED = 0.2
 class Field:
     """The plausible edits, in the order of being found, and what is known of each, in the same order.
 
-    `surprise` is in bits a token, `sizes` in characters; `thorough` tells that the search for others was adequate;
-    `suspicion` is the score of the likeliest place. `liking` is how well people here like such edits, empty where nobody
-    knows: it orders what is worth about the same, and nothing else.
+    `surprise` is in bits a token, `sizes` in characters; `thorough`: the search for others was adequate;
+    `suspicion` is the score of the likeliest place. `liking` is how well people here like such edits, empty where that is not
+    known: it orders what is worth about the same, and nothing else.
     """
 
     candidates: tuple[Candidate, ...]

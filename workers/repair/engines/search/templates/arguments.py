@@ -1,4 +1,4 @@
-"""Arguments of which several stand wrong, told by the parameters' names or by another call of the same function.
+"""Arguments of which several are in the wrong place, by the parameters' names or by another call of the same function.
 
 Name-based argument selection (Rice et al. 2017); "same function swap args" of ManySStuBs4J (Karampatsis and Sutton
 2020), where more than two are out of place.

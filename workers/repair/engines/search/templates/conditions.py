@@ -107,7 +107,7 @@ def _asked_elsewhere(site: Site) -> list[str]:
 
 @template(cst.Comparison, strategy="guards", prior=0.35, families=_LOGIC)
 def another_alternative(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == "s"` → `a in ("s", "x")`: a case that docstring or tests show and nobody thought of."""
+    """`a == "s"` → `a in ("s", "x")`: a case that docstring or tests show and the code forgets."""
     compared = node.comparisons[0]
     if len(node.comparisons) > 1 or not isinstance(compared.comparator, cst.SimpleString):
         return

@@ -38,11 +38,11 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     """A number → 0, 1, -1, 2, its negative, a tenth, another number of the function or of the error's message."""
     text = site.code(node)
     used = [site.code(n) for n in site.body if isinstance(n, cst.BaseNumber)]
-    told = _NUMBER.findall(site.failure.message)
+    named = _NUMBER.findall(site.failure.message)
     scaled = [f"{text}0", text[:-1]] if text.endswith("0") and len(text) > 1 and "." not in text else []
     shown = site.examples.numbers[:8]
     near = [str(int(text) + 2), str(int(text) - 2), str(int(text) * 2)] if text.isdigit() and int(text) > 2 else []
-    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *told, *shown, "None", *near))
+    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *named, *shown, "None", *near))
     options.pop(text, None)
     negated = isinstance(site.parent(node), cst.UnaryOperation)
     fitting = [code for code in options if not (negated and code.startswith("-"))]
@@ -78,8 +78,8 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     value = node.evaluated_value
     if not isinstance(value, str) or len(value) > 60 or node.prefix or isinstance(site.parent(node), cst.Expr):
         return
-    told = _QUOTED.findall(site.failure.message)
-    known = dict.fromkeys((*told, *site.module.strings))
+    named = _QUOTED.findall(site.failure.message)
+    known = dict.fromkeys((*named, *site.module.strings))
     alike = sorted((s for s in known if s != value), key=lambda s: (s != site.clues.key, -likeness(value, s)))
     forms = dict.fromkeys(
         (value.strip(), f"{value} ", f" {value}", value.lower(), value.upper(), "", " ", f"{value}\\n")

@@ -166,9 +166,9 @@ def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
             node, node.value.lstrip("bB") if node.prefix.lower().startswith("b") else f"b{node.value}", weight=0.5
         )
     elif isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and _is_value(node, site):
-        told = "bytes" in site.failure.message
+        named = "bytes" in site.failure.message
         for method in ("encode", "decode"):
-            yield site.replace(node, f"{site.code(node)}.{method}()", weight=1.0 if told else 0.25)
+            yield site.replace(node, f"{site.code(node)}.{method}()", weight=1.0 if named else 0.25)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)

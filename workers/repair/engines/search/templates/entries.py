@@ -17,7 +17,7 @@ from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.empties import empties
 
-_UNTOLD = 0.4
+_UNNAMED = 0.4
 """What an edit is worth when the error is not a KeyError."""
 
 _FIRST = {
@@ -32,7 +32,7 @@ _FACTORIES = {"[]": "list", "set()": "set", "{}": "dict", "0": "int", '""': "str
 
 
 def _told(site: Site) -> float:
-    return 1.0 if site.failure.error_type.endswith("KeyError") else _UNTOLD
+    return 1.0 if site.failure.error_type.endswith("KeyError") else _UNNAMED
 
 
 @template(cst.Subscript, strategy="guards", prior=0.8, families=(Family.LOOKUP,))

@@ -1,4 +1,4 @@
-"""Missing logic: a condition that nobody wrote, put where a statement, a test or a filter lacks it.
+"""Missing logic: a new condition, put where a statement, a test or a filter lacks it.
 
 Condition synthesis: Nopol (Xuan et al. 2017), DynaMoth (Durieux and Monperrus 2016), ACS (Xiong et al. 2017); "insert
 missed condition" of TBar (Liu et al. 2019). The conditions are those of `workers.repair.engines.search.predicates`. The space is
