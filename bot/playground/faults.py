@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.errors import DOCS
-from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,9 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.operations.events import announce_installation, announce_installation_change, ping
-from bot.playground.operations.pulls import pushed
+from bot.playground.payloads import repository_stub
+from bot.playground.pulls import pushed
+from bot.playground.webhooks import announce_installation, announce_repositories, ping
 from bot.playground.world import World
 
 PERMISSIONS: Mapping[str, str] = {
@@ -150,7 +151,7 @@ class Fixtures:
             )
             if known is not None:
                 known.repository_ids |= {each.id for each in chosen}
-                announce_installation_change(self.world, known, owner, chosen, [])
+                announce_repositories(self.world, known, owner, chosen)
                 return known
             made = HostedInstallation(
                 id=self.world.next_id("installation"),
@@ -160,14 +161,19 @@ class Fixtures:
                 created_at=self.world.now(),
             )
             self.world.installations[made.id] = made
-            announce_installation(self.world, made, "created", owner)
+            _announce(self.world, made, owner, "created")
             return made
 
     def uninstall(self, installation: HostedInstallation) -> None:
         """Its tokens die at once."""
         with self.world.lock:
             del self.world.installations[installation.id]
-            announce_installation(self.world, installation, "deleted", installation.account)
+            _announce(self.world, installation, installation.account, "deleted")
+
+
+def _announce(world: World, made: HostedInstallation, sender: HostedAccount, action: str) -> None:
+    stubs = [repository_stub(world.repositories[number]) for number in sorted(made.repository_ids)]
+    announce_installation(world, made, sender, "installation", action, repositories=stubs)
 
 
 def directory(root: Path) -> dict[str, Content]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import re
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.auth import Caller, authenticate
 from bot.playground.errors import ApiError
 from bot.playground.git import ZERO, BareRepository, PlaygroundGitFailed, git
 from bot.playground.models import HostedRepository, RepositoryRole
-from bot.playground.operations.pulls import pushed
-from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
+from bot.playground.pulls import pushed
 from bot.playground.world import World
 
 _PATH = re.compile(r"^/(?P<owner>[^/]+)/(?P<repo>[^/]+?)\.git(?P<rest>/info/refs|/git-upload-pack|/git-receive-pack)$")

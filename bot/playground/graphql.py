@@ -6,21 +6,24 @@ a callable in it is a field with arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
+from msgspec import Struct
 
+from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Caller, Needs, check
 from bot.playground.errors import ApiError
-from bot.playground.models import HostedAccount, HostedIssue, HostedThread, RepositoryRole, ReviewComment
-from bot.playground.operations import pulls, reviews
-from bot.playground.payloads.pulls import pull_of
-from bot.playground.rest.calls import ApiAnswer, ApiCall, Routes
+from bot.playground.models import Hosted, HostedAccount, HostedPull, HostedThread, RepositoryRole, ReviewComment
+from bot.playground.payloads import JsonObject
+from bot.playground.pulls import mark_ready
+from bot.playground.reviews import set_resolved
 from bot.playground.world import World
 
-ServedObject = dict[str, object]
+Node = TypeVar("Node", bound=Hosted)
 routes = Routes()
 READ = Needs(permissions=("pull_requests",))
 WRITE = Needs(permissions=("pull_requests",), level="write", role=RepositoryRole.TRIAGE)
@@ -59,25 +62,29 @@ type Mutation {
 """
 
 
+class _GraphqlBody(Struct):
+    query: str
+    variables: dict[str, object] | None = None
+
+
 @cache
 def schema() -> GraphQLSchema:
     return build_schema(_SDL)
 
 
 @routes.on("POST", "/graphql")
-def graphql(call: ApiCall) -> ApiAnswer:
+def graphql(call: ApiCall) -> JsonObject:
     """Errors come with status 200, as on GitHub."""
     if call.caller.token is None:
         raise ApiError(401, "This endpoint requires you to be authenticated.")
+    asked = call.read(_GraphqlBody)
     root = GraphqlRoot(world=call.world, caller=call.caller).fields()
-    done = graphql_sync(schema(), call.text("query"), root, variable_values=call.mapping("variables"))
-    body: dict[str, object] = {"data": done.data}
-    if done.errors:
-        body["errors"] = [_error(each) for each in done.errors]
-    return ApiAnswer(body=body)
+    done = graphql_sync(schema(), asked.query, root, variable_values=asked.variables)
+    errors = {"errors": [_error(each) for each in done.errors]} if done.errors else {}
+    return {"data": done.data, **errors}
 
 
-def _error(error: GraphQLError) -> dict[str, object]:
+def _error(error: GraphQLError) -> JsonObject:
     kind = error.original_error
     if not isinstance(kind, ApiError):
         return {**error.formatted}
@@ -92,7 +99,7 @@ class GraphqlRoot:
     world: World
     caller: Caller
 
-    def fields(self) -> dict[str, object]:
+    def fields(self) -> JsonObject:
         return {
             "repository": self._repository,
             "resolveReviewThread": lambda _info, **given: self._settle(given["input"], resolved=True),
@@ -100,7 +107,7 @@ class GraphqlRoot:
             "markPullRequestReadyForReview": lambda _info, **given: self._mark_ready(given["input"]),
         }
 
-    def _repository(self, _info: GraphQLResolveInfo[None], owner: str, name: str) -> ServedObject:
+    def _repository(self, _info: GraphQLResolveInfo[None], owner: str, name: str) -> JsonObject:
         try:
             found = self.world.repository(owner, name)
             check(self.world, self.caller, found, READ)
@@ -108,88 +115,78 @@ class GraphqlRoot:
             message = f"Could not resolve to a Repository with the name '{owner}/{name}'."
             raise (ApiError(404, message) if refused.status == 404 else refused) from None
 
-        def pull_request(_info: GraphQLResolveInfo[None], number: int) -> ServedObject:
-            issue = found.issues.get(number)
-            if issue is None or issue.pull is None:
+        def pull_request(_info: GraphQLResolveInfo[None], number: int) -> JsonObject:
+            made = found.issues.get(number)
+            if not isinstance(made, HostedPull):
                 raise ApiError(404, f"Could not resolve to a PullRequest with the number of {number}.")
-            return _pull(issue)
+            return _pull(made)
 
         return {"id": found.node_id, "pullRequest": pull_request}
 
-    def _settle(self, given: Mapping[str, str], *, resolved: bool) -> ServedObject:
-        """Resolving takes the author of the pull request or a user with triage."""
-        wanted = given["threadId"]
-        made = next((each for each in self.world.threads.values() if each.node_id == wanted), None)
-        if made is None:
-            raise _no_node(wanted)
-        self._check_write(made.issue)
-        reviews.set_resolved(self.world, made, self.caller.actor(), resolved=resolved)
+    def _settle(self, given: Mapping[str, str], *, resolved: bool) -> JsonObject:
+        """Only the author of the pull request and users with triage may resolve."""
+        made = _node(self.world.threads.values(), given["threadId"])
+        self._check_write(made.pull)
+        set_resolved(self.world, made, self.caller.actor(), resolved=resolved)
         return {"clientMutationId": given.get("clientMutationId"), "thread": _thread(made)}
 
-    def _mark_ready(self, given: Mapping[str, str]) -> ServedObject:
-        wanted = given["pullRequestId"]
-        issues = (issue for each in self.world.repositories.values() for issue in each.issues.values())
-        made = next((issue for issue in issues if issue.pull and issue.pull.node_id == wanted), None)
-        if made is None:
-            raise _no_node(wanted)
+    def _mark_ready(self, given: Mapping[str, str]) -> JsonObject:
+        pulls = [pull for each in self.world.repositories.values() for pull in each.pulls()]
+        made = _node(pulls, given["pullRequestId"])
         self._check_write(made)
-        pulls.mark_ready(self.world, made, self.caller.actor())
+        mark_ready(self.world, made, self.caller.actor())
         return {"clientMutationId": given.get("clientMutationId"), "pullRequest": _pull(made)}
 
-    def _check_write(self, pull: HostedIssue) -> None:
+    def _check_write(self, pull: HostedPull) -> None:
         who = self.caller.actor()
         own = pull.author is who.user and who.via is None
         check(self.world, self.caller, pull.repository, READ if own else WRITE)
 
 
-def _no_node(wanted: str) -> ApiError:
-    return ApiError(404, f"Could not resolve to a node with the global id of '{wanted}'")
+def _node(nodes: Iterable[Node], wanted: str) -> Node:
+    """The node with this id; raises ApiError 404."""
+    for each in nodes:
+        if each.node_id == wanted:
+            return each
+    raise ApiError(404, f"Could not resolve to a node with the global id of '{wanted}'")
 
 
-def _pull(made: HostedIssue) -> ServedObject:
-    inner = pull_of(made)
-    threads = _connection([_thread(each) for each in inner.threads])
-    return {"id": inner.node_id, "number": made.number, "isDraft": inner.draft, "reviewThreads": threads}
+def _pull(made: HostedPull) -> JsonObject:
+    threads = _connection([_thread(each) for each in made.threads])
+    return {"id": made.node_id, "number": made.number, "isDraft": made.draft, "reviewThreads": threads}
 
 
-def _thread(made: HostedThread) -> ServedObject:
+def _thread(made: HostedThread) -> JsonObject:
     first = made.comments[0]
     return {
         "id": made.node_id,
         "isResolved": made.resolved_by is not None,
         "isOutdated": first.line is None,
         "resolvedBy": _account(made.resolved_by) if made.resolved_by else None,
-        "path": first.path,
+        "path": first.original.path,
         "line": first.line,
         "comments": _connection([_comment(each) for each in made.comments]),
     }
 
 
-def _comment(made: ReviewComment) -> ServedObject:
-    return {
-        "id": made.node_id,
-        "fullDatabaseId": str(made.id),
-        "body": made.body,
-        "author": _account(made.author),
-        "path": made.path,
-        "line": made.line,
-    }
+def _comment(made: ReviewComment) -> JsonObject:
+    place = {"path": made.original.path, "line": made.line}
+    texts = {"body": made.body, "author": _account(made.author)}
+    return {"id": made.node_id, "fullDatabaseId": str(made.id), **texts, **place}
 
 
-def _account(account: HostedAccount) -> ServedObject:
+def _account(account: HostedAccount) -> JsonObject:
     """As GitHub does it, a bot's login comes without `[bot]`."""
     return {"__typename": account.type, "id": account.node_id, "login": account.login.removesuffix("[bot]")}
 
 
-def _connection(items: Sequence[ServedObject]) -> Callable[..., ServedObject]:
+def _connection(items: Sequence[JsonObject]) -> Callable[..., JsonObject]:
     """A field with `first` and `after`; the cursor is the number of items before it."""
 
-    def field(_info: GraphQLResolveInfo[None], first: int | None = None, after: str | None = None) -> ServedObject:
+    def field(_info: GraphQLResolveInfo[None], first: int | None = None, after: str | None = None) -> JsonObject:
         if first is None or not 0 < first <= _LARGEST_PAGE:
-            message = (
-                f"You must provide a `first` value between 1 and {_LARGEST_PAGE} to properly paginate the connection."
-            )
-            raise ApiError(422, message)
+            words = f"a `first` value between 1 and {_LARGEST_PAGE} to properly paginate the connection"
+            raise ApiError(422, f"You must provide {words}.")
         start = int(after) if after and after.isdigit() else 0
         end = min(start + first, len(items))
         page = {"hasNextPage": end < len(items), "endCursor": str(end) if items else None}

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
+from typing import ClassVar, Literal
+
+from msgspec import Struct
 
 from bot.playground.git import BareRepository, GitIdentity
 
@@ -32,10 +35,21 @@ def node_id(prefix: str, number: int) -> str:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedAccount:
+class Hosted:
+    """An object with a number, and with a global node id that begins with `prefix`."""
+
+    prefix: ClassVar[str] = ""
+    id: int
+
+    @property
+    def node_id(self) -> str:
+        return node_id(self.prefix, self.id)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class HostedAccount(Hosted):
     """A user, an organization or an App's bot. `type` is User, Organization or Bot."""
 
-    id: int
     login: str
     name: str
     type: str
@@ -53,10 +67,10 @@ class HostedAccount:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class App:
+class App(Hosted):
     """A GitHub App. `private_key` is a PEM; only its public half is used to verify."""
 
-    id: int
+    prefix = "A"
     slug: str
     name: str
     client_id: str
@@ -69,10 +83,6 @@ class App:
     permissions: Mapping[str, str]
     events: tuple[str, ...]
     created_at: datetime
-
-    @property
-    def node_id(self) -> str:
-        return node_id("A", self.id)
 
     @property
     def hook_id(self) -> int:
@@ -112,20 +122,16 @@ REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedLabel:
-    id: int
+class HostedLabel(Hosted):
+    prefix = "LA"
     name: str
     color: str
     description: str
 
-    @property
-    def node_id(self) -> str:
-        return node_id("LA", self.id)
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedRepository:
-    id: int
+class HostedRepository(Hosted):
+    prefix = "R"
     owner: HostedAccount
     name: str
     private: bool
@@ -141,31 +147,31 @@ class HostedRepository:
     check_runs: list[HostedCheckRun] = field(default_factory=list)
 
     @property
-    def node_id(self) -> str:
-        return node_id("R", self.id)
-
-    @property
     def full_name(self) -> str:
         return f"{self.owner.login}/{self.name}"
 
+    def next_number(self) -> int:
+        """Issues and pull requests share one series."""
+        return max(self.issues, default=0) + 1
+
+    def pulls(self) -> list[HostedPull]:
+        """Its pull requests, oldest first."""
+        return [issue for issue in self.issues.values() if isinstance(issue, HostedPull)]
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedReaction:
-    id: int
+class HostedReaction(Hosted):
+    prefix = "REA"
     user: HostedAccount
     content: str
     created_at: datetime
 
-    @property
-    def node_id(self) -> str:
-        return node_id("REA", self.id)
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedIssue:
-    """An issue, or the conversation of a pull request when `pull` is set."""
+class HostedIssue(Hosted):
+    """An issue, or the conversation of a pull request: then it is a HostedPull."""
 
-    id: int
+    prefix = "I"
     number: int
     repository: HostedRepository
     author: HostedAccount
@@ -182,18 +188,13 @@ class HostedIssue:
     assignees: list[HostedAccount] = field(default_factory=list)
     comments: list[HostedComment] = field(default_factory=list)
     reactions: list[HostedReaction] = field(default_factory=list)
-    pull: HostedPull | None = None
-
-    @property
-    def node_id(self) -> str:
-        return node_id("PR" if self.pull else "I", self.id)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedComment:
+class HostedComment(Hosted):
     """A comment in the conversation of an issue or pull request."""
 
-    id: int
+    prefix = "IC"
     issue: HostedIssue
     author: HostedAccount
     body: str
@@ -202,16 +203,13 @@ class HostedComment:
     via: App | None = None
     reactions: list[HostedReaction] = field(default_factory=list)
 
-    @property
-    def node_id(self) -> str:
-        return node_id("IC", self.id)
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedPull:
-    """What a pull request has beyond its conversation. `head_repository` is another one for a fork."""
+class HostedPull(HostedIssue):
+    """A pull request: its conversation's number is `id`, its own `pull_id`. `head_repository` is another one for a fork."""
 
-    id: int
+    prefix = "PR"
+    pull_id: int
     head_repository: HostedRepository
     head_ref: str
     head_sha: str
@@ -226,15 +224,15 @@ class HostedPull:
 
     @property
     def node_id(self) -> str:
-        return node_id("PR", self.id)
+        return node_id(self.prefix, self.pull_id)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedReview:
+class HostedReview(Hosted):
     """`state` is COMMENTED, APPROVED or CHANGES_REQUESTED."""
 
-    id: int
-    issue: HostedIssue
+    prefix = "PRR"
+    pull: HostedPull
     author: HostedAccount
     body: str
     state: str
@@ -242,72 +240,68 @@ class HostedReview:
     submitted_at: datetime
     updated_at: datetime
 
-    @property
-    def node_id(self) -> str:
-        return node_id("PRR", self.id)
 
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class ReviewComment:
-    """A comment on lines of the diff. `line` is None once the lines have changed (outdated).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """The lines of a diff that a comment refers to.
 
     `position` counts the diff's lines below the first hunk header, as GitHub's oldest clients do.
     """
 
-    id: int
+    path: str
+    side: str
+    start_line: int | None
+    line: int
+    position: int
+    hunk: str
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ReviewComment(Hosted):
+    """A comment on lines of the diff: `original` is where it was posted, `line` is None once those lines have changed."""
+
+    prefix = "PRRC"
     thread: HostedThread
     review: HostedReview
     author: HostedAccount
     body: str
-    path: str
-    side: str
+    original: Anchor
+    original_sha: str
+    sha: str
     start_line: int | None
     line: int | None
-    original_start_line: int | None
-    original_line: int
     position: int | None
-    original_position: int
-    sha: str
-    original_sha: str
-    hunk: str
     created_at: datetime
     updated_at: datetime
     reply_to: int | None = None
     reactions: list[HostedReaction] = field(default_factory=list)
 
-    @property
-    def node_id(self) -> str:
-        return node_id("PRRC", self.id)
-
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedThread:
-    id: int
-    issue: HostedIssue
+class HostedThread(Hosted):
+    prefix = "PRRT"
+    pull: HostedPull
     comments: list[ReviewComment] = field(default_factory=list)
     resolved_by: HostedAccount | None = None
 
-    @property
-    def node_id(self) -> str:
-        return node_id("PRRT", self.id)
 
+class CheckAnnotation(Struct, frozen=True, kw_only=True):
+    """An annotation of a check run, as the App sends it and as it is shown."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckAnnotation:
     path: str
     start_line: int
     end_line: int
-    level: str
+    annotation_level: Literal["notice", "warning", "failure"]
     message: str
-    title: str | None
-    raw_details: str | None
-    start_column: int | None
-    end_column: int | None
+    title: str | None = None
+    raw_details: str | None = None
+    start_column: int | None = None
+    end_column: int | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HostedCheckRun:
-    id: int
+class HostedCheckRun(Hosted):
+    prefix = "CR"
     repository: HostedRepository
     app: App
     name: str
@@ -324,8 +318,9 @@ class HostedCheckRun:
     annotations: list[CheckAnnotation] = field(default_factory=list)
 
     @property
-    def node_id(self) -> str:
-        return node_id("CR", self.id)
+    def suite_id(self) -> int:
+        """One suite for each commit and App."""
+        return 40_000_000_000 + int(self.head_sha[:7], 16) + self.app.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,10 @@ from starlette.responses import Response as HttpResponse
 from starlette.routing import Route as HttpRoute
 
 from bot.background_server import BackgroundServer
-from bot.playground import git_http, graphql
+from bot.playground import accounts, checks, git_http, graphql, issues, pulls, repositories, reviews
+from bot.playground.api import Api, PlaygroundRequest, PlaygroundResponse, Route
 from bot.playground.faults import Faults, Hook, LoggedRequest, Observer
 from bot.playground.fixtures import Fixtures
-from bot.playground.rest import apps, checks, issues, pulls, reactions, repositories, reviews
-from bot.playground.rest.calls import Route
-from bot.playground.rest.dispatch import Api, PlaygroundRequest, PlaygroundResponse
 from bot.playground.webhooks import WebhookSender
 from bot.playground.world import World, utc_now
 
@@ -31,7 +29,7 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 def served_routes() -> list[Route]:
     """Every route of the API, in the order in which they are tried."""
-    modules = (apps, issues, pulls, reviews, reactions, checks, graphql, repositories)
+    modules = (accounts, issues, pulls, reviews, checks, graphql, repositories)
     return [route for module in modules for route in module.routes.table]
 
 

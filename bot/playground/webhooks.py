@@ -1,25 +1,110 @@
-"""Delivering webhooks: signed, once, never repeated by themselves, as GitHub does it."""
+"""Webhooks: which Apps get an event, and the delivery: signed, once, never repeated by itself, as on GitHub."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import http.client
+import json
 import threading
 import time
-from dataclasses import dataclass
+import uuid
 from urllib.parse import urlsplit
 
-from bot.playground.models import Webhook, WebhookDelivery
+from bot.playground.models import (
+    App,
+    HostedAccount,
+    HostedInstallation,
+    HostedRepository,
+    Webhook,
+    WebhookDelivery,
+    node_id,
+)
+from bot.playground.payloads import (
+    JsonObject,
+    fields,
+    installation,
+    organization,
+    repository,
+    repository_stub,
+    user,
+    when,
+)
 from bot.playground.world import World
 
 TIMEOUT = 10.0
+ZEN = "Speak like a human."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reply:
-    status: str
-    code: int
+def announce(
+    world: World, where: HostedRepository, sender: HostedAccount, event: str, action: str | None, **parts: object
+) -> None:
+    """Queue the webhook for every App that is installed on the repository and subscribed to this event."""
+    subscribed = [each for each in world.installations_on(where) if event in each.app.events]
+    if not subscribed:
+        return
+    shared: JsonObject = {**({"action": action} if action else {}), **parts}
+    shared.setdefault("repository", repository(world, where))
+    if where.owner.type == "Organization":
+        shared["organization"] = organization(world, where.owner)
+    shared["sender"] = user(world, sender)
+    for each in subscribed:
+        source = {"id": each.id, "node_id": node_id("MDIzOk", each.id)}
+        _queue(world, each.app, event, {**shared, "installation": source}, each.id, where.id)
+
+
+def announce_installation(
+    world: World, made: HostedInstallation, sender: HostedAccount, event: str, action: str, **parts: object
+) -> None:
+    """An event about an installation, `installation` or `installation_repositories`, which every App gets."""
+    shown = {"action": action, "installation": installation(world, made), **parts}
+    _queue(world, made.app, event, {**shown, "requester": None, "sender": user(world, sender)}, made.id)
+
+
+def announce_repositories(
+    world: World, made: HostedInstallation, sender: HostedAccount, added: list[HostedRepository]
+) -> None:
+    """The `installation_repositories` event for added repositories."""
+    stubs = [repository_stub(each) for each in added]
+    parts = {"repository_selection": "selected", "repositories_added": stubs, "repositories_removed": []}
+    announce_installation(world, made, sender, "installation_repositories", "added", **parts)
+
+
+def ping(world: World, app: App) -> None:
+    """The `ping` that a new webhook gets."""
+    config = {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": app.webhook_url}
+    hook = {
+        **fields("hook"),
+        "id": app.hook_id,
+        "events": list(app.events),
+        "config": config,
+        "updated_at": when(app.created_at),
+        "created_at": when(app.created_at),
+        "app_id": app.id,
+        "deliveries_url": f"{world.base_url}/app/hook/deliveries",
+    }
+    _queue(world, app, "ping", {"zen": ZEN, "hook_id": app.hook_id, "hook": hook})
+
+
+def _queue(
+    world: World,
+    app: App,
+    event: str,
+    body: JsonObject,
+    installation_id: int | None = None,
+    repository_id: int | None = None,
+) -> None:
+    action = body.get("action")
+    notice = Webhook(
+        guid=str(uuid.uuid4()),
+        app=app,
+        event=event,
+        action=str(action) if action else None,
+        body=json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode(),
+        installation_id=installation_id,
+        repository_id=repository_id,
+    )
+    world.outbox.put(notice)
 
 
 def signature(secret: str, body: bytes, algorithm: str = "sha256") -> str:
@@ -79,23 +164,24 @@ class WebhookSender:
 
     def _deliver(self, notice: Webhook) -> None:
         began, at = time.monotonic(), self._world.now()
-        reply = _post(notice.app.webhook_url, headers_of(notice), notice.body)
+        status, code = _post(notice.app.webhook_url, headers_of(notice), notice.body)
         delivery = WebhookDelivery(
             id=self._world.next_id("delivery"),
             notice=notice,
             delivered_at=at,
             duration=round(time.monotonic() - began, 2),
-            status=reply.status,
-            status_code=reply.code,
+            status=status,
+            status_code=code,
         )
         with self._world.lock:
             self._world.deliveries.append(delivery)
 
 
-def _post(url: str, headers: dict[str, str], body: bytes) -> _Reply:
+def _post(url: str, headers: dict[str, str], body: bytes) -> tuple[str, int]:
+    """The result in GitHub's words, and the status of the answer: 0 without an address."""
     parts = urlsplit(url)
     if not parts.hostname:
-        return _Reply(status="no webhook url", code=0)
+        return "no webhook url", 0
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname, parts.port, timeout=TIMEOUT)
     try:
@@ -103,11 +189,11 @@ def _post(url: str, headers: dict[str, str], body: bytes) -> _Reply:
         answer = connection.getresponse()
         answer.read()
     except TimeoutError:
-        return _Reply(status="timed out", code=504)
+        return "timed out", 504
     except (OSError, http.client.HTTPException):
-        return _Reply(status="failed to connect to host", code=502)
+        return "failed to connect to host", 502
     finally:
         connection.close()
     good = 200 <= answer.status < 300
     status = "OK" if good else f"Invalid HTTP Response: {answer.status}"
-    return _Reply(status=status, code=answer.status)
+    return status, answer.status

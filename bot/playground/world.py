@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
 
-from bot.playground.errors import FieldError, invalid, not_found
+from bot.playground.errors import invalid, not_found
 from bot.playground.git import BareRepository
 from bot.playground.models import (
     AccessToken,
@@ -20,7 +20,6 @@ from bot.playground.models import (
     HostedComment,
     HostedInstallation,
     HostedIssue,
-    HostedReaction,
     HostedRepository,
     HostedReview,
     HostedThread,
@@ -85,7 +84,7 @@ class World:
 
     def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> HostedAccount:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
-            raise invalid(FieldError(resource="User", field="login", code="already_exists"))
+            raise invalid("User", "login", "already_exists")
         made = HostedAccount(
             id=self.next_id("user"),
             login=login,
@@ -157,7 +156,7 @@ class World:
 
     def review_comment(self, repository: HostedRepository, number: int) -> ReviewComment:
         found = self.review_comments.get(number)
-        if found is None or found.thread.issue.repository is not repository:
+        if found is None or found.thread.pull.repository is not repository:
             raise not_found()
         return found
 
@@ -169,18 +168,6 @@ class World:
 
     def installations_on(self, repository: HostedRepository) -> list[HostedInstallation]:
         return [each for each in self.installations.values() if repository.id in each.repository_ids]
-
-    def open_pulls(self, repository: HostedRepository, branch: str) -> list[HostedIssue]:
-        """Open pull requests, in any repository, whose head is this branch."""
-        return [
-            issue
-            for each in self.repositories.values()
-            for issue in each.issues.values()
-            if issue.pull
-            and issue.state == "open"
-            and issue.pull.head_repository is repository
-            and issue.pull.head_ref == branch
-        ]
 
     # Who may do what.
 
@@ -209,12 +196,3 @@ class World:
         )
         self.tokens[made.value] = made
         return made
-
-    def react(self, reactions: list[HostedReaction], user: HostedAccount, content: str) -> tuple[HostedReaction, bool]:
-        """The user's reaction of this kind, and whether it is new: the same one twice is one."""
-        for reaction in reactions:
-            if reaction.user is user and reaction.content == content:
-                return reaction, False
-        made = HostedReaction(id=self.next_id("reaction"), user=user, content=content, created_at=self.now())
-        reactions.append(made)
-        return made, True

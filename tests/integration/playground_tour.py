@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import jwt
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.models import App
-from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
 
 Json = Any  # what json.loads gives: checked by use
@@ -117,6 +117,7 @@ def _apps_and_people(scene: Scene) -> int:
     for path in ("/app", "/app/installations", f"{HOME}/installation"):
         as_app.ok("GET", path)
     repository = bot.ok("GET", HOME)
+    bot.ok("GET", f"/repositories/{repository['id']}")
     narrow = {"repository_ids": [repository["id"]], "permissions": {"contents": "read"}}
     as_app.ok("POST", f"/app/installations/{scene.installation_id}/access_tokens", narrow)
     ada.ok("GET", "/user")
@@ -133,7 +134,8 @@ def _issues(scene: Scene, number: int) -> None:
     bot.ok("GET", issue)
     ada.ok("PATCH", issue, {"title": "It still fails", "body": "See this log"})
     ada.ok("POST", f"{issue}/labels", {"labels": ["apprentice"]})
-    bot.ok("POST", f"{issue}/comments", {"body": "On it"})
+    comment = bot.ok("POST", f"{issue}/comments", {"body": "On"})["id"]
+    bot.ok("PATCH", f"{HOME}/issues/comments/{comment}", {"body": "On it"})
     bot.ok("GET", f"{issue}/comments")
     ada.ok("PATCH", issue, {"state": "closed", "state_reason": "not_planned"})
     ada.ok("PATCH", issue, {"state": "open"})
@@ -149,6 +151,8 @@ def _git(scene: Scene) -> str:
     playground.commit(REPOSITORY, {"use.py": "import sums\n"}, "Use", login="ada", branch="fix")
     playground.commit(REPOSITORY, {"use.py": "import sums\n"}, "Use", login="ada", branch="doomed")
     bot.ok("GET", f"{HOME}/commits/{sha}")
+    bot.ok("GET", f"{HOME}/compare/main...fix")
+    bot.ok("GET", f"{HOME}/git/ref/heads/fix")
     bot.ok("DELETE", f"{HOME}/git/refs/heads/doomed")
     scene.eve.ok("POST", f"{HOME}/forks", {})
     return sha

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.client import Maintainer
 from bot.playground.faults import fail
-from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
 from memory.store import Store, open_store
 from memory.store.jobs import JobState

@@ -87,6 +87,7 @@ def test_an_app_finds_itself_and_its_repository(world: World) -> None:
     assert repository.clone_url == f"{world.playground.url}/octo/sums.git"
     assert repository.get_collaborator_permission("ada") == "write"
     assert repository.get_collaborator_role_name("ada") == "maintain"
+    assert world.bot().get_repo(repository.id).full_name == REPOSITORY
     assert world.ada.get_user().login == "ada"
     assert world.ada.get_user("apprentice[bot]").type == "Bot"
 
@@ -96,7 +97,8 @@ def test_from_a_failing_issue_to_a_merged_fix(world: World, tmp_path: Path) -> N
     issue = world.ada.get_repo(REPOSITORY).create_issue("add(1, 2) is -1", "It subtracts", labels=["bug"])
     repository = world.repository()
     assert [each.title for each in repository.get_issues(labels=["bug"])] == ["add(1, 2) is -1"]
-    comment = repository.get_issue(issue.number).create_comment("On it")
+    comment = repository.get_issue(issue.number).create_comment("On")
+    comment.edit("On it")
     assert [each.body for each in issue.get_comments()] == ["On it"]
     assert comment.user.login == "apprentice[bot]"
     (theirs,) = world.ada.get_repo(REPOSITORY).get_issue(issue.number).get_comments()
@@ -107,6 +109,8 @@ def test_from_a_failing_issue_to_a_merged_fix(world: World, tmp_path: Path) -> N
 
     sha = push_fix(world, tmp_path)
     assert repository.get_branch("apprentice/fix-1").commit.sha == sha
+    compared = repository.compare("main", "apprentice/fix-1")
+    assert (compared.status, compared.ahead_by, [each.filename for each in compared.files]) == ("ahead", 1, ["sums.py"])
     pull = repository.create_pull(base="main", head="apprentice/fix-1", title="Add", body="Fixes #1", draft=True)
     assert (pull.draft, pull.mergeable, pull.commits, pull.changed_files) == (True, True, 1, 1)
     assert [each.number for each in repository.get_pulls(head="octo:apprentice/fix-1")] == [pull.number]
@@ -157,6 +161,10 @@ def test_from_a_failing_issue_to_a_merged_fix(world: World, tmp_path: Path) -> N
     assert repository.get_issue(issue.number).state == "closed"
     assert "b+a" in repository.get_contents("sums.py").decoded_content.decode()
     assert [each.name for each in repository.get_branches()] == ["apprentice/fix-1", "main"]
+    ref = repository.get_git_ref("heads/apprentice/fix-1")
+    assert ref.object.sha == sha
+    ref.delete()
+    assert [each.name for each in repository.get_branches()] == ["main"]
 
 
 def annotation(number: int) -> dict[str, str | int]:

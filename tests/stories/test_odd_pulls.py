@@ -8,8 +8,8 @@ import os
 import pytest
 from inline_snapshot import snapshot
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.git import BareRepository
-from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from tests.stories.test_reviews import EMPTY, JARS
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY, MOST_ATTEMPTS

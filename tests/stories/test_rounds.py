@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bot.playground.faults import fail
-from bot.playground.models import HostedThread
+from bot.playground.models import HostedPull, HostedThread
 from tests.stories.pantry import FILES
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY
@@ -172,15 +172,15 @@ def _hold(reviews: list[str], threads: list[HostedThread], push: Push) -> None:
 
 
 def _threads(town: Town, number: int) -> list[HostedThread]:
-    pull = town.playground.world.repository(*REPOSITORY.split("/")).issues[number].pull
-    assert pull is not None
+    pull = town.playground.world.repository(*REPOSITORY.split("/")).issues[number]
+    assert isinstance(pull, HostedPull)
     return list(pull.threads)
 
 
 def _is_about(thread: HostedThread, planted: Planted) -> bool:
     """Whether a thread was begun about a finding: by its rule, and by the line that it was begun on."""
     first = thread.comments[0]
-    return f"**{planted.rule}**" in first.body and planted.code in first.hunk.splitlines()[-1]
+    return f"**{planted.rule}**" in first.body and planted.code in first.original.hunk.splitlines()[-1]
 
 
 def _picture(town: Town, number: int, name: str, reviews: list[str], threads: list[HostedThread]) -> str:

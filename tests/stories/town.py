@@ -20,10 +20,10 @@ from socket import create_server
 
 import uvicorn
 
+from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.client import Maintainer, ShownCheck, ShownComment, ShownPull
 from bot.playground.faults import fail
 from bot.playground.models import App
-from bot.playground.rest.dispatch import PlaygroundRequest, PlaygroundResponse
 from bot.playground.server import Playground
 from bot.web.app import create_app
 from memory.model import Sighting

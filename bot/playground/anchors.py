@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.playground.errors import ApiError, FieldError, invalid
-from bot.playground.models import HostedIssue, ReviewComment
-from bot.playground.payloads.pulls import pull_of
+from bot.playground.errors import ApiError, invalid
+from bot.playground.models import Anchor, HostedPull, ReviewComment
 
 _HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -27,18 +26,6 @@ class DiffLine:
         return self.right if side == "RIGHT" else self.left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
-    """A place in the diff that a comment may hang on."""
-
-    path: str
-    side: str
-    start_line: int | None
-    line: int
-    position: int
-    hunk: str
-
-
 def diff_lines(patch: str) -> list[DiffLine]:
     """The lines of one file's patch."""
     found: list[DiffLine] = []
@@ -55,15 +42,15 @@ def diff_lines(patch: str) -> list[DiffLine]:
     return found
 
 
-def _patch(issue: HostedIssue, sha: str, path: str) -> str | None:
+def _patch(pull: HostedPull, sha: str, path: str) -> str | None:
     """The file's patch in the pull request's diff at `sha`; None when the file is not part of it."""
-    pull, bare = pull_of(issue), issue.repository.git
+    bare = pull.repository.git
     start = bare.merge_base(pull.base_sha, sha) or pull.base_sha
     return next((change.patch for change in bare.changes(start, sha) if change.path == path), None)
 
 
 def find_anchor(
-    issue: HostedIssue,
+    pull: HostedPull,
     sha: str,
     path: str,
     *,
@@ -73,74 +60,62 @@ def find_anchor(
     position: int | None,
 ) -> Anchor:
     """The place that a comment names; ApiError 422 when it is outside the diff, in GitHub's words."""
-    patch = _patch(issue, sha, path)
+    patch = _patch(pull, sha, path)
     if patch is None:
-        raise _outside("path")
+        raise _refused("path", "is invalid")
     lines = diff_lines(patch)
     if line is None:
         at = next((each for each in lines if each.position == position), None)
-        if at is None:
-            raise _outside("position" if position is not None else "line")
-        side = "LEFT" if at.right is None else "RIGHT"
+        side = "LEFT" if at and at.right is None else "RIGHT"
     else:
         at = _at(lines, side, line)
-        if at is None:
-            raise _outside("line")
-    number = at.number(side)
-    assert number is not None
-    start = _start(lines, side, start_line, number, at) if start_line is not None else None
-    return Anchor(path=path, side=side, start_line=start, line=number, position=at.position, hunk=_hunk(patch, at))
+    number = at.number(side) if at else None
+    if at is None or number is None:
+        by_position = line is None and position is not None
+        raise _refused("position", "is invalid") if by_position else _refused("line", "must be part of the diff")
+    if start_line is not None:
+        _check_start(lines, side, start_line, number, at)
+    return Anchor(path=path, side=side, start_line=start_line, line=number, position=at.position, hunk=_hunk(patch, at))
 
 
 def _at(lines: Sequence[DiffLine], side: str, number: int) -> DiffLine | None:
     return next((each for each in lines if each.number(side) == number), None)
 
 
-def _start(lines: Sequence[DiffLine], side: str, start: int, end: int, last: DiffLine) -> int:
+def _check_start(lines: Sequence[DiffLine], side: str, start: int, end: int, last: DiffLine) -> None:
     first = _at(lines, side, start)
     if start >= end:
-        raise _refused("start_line", "pull_request_review_thread.start_line must precede the end line.")
+        raise _refused("start_line", "must precede the end line.")
     if first is None or first.hunk != last.hunk:
-        raise _refused("start_line", "pull_request_review_thread.start_line must be part of the same hunk as the line.")
-    return start
+        raise _refused("start_line", "must be part of the same hunk as the line.")
 
 
-def _outside(name: str) -> ApiError:
-    words = {"path": "is invalid", "position": "is invalid", "line": "must be part of the diff"}[name]
-    return _refused(name, f"pull_request_review_thread.{name} {words}")
-
-
-def _refused(name: str, message: str) -> ApiError:
-    fault = FieldError(resource="PullRequestReviewComment", field=f"pull_request_review_thread.{name}", message=message)
-    return invalid(fault)
+def _refused(name: str, problem: str) -> ApiError:
+    field = f"pull_request_review_thread.{name}"
+    return invalid("PullRequestReviewComment", field, message=f"{field} {problem}")
 
 
 def _hunk(patch: str, at: DiffLine) -> str:
-    """The hunk up to the line that is spoken of."""
+    """The hunk up to the line that the comment refers to."""
     lines = patch.split("\n")[: at.position + 1]
     begin = max(index for index, text in enumerate(lines) if _HEADER.match(text))
     return "\n".join(lines[begin:])
 
 
-def carry_over(issue: HostedIssue) -> None:
+def carry_over(pull: HostedPull) -> None:
     """After a push: move each comment to where its lines are now, or mark it outdated."""
-    head = pull_of(issue).head_sha
-    for thread in pull_of(issue).threads:
+    for thread in pull.threads:
         for made in thread.comments:
             if made.line is not None:
-                _move(issue, made, head)
+                _move(pull, made, made.line)
 
 
-def _move(issue: HostedIssue, made: ReviewComment, head: str) -> None:
-    line, start = made.line, made.start_line
-    assert line is not None
-    if made.side == "RIGHT":
-        moved = shifted(issue.repository.git.shifts(made.sha, head, made.path), start or line, line)
-    else:
-        moved = 0
-    at = None
-    if moved is not None:
-        at = _at(diff_lines(_patch(issue, head, made.path) or ""), made.side, line + moved)
+def _move(pull: HostedPull, made: ReviewComment, line: int) -> None:
+    start, head, path, side = made.start_line, pull.head_sha, made.original.path, made.original.side
+    moved: int | None = 0
+    if side == "RIGHT":
+        moved = shifted(pull.repository.git.shifts(made.sha, head, path), start or line, line)
+    at = None if moved is None else _at(diff_lines(_patch(pull, head, path) or ""), side, line + moved)
     if at is None or moved is None:
         made.line = made.start_line = made.position = None
         return

@@ -1,0 +1,201 @@
+"""Accounts, Apps, installations, tokens and webhook deliveries, and the routes that show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from msgspec import Struct
+
+from bot.playground.api import ApiCall, Routes
+from bot.playground.auth import Needs
+from bot.playground.errors import ApiError, not_found, unprocessable
+from bot.playground.models import (
+    App,
+    HostedAccount,
+    HostedInstallation,
+    RepositoryRole,
+    WebhookDelivery,
+)
+from bot.playground.payloads import (
+    JsonObject,
+    app,
+    fields,
+    installation,
+    permissions,
+    repository,
+    user,
+    when,
+    when_or_null,
+)
+from bot.playground.world import World
+
+routes = Routes()
+METADATA = Needs(permissions=("metadata",))
+AS_APP = Needs(app=True)
+_LEVELS = ("read", "write", "admin")
+
+
+class _TokenBody(Struct):
+    repositories: tuple[str, ...] | None = None
+    repository_ids: tuple[int, ...] | None = None
+    permissions: dict[str, str] | None = None
+
+
+# Users.
+
+
+def profile(world: World, account: HostedAccount) -> JsonObject:
+    """public-user."""
+    return {
+        **user(world, account),
+        **fields("profile"),
+        "name": account.name,
+        "public_repos": _owned(world, account, private=False),
+        "created_at": when(account.created_at),
+        "updated_at": when(account.created_at),
+    }
+
+
+def own_profile(world: World, account: HostedAccount) -> JsonObject:
+    """private-user: what users see of their own account."""
+    owned = _owned(world, account, private=True)
+    counts = {"total_private_repos": owned, "owned_private_repos": owned}
+    return {**profile(world, account), **fields("own_profile"), **counts}
+
+
+def _owned(world: World, account: HostedAccount, *, private: bool) -> int:
+    return sum(1 for each in world.repositories.values() if each.owner is account and each.private is private)
+
+
+@routes.on("GET", "/user")
+def get_own_profile(call: ApiCall) -> JsonObject:
+    token = call.caller.token
+    if token is None:
+        raise ApiError(401, "Requires authentication")
+    if token.installation:
+        raise ApiError(403, "Resource not accessible by integration")
+    return own_profile(call.world, token.user)
+
+
+@routes.on("GET", "/users/{login}")
+def get_user(call: ApiCall) -> JsonObject:
+    return profile(call.world, call.world.user(call.path["login"]))
+
+
+def collaborator_permission(world: World, account: HostedAccount, role: RepositoryRole) -> JsonObject:
+    """repository-collaborator-permission: the old word (maintain is write, triage is read) beside the role's name."""
+    old = {RepositoryRole.MAINTAIN: RepositoryRole.WRITE, RepositoryRole.TRIAGE: RepositoryRole.READ}.get(role, role)
+    shown = {**user(world, account), "permissions": permissions(role), "role_name": role.word}
+    return {"permission": old.word, "role_name": role.word, "user": shown}
+
+
+@routes.on("GET", "{repository}/collaborators/{login}/permission", METADATA)
+def get_permission(call: ApiCall) -> JsonObject:
+    account = call.world.user(call.path["login"])
+    return collaborator_permission(call.world, account, call.world.role(account, call.repository))
+
+
+# Apps and installations.
+
+
+def _app(call: ApiCall) -> App:
+    assert call.caller.app is not None, "AS_APP checks it"
+    return call.caller.app
+
+
+@routes.on("GET", "/app", AS_APP)
+def get_app(call: ApiCall) -> JsonObject:
+    installed = sum(1 for each in call.world.installations.values() if each.app is _app(call))
+    return {**app(call.world, _app(call)), "installations_count": installed}
+
+
+@routes.on("GET", "/app/installations", AS_APP)
+def list_installations(call: ApiCall) -> list[JsonObject]:
+    mine = [each for each in call.world.installations.values() if each.app is _app(call)]
+    return [installation(call.world, each) for each in mine]
+
+
+@routes.on("GET", "{repository}/installation", AS_APP)
+def get_repository_installation(call: ApiCall) -> JsonObject:
+    for each in call.world.installations_on(call.repository):
+        if each.app is _app(call):
+            return installation(call.world, each)
+    raise not_found()
+
+
+# Tokens.
+
+
+@routes.on("POST", "/app/installations/{installation_id:int}/access_tokens", AS_APP, status=201)
+def create_token(call: ApiCall) -> JsonObject:
+    """Narrow to some repositories and permissions when asked; never widen."""
+    made = call.world.installations.get(int(call.path["installation_id"]))
+    if made is None or made.app is not _app(call):
+        raise not_found()
+    wanted, held = call.read(_TokenBody), dict(made.app.permissions)
+    chosen, asked = _chosen_repositories(call, made, wanted), wanted.permissions or {}
+    for name, level in asked.items():
+        if level not in _LEVELS or name not in held or _LEVELS.index(level) > _LEVELS.index(held[name]):
+            raise unprocessable("The permissions requested are not granted to this installation.")
+    token = call.world.issue_installation_token(made, frozenset(chosen), asked or held)
+    body: JsonObject = {
+        "token": token.value,
+        "expires_at": when_or_null(token.expires_at),
+        "permissions": dict(token.permissions),
+        "repository_selection": "selected",
+    }
+    if wanted.repository_ids is not None or wanted.repositories is not None:
+        body["repositories"] = [repository(call.world, call.world.repositories[number]) for number in sorted(chosen)]
+    return body
+
+
+def _chosen_repositories(call: ApiCall, made: HostedInstallation, wanted: _TokenBody) -> set[int]:
+    names = {name.lower() for name in wanted.repositories or ()}
+    named = {number for number in made.repository_ids if call.world.repositories[number].name.lower() in names}
+    numbers = set(wanted.repository_ids or ())
+    if len(named) != len(names) or not numbers <= made.repository_ids:
+        problem = "does not exist or is not accessible to the parent installation"
+        raise unprocessable(f"There is at least one repository that {problem}.")
+    return (named | numbers) or set(made.repository_ids)
+
+
+# Webhook deliveries.
+
+
+def delivery_item(made: WebhookDelivery) -> JsonObject:
+    """hook-delivery-item."""
+    return {
+        "id": made.id,
+        "guid": made.notice.guid,
+        "delivered_at": made.delivered_at.isoformat().replace("+00:00", "Z"),
+        "redelivery": made.notice.redelivery,
+        "duration": made.duration,
+        "status": made.status,
+        "status_code": made.status_code,
+        "event": made.notice.event,
+        "action": made.notice.action,
+        "installation_id": made.notice.installation_id,
+        "repository_id": made.notice.repository_id,
+        "throttled_at": None,
+    }
+
+
+def _deliveries(call: ApiCall) -> list[WebhookDelivery]:
+    """Newest first."""
+    return [each for each in reversed(call.world.deliveries) if each.notice.app is _app(call)]
+
+
+@routes.on("GET", "/app/hook/deliveries", AS_APP)
+def list_deliveries(call: ApiCall) -> list[JsonObject]:
+    return [delivery_item(each) for each in _deliveries(call)]
+
+
+@routes.on("POST", "/app/hook/deliveries/{delivery_id:int}/attempts", AS_APP, status=202)
+def redeliver(call: ApiCall) -> JsonObject:
+    """The same bytes with the same GUID, once more."""
+    wanted = int(call.path["delivery_id"])
+    found = next((each for each in _deliveries(call) if each.id == wanted), None)
+    if found is None:
+        raise not_found()
+    call.world.outbox.put(replace(found.notice, redelivery=True))
+    return {}

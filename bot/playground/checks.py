@@ -1,0 +1,159 @@
+"""Check runs, which only the App that owns them makes and changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from bot.playground.api import ApiAnswer, ApiCall, Routes
+from bot.playground.auth import Needs
+from bot.playground.errors import ApiError, unprocessable
+from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun, RepositoryRole
+from bot.playground.payloads import JsonObject
+from bot.playground.pull_payloads import annotation, check_run, check_run_event
+from bot.playground.webhooks import announce
+from bot.playground.world import World
+
+CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out")
+ANNOTATIONS = 50
+routes = Routes()
+READ = Needs(permissions=("checks",))
+WRITE = Needs(permissions=("checks",), level="write")
+RERUN = Needs(permissions=("checks",), level="write", role=RepositoryRole.WRITE)
+
+
+class _Output(Struct):
+    summary: str
+    title: str | None = None
+    text: str | None = None
+    annotations: tuple[CheckAnnotation, ...] = ()
+
+
+class _CheckBody(Struct):
+    """What a request has about a check run; None leaves a field as it is."""
+
+    name: str | None = None
+    head_sha: str = ""
+    status: str | None = None
+    conclusion: str | None = None
+    external_id: str | None = None
+    details_url: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    output: _Output | None = None
+
+
+@routes.on("POST", "{repository}/check-runs", WRITE, status=201)
+def create_check_run(call: ApiCall) -> JsonObject:
+    world, where, app, wanted = call.world, call.repository, _app(call), _read(call)
+    if not wanted.name:
+        raise unprocessable('Invalid request.\n\n"name" wasn\'t supplied.')
+    if where.git.resolve(wanted.head_sha) is None:
+        raise unprocessable(f"No commit found for SHA: {wanted.head_sha}")
+    made = HostedCheckRun(
+        id=world.next_id("check_run"),
+        repository=where,
+        app=app,
+        name=wanted.name,
+        head_sha=wanted.head_sha,
+        external_id="",
+        details_url=app.webhook_url or world.base_url,
+        status="queued",
+        conclusion=None,
+        started_at=wanted.started_at or world.now(),
+        completed_at=None,
+    )
+    _apply(world, made, wanted)
+    where.check_runs.append(made)
+    world.check_runs[made.id] = made
+    _announce(world, made, call.who, "created")
+    if made.status == "completed":
+        _announce(world, made, call.who, "completed")
+    return check_run(world, made)
+
+
+@routes.on("PATCH", "{repository}/check-runs/{check_run_id:int}", WRITE)
+def update_check_run(call: ApiCall) -> JsonObject:
+    """Change a check run; annotations are added to those that it has."""
+    made, app, wanted = _check_run(call), _app(call), _read(call)
+    if made.app is not app:
+        only = "check run can only be modified by the GitHub App that created it."
+        raise ApiError(403, f"Invalid app_id `{app.id}` - {only}")
+    done = made.status == "completed"
+    _apply(call.world, made, wanted)
+    if made.status == "completed" and not done:
+        _announce(call.world, made, call.who, "completed")
+    return check_run(call.world, made)
+
+
+def _app(call: ApiCall) -> App:
+    via = call.who.via
+    if via is None:
+        raise ApiError(403, "You must authenticate via a GitHub App.")
+    return via
+
+
+def _check_run(call: ApiCall) -> HostedCheckRun:
+    return call.world.check_run(call.repository, int(call.path["check_run_id"]))
+
+
+def _read(call: ApiCall) -> _CheckBody:
+    wanted = call.read(_CheckBody)
+    output = wanted.output
+    if output and len(output.annotations) > ANNOTATIONS:
+        counts = f"No more than {ANNOTATIONS} items are allowed; {len(output.annotations)} were supplied."
+        raise unprocessable(f"Invalid request.\n\n{counts}")
+    if wanted.conclusion is not None and wanted.conclusion not in CONCLUSIONS:
+        raise unprocessable(f"Invalid request.\n\n{wanted.conclusion} is not a member of {list(CONCLUSIONS)}.")
+    if wanted.status == "completed" and wanted.conclusion is None:
+        raise unprocessable('Invalid request.\n\n"conclusion" wasn\'t supplied.')
+    if output and output.annotations and not output.title:
+        raise unprocessable('Invalid request.\n\n"title" wasn\'t supplied.')
+    return wanted
+
+
+def _apply(world: World, made: HostedCheckRun, wanted: _CheckBody) -> None:
+    for source, names in (
+        (wanted, ("name", "external_id", "details_url", "status", "conclusion")),
+        (wanted.output, ("title", "summary", "text")),
+    ):
+        for name in names:
+            if (value := getattr(source, name, None)) is not None:
+                setattr(made, name, value)
+    if wanted.output:
+        made.annotations.extend(wanted.output.annotations)
+    if wanted.conclusion:
+        made.status = "completed"
+        made.completed_at = wanted.completed_at or world.now()
+
+
+def _announce(world: World, made: HostedCheckRun, who: ActingAccount, action: str) -> None:
+    shown = check_run_event(world, made)
+    announce(world, made.repository, who.user, "check_run", action, check_run=shown)
+
+
+@routes.on("GET", "{repository}/check-runs/{check_run_id:int}/annotations", READ)
+def list_annotations(call: ApiCall) -> list[JsonObject]:
+    made = _check_run(call)
+    return [annotation(call.world, made, each) for each in made.annotations]
+
+
+@routes.on("POST", "{repository}/check-runs/{check_run_id:int}/rerequest", RERUN, status=201)
+def rerequest_check_run(call: ApiCall) -> JsonObject:
+    """What the button "Re-run" does: nothing changes until the App answers the webhook."""
+    _announce(call.world, _check_run(call), call.who, "rerequested")
+    return {}
+
+
+@routes.on("GET", "{repository}/commits/{ref}/check-runs", READ)
+def list_check_runs(call: ApiCall) -> ApiAnswer:
+    """Newest first; `filter=latest` (the default) shows one of each name and App."""
+    sha = call.repository.git.resolve(call.path["ref"])
+    name, app_id, every = call.query.get("check_name"), call.query.get("app_id"), call.query.get("filter") == "all"
+    found: dict[object, HostedCheckRun] = {}
+    for made in reversed(call.repository.check_runs):
+        if made.head_sha == sha and name in (None, made.name) and app_id in (None, str(made.app.id)):
+            found.setdefault(made.id if every else (made.app.id, made.name), made)
+    body = {"total_count": len(found), "check_runs": [check_run(call.world, each) for each in found.values()]}
+    return ApiAnswer(body=body, paged="check_runs")

@@ -1,0 +1,289 @@
+"""Issues, the conversation, labels and reactions: what can be done to them, and the routes that do it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bot.playground.api import ApiAnswer, ApiCall, Routes
+from bot.playground.auth import Needs
+from bot.playground.errors import forbidden_user, invalid, not_found
+from bot.playground.models import (
+    REACTIONS,
+    ActingAccount,
+    HostedComment,
+    HostedIssue,
+    HostedLabel,
+    HostedPull,
+    HostedReaction,
+    HostedRepository,
+    RepositoryRole,
+)
+from bot.playground.payloads import JsonObject
+from bot.playground.pull_payloads import comment, full_pull, issue, issue_event, label, reaction, rendered
+from bot.playground.webhooks import announce
+from bot.playground.world import World
+
+BODY_LIMIT = 65536
+routes = Routes()
+EITHER = ("issues", "pull_requests")
+READ = Needs(permissions=EITHER)
+WRITE = Needs(permissions=EITHER, level="write")
+TRIAGE = Needs(permissions=EITHER, level="write", role=RepositoryRole.TRIAGE)
+OPEN = Needs(permissions=("issues",), level="write")
+
+
+class _Named(Struct):
+    name: str
+
+
+class _IssueBody(Struct):
+    title: str | None = None
+    body: str | None = None
+    state: str | None = None
+    state_reason: str | None = None
+    labels: tuple[str | _Named, ...] = ()
+    assignees: tuple[str, ...] = ()
+
+    def label_names(self) -> list[str]:
+        return [each if isinstance(each, str) else each.name for each in self.labels]
+
+
+class CommentBody(Struct):
+    body: str = ""
+
+
+class _ReactionBody(Struct):
+    content: str = ""
+
+
+# What happens to issues, and to the conversations of pull requests.
+
+
+def checked_text(resource: str, body: str | None, *, required: bool = False) -> str:
+    """The text of a body within GitHub's limit; raises ApiError 422."""
+    if required and not (body or "").strip():
+        raise invalid(resource, "body", "missing_field")
+    if len(body or "") > BODY_LIMIT:
+        raise invalid(resource, "body", message=f"body is too long (maximum is {BODY_LIMIT} characters)")
+    return body or ""
+
+
+def announce_issue(world: World, made: HostedIssue, who: ActingAccount, action: str, **parts: object) -> None:
+    """Announce what happened to an issue, or to a pull request when it is one."""
+    if isinstance(made, HostedPull):
+        about: JsonObject = {"number": made.number, "pull_request": full_pull(world, made)}
+        announce(world, made.repository, who.user, "pull_request", action, **about, **parts)
+    else:
+        announce(world, made.repository, who.user, "issues", action, issue=issue_event(world, made), **parts)
+
+
+def set_state(world: World, made: HostedIssue, who: ActingAccount, state: str, reason: str | None = None) -> None:
+    """Close or reopen; the same state again is no event."""
+    if state not in ("open", "closed"):
+        raise invalid("Issue", "state", "invalid")
+    if state == made.state:
+        return
+    closing = state == "closed"
+    made.state, made.updated_at = state, world.now()
+    made.closed_at = world.now() if closing else None
+    made.closed_by = who.user if closing else None
+    if not isinstance(made, HostedPull):
+        made.state_reason = (reason or "completed") if closing else "reopened"
+    announce_issue(world, made, who, "closed" if closing else "reopened")
+
+
+def _labels(world: World, where: HostedRepository, names: list[str]) -> list[HostedLabel]:
+    """The repository's labels of these names; missing ones are made, as on GitHub."""
+    for name in names:
+        if name.lower() not in where.labels:
+            made = HostedLabel(id=world.next_id("label"), name=name, color="ededed", description="")
+            where.labels[name.lower()] = made
+    return [where.labels[name.lower()] for name in names]
+
+
+def _announce_labels(world: World, made: HostedIssue, who: ActingAccount, added: list[HostedLabel]) -> None:
+    for each in added:
+        announce_issue(world, made, who, "labeled", label=label(world, made.repository, each))
+
+
+def _edit_text(world: World, made: HostedIssue, who: ActingAccount, wanted: _IssueBody) -> None:
+    """Change title or body (None leaves it); the event carries the text from before."""
+    before: JsonObject = {}
+    if wanted.title is not None and wanted.title != made.title:
+        before["title"] = {"from": made.title}
+        made.title = wanted.title
+    if wanted.body is not None and wanted.body != made.body:
+        before["body"] = {"from": made.body or ""}
+        made.body = checked_text("Issue", wanted.body)
+    if before:
+        made.updated_at = world.now()
+        announce_issue(world, made, who, "edited", changes=before)
+
+
+def _announce_comment(world: World, made: HostedComment, who: ActingAccount, action: str, **parts: object) -> None:
+    shown = {"issue": issue_event(world, made.issue), "comment": comment(world, made)}
+    announce(world, made.issue.repository, who.user, "issue_comment", action, **shown, **parts)
+
+
+# Issues.
+
+
+def _must_own(call: ApiCall, author_id: int, role: RepositoryRole) -> None:
+    """Authors change their own text; other users need a role."""
+    if call.who.user.id != author_id and call.role() < role:
+        raise forbidden_user()
+
+
+@routes.on("POST", "{repository}/issues", OPEN, status=201)
+def create_issue(call: ApiCall) -> JsonObject:
+    """As on GitHub, labels and assignees from a user without triage are dropped without an error."""
+    wanted, where, who = call.read(_IssueBody), call.repository, call.who
+    if not (wanted.title or "").strip():
+        raise invalid("Issue", "title", "missing_field")
+    trusted = call.role() >= RepositoryRole.TRIAGE
+    now = call.world.now()
+    made = HostedIssue(
+        id=call.world.next_id("issue"),
+        number=where.next_number(),
+        repository=where,
+        author=who.user,
+        title=wanted.title or "",
+        body=None if wanted.body is None else checked_text("Issue", wanted.body),
+        created_at=now,
+        updated_at=now,
+        via=who.via,
+        labels=_labels(call.world, where, wanted.label_names()) if trusted else [],
+        assignees=[call.world.user(login) for login in wanted.assignees] if trusted else [],
+    )
+    where.issues[made.number] = made
+    announce_issue(call.world, made, who, "opened")
+    _announce_labels(call.world, made, who, made.labels)
+    return issue(call.world, made)
+
+
+@routes.on("GET", "{repository}/issues", READ)
+def list_issues(call: ApiCall) -> list[JsonObject]:
+    state, creator = call.query.get("state", "open"), call.query.get("creator")
+    names = {name for name in call.query.get("labels", "").split(",") if name}
+    return [
+        issue(call.world, made)
+        for made in reversed(call.repository.issues.values())
+        if state in ("all", made.state)
+        and names <= {label.name for label in made.labels}
+        and creator in (None, made.author.login)
+    ]
+
+
+@routes.on("GET", "{repository}/issues/{number:int}", READ)
+def get_issue(call: ApiCall) -> JsonObject:
+    shown = issue(call.world, call.issue)
+    return shown | rendered(call.issue) if "full+json" in call.accept else shown
+
+
+@routes.on("PATCH", "{repository}/issues/{number:int}", WRITE)
+def edit_issue(call: ApiCall) -> JsonObject:
+    made, wanted = call.issue, call.read(_IssueBody)
+    _must_own(call, made.author.id, RepositoryRole.TRIAGE)
+    _edit_text(call.world, made, call.who, wanted)
+    if wanted.state:
+        set_state(call.world, made, call.who, wanted.state, wanted.state_reason)
+    return issue(call.world, made)
+
+
+@routes.on("POST", "{repository}/issues/{number:int}/labels", TRIAGE)
+def add_issue_labels(call: ApiCall) -> list[JsonObject]:
+    made, where = call.issue, call.repository
+    wanted = _labels(call.world, where, call.read(_IssueBody).label_names())
+    added = [each for each in wanted if each not in made.labels]
+    made.labels += added
+    _announce_labels(call.world, made, call.who, added)
+    return [label(call.world, where, each) for each in made.labels]
+
+
+# The conversation.
+
+
+@routes.on("POST", "{repository}/issues/{number:int}/comments", WRITE, status=201)
+def create_comment(call: ApiCall) -> JsonObject:
+    now = call.world.now()
+    made = HostedComment(
+        id=call.world.next_id("comment"),
+        issue=call.issue,
+        author=call.who.user,
+        body=checked_text("IssueComment", call.read(CommentBody).body, required=True),
+        created_at=now,
+        updated_at=now,
+        via=call.who.via,
+    )
+    made.issue.comments.append(made)
+    made.issue.updated_at = now
+    call.world.comments[made.id] = made
+    _announce_comment(call.world, made, call.who, "created")
+    return comment(call.world, made)
+
+
+@routes.on("GET", "{repository}/issues/{number:int}/comments", READ)
+def list_comments(call: ApiCall) -> list[JsonObject]:
+    return [comment(call.world, each) for each in call.issue.comments]
+
+
+@routes.on("PATCH", "{repository}/issues/comments/{comment_id:int}", WRITE)
+def edit_comment(call: ApiCall) -> JsonObject:
+    made = call.world.comment(call.repository, int(call.path["comment_id"]))
+    _must_own(call, made.author.id, RepositoryRole.WRITE)
+    before = made.body
+    made.body = checked_text("IssueComment", call.read(CommentBody).body, required=True)
+    made.updated_at = call.world.now()
+    _announce_comment(call.world, made, call.who, "edited", changes={"body": {"from": before}})
+    return comment(call.world, made)
+
+
+# Reactions, on issues, comments and review comments. They fire no webhook.
+
+
+def _reactions(call: ApiCall) -> list[HostedReaction]:
+    if "number" in call.path:
+        return call.issue.reactions
+    if "comment_id" in call.path:
+        return call.world.comment(call.repository, int(call.path["comment_id"])).reactions
+    return call.world.review_comment(call.repository, int(call.path["review_comment_id"])).reactions
+
+
+def _create_reaction(call: ApiCall) -> ApiAnswer:
+    """201 for a new one, 200 for one that was there."""
+    content = call.read(_ReactionBody).content
+    if content not in REACTIONS:
+        raise invalid("Reaction", "content", "invalid")
+    there, user = _reactions(call), call.who.user
+    known = next((each for each in there if each.user is user and each.content == content), None)
+    if known is not None:
+        return ApiAnswer(body=reaction(call.world, known))
+    made = HostedReaction(id=call.world.next_id("reaction"), user=user, content=content, created_at=call.world.now())
+    there.append(made)
+    return ApiAnswer(status=201, body=reaction(call.world, made))
+
+
+def _list_reactions(call: ApiCall) -> list[JsonObject]:
+    content = call.query.get("content")
+    return [reaction(call.world, each) for each in _reactions(call) if content in (None, each.content)]
+
+
+def _delete_reaction(call: ApiCall) -> None:
+    wanted = int(call.path["reaction_id"])
+    found = next((each for each in _reactions(call) if each.id == wanted), None)
+    if found is None:
+        raise not_found()
+    if found.user is not call.who.user:
+        raise forbidden_user()
+    _reactions(call).remove(found)
+
+
+for _target, _permissions in (
+    ("issues/{number:int}", EITHER),
+    ("issues/comments/{comment_id:int}", EITHER),
+    ("pulls/comments/{review_comment_id:int}", ("pull_requests",)),
+):
+    _path, _write = f"{{repository}}/{_target}/reactions", Needs(permissions=_permissions, level="write")
+    routes.on("POST", _path, _write)(_create_reaction)
+    routes.on("GET", _path, Needs(permissions=_permissions))(_list_reactions)
+    routes.on("DELETE", f"{_path}/{{reaction_id:int}}", _write, status=204)(_delete_reaction)

@@ -1,0 +1,241 @@
+"""Pull requests and the refs that move them: open, list, files, commits, merge, push."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from bot.playground.anchors import carry_over
+from bot.playground.api import ApiCall, Routes
+from bot.playground.auth import Needs
+from bot.playground.errors import ApiError, forbidden_user, invalid, unprocessable
+from bot.playground.git import ZERO, GitIdentity
+from bot.playground.issues import announce_issue, checked_text, set_state
+from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
+from bot.playground.payloads import JsonObject, commit, file_change, push
+from bot.playground.pull_payloads import full_pull, simple_pull
+from bot.playground.webhooks import announce
+from bot.playground.world import World
+
+WEB_FLOW = GitIdentity(name="GitHub", email="noreply@github.com")
+_CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)", re.IGNORECASE)
+routes = Routes()
+READ = Needs(permissions=("pull_requests",))
+WRITE = Needs(permissions=("pull_requests",), level="write")
+PUSH = Needs(permissions=("contents",), level="write", role=RepositoryRole.WRITE)
+
+
+class _PullBody(Struct):
+    title: str = ""
+    head: str = ""
+    base: str = ""
+    body: str | None = None
+    draft: bool | None = None
+
+
+class _MergeBody(Struct):
+    commit_title: str | None = None
+    commit_message: str | None = None
+    sha: str | None = None
+    merge_method: str = "merge"
+
+
+# Opening.
+
+
+@routes.on("POST", "{repository}/pulls", WRITE, status=201)
+def create_pull(call: ApiCall) -> JsonObject:
+    """A pull request from a branch of this repository, or of a fork (`owner:branch`)."""
+    world, where, wanted, now = call.world, call.repository, call.read(_PullBody), call.world.now()
+    for name in ("title", "head", "base"):
+        if not getattr(wanted, name).strip():
+            raise invalid("PullRequest", name, "missing_field")
+    source, head = _source(call, wanted.head)
+    base_sha, head_sha = _tips(where, source, head, wanted.base)
+    number = where.next_number()
+    if source is not where:
+        where.git.fetch_from(source.git, head_sha, f"refs/pull/{number}/head")
+    if where.git.count(base_sha, head_sha) == 0:
+        raise invalid("PullRequest", message=f"No commits between {wanted.base} and {head}")
+    made = HostedPull(
+        id=world.next_id("issue"),
+        pull_id=world.next_id("issue"),
+        number=number,
+        repository=where,
+        author=call.who.user,
+        title=wanted.title,
+        body=None if wanted.body is None else checked_text("PullRequest", wanted.body),
+        created_at=now,
+        updated_at=now,
+        via=call.who.via,
+        head_repository=source,
+        head_ref=head,
+        head_sha=head_sha,
+        base_ref=wanted.base,
+        base_sha=base_sha,
+        draft=wanted.draft or False,
+    )
+    where.issues[number] = made
+    where.git.set_ref(f"refs/pull/{number}/head", head_sha)
+    announce_issue(world, made, call.who, "opened")
+    return full_pull(world, made)
+
+
+def _source(call: ApiCall, head: str) -> tuple[HostedRepository, str]:
+    """The repository and branch that `branch` or `owner:branch` names; a user must have the right to push there."""
+    where, token = call.repository, call.caller.token
+    login, colon, branch = head.rpartition(":")
+    source = where
+    if colon and login.lower() != where.owner.login.lower():
+        family = (where, where.parent)
+        found = [each for each in call.world.repositories.values() if each.parent in family and each.parent]
+        source = next((each for each in found if each.owner.login.lower() == login.lower()), where)
+        if source is where:
+            raise invalid("PullRequest", "head", "invalid")
+    if token and not token.installation and call.world.role(token.user, source) < RepositoryRole.WRITE:
+        raise forbidden_user()
+    return source, branch
+
+
+def _tips(where: HostedRepository, source: HostedRepository, head: str, base: str) -> tuple[str, str]:
+    """The commits of both branches, between which there is no open pull request yet."""
+    base_sha, head_sha = where.git.branch(base), source.git.branch(head)
+    if base_sha is None:
+        raise invalid("PullRequest", "base", "invalid")
+    if head_sha is None:
+        raise invalid("PullRequest", "head", "invalid")
+    for pull in where.pulls():
+        if pull.state == "open" and (pull.head_repository, pull.head_ref, pull.base_ref) == (source, head, base):
+            message = f"A pull request already exists for {source.owner.login}:{head}."
+            raise invalid("PullRequest", message=message)
+    return base_sha, head_sha
+
+
+def mark_ready(world: World, pull: HostedPull, who: ActingAccount) -> None:
+    if pull.draft:
+        pull.draft = False
+        pull.updated_at = world.now()
+        announce_issue(world, pull, who, "ready_for_review")
+
+
+# Reading.
+
+
+@routes.on("GET", "{repository}/pulls", READ)
+def list_pulls(call: ApiCall) -> list[JsonObject]:
+    found = [pull for pull in reversed(call.repository.pulls()) if _wanted(call, pull)]
+    if call.query.get("direction") == "asc":
+        found.reverse()
+    return [simple_pull(call.world, each) for each in found]
+
+
+def _wanted(call: ApiCall, pull: HostedPull) -> bool:
+    """Whether the list's filters let it through. A head without an owner filters nothing, as on GitHub."""
+    head = call.query.get("head", "")
+    label = f"{pull.head_repository.owner.login}:{pull.head_ref}"
+    return (
+        call.query.get("state", "open") in ("all", pull.state)
+        and (":" not in head or head.lower() == label.lower())
+        and call.query.get("base", pull.base_ref) == pull.base_ref
+    )
+
+
+@routes.on("GET", "{repository}/pulls/{number:int}", READ)
+def get_pull(call: ApiCall) -> JsonObject:
+    return full_pull(call.world, call.pull)
+
+
+@routes.on("GET", "{repository}/pulls/{number:int}/files", READ)
+def list_files(call: ApiCall) -> list[JsonObject]:
+    pull, bare = call.pull, call.repository.git
+    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
+    changes = bare.changes(start, pull.head_sha)
+    return [file_change(call.world, call.repository, each, pull.head_sha) for each in changes]
+
+
+@routes.on("GET", "{repository}/pulls/{number:int}/commits", READ)
+def list_commits(call: ApiCall) -> list[JsonObject]:
+    infos = call.repository.git.log(call.pull.base_sha, call.pull.head_sha)
+    return [commit(call.world, call.repository, info) for info in infos]
+
+
+# Merging.
+
+
+@routes.on("PUT", "{repository}/pulls/{number:int}/merge", PUSH)
+def merge_pull(call: ApiCall) -> JsonObject:
+    """Merge as GitHub does; `sha` of the body is what the head must still be."""
+    pull, wanted, bare = call.pull, call.read(_MergeBody), call.repository.git
+    if wanted.merge_method != "merge":
+        raise invalid("PullRequest", "merge_method", "invalid")
+    if pull.state == "closed" or pull.draft:
+        raise ApiError(405, "Pull Request is still a draft" if pull.draft else "Pull Request is not mergeable")
+    if wanted.sha and wanted.sha != pull.head_sha:
+        raise ApiError(409, "Head branch was modified. Review and try the merge again.")
+    base = bare.branch(pull.base_ref)
+    tree = bare.merged_tree(base, pull.head_sha) if base else None
+    if base is None or tree is None:
+        raise ApiError(405, "Pull Request is not mergeable")
+    label = f"{pull.head_repository.owner.login}/{pull.head_ref}"
+    subject = wanted.commit_title or f"Merge pull request #{pull.number} from {label}"
+    text = f"{subject}\n\n{wanted.commit_message or pull.title}".rstrip()
+    sha = bare.commit_tree(tree, [base, pull.head_sha], text, call.who.user.git_identity, WEB_FLOW)
+    bare.set_ref(f"refs/heads/{pull.base_ref}", sha, base)
+    _close_merged(call.world, pull, call.who, sha)
+    pushed(call.world, call.repository, call.who, f"refs/heads/{pull.base_ref}", base, sha)
+    return {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
+
+
+def _close_merged(world: World, pull: HostedPull, who: ActingAccount, sha: str) -> None:
+    """Close it as merged, and the open issues that its text names ("Fixes #3")."""
+    pull.merged_at, pull.merged_by, pull.merge_sha = world.now(), who.user, sha
+    set_state(world, pull, who, "closed")
+    if pull.base_ref == pull.repository.default_branch:
+        for number in _CLOSING.findall(f"{pull.title}\n{pull.body or ''}"):
+            named = pull.repository.issues.get(int(number))
+            if named and not isinstance(named, HostedPull):
+                set_state(world, named, who, "closed")
+
+
+# Refs.
+
+
+@routes.on("DELETE", "{repository}/git/refs/{ref:path}", PUSH, status=204)
+def delete_ref(call: ApiCall) -> None:
+    where, ref = call.repository, f"refs/{call.path['ref']}"
+    before = where.git.refs().get(ref)
+    if before is None:
+        raise unprocessable("Reference does not exist")
+    where.git.delete_ref(ref)
+    pushed(call.world, where, call.who, ref, before, ZERO)
+
+
+def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, before: str, after: str) -> None:
+    """A ref has moved: announce the push, and update the pull requests that it touches."""
+    where.pushed_at = world.now()
+    announce(world, where, who.user, "push", None, **push(world, where, who, ref, before, after))
+    if not ref.startswith("refs/heads/"):
+        return
+    branch = ref.removeprefix("refs/heads/")
+    still_open = [pull for each in world.repositories.values() for pull in each.pulls() if pull.state == "open"]
+    for pull in still_open:
+        if pull.head_repository is where and pull.head_ref == branch:
+            _follow_head(world, pull, who, after)
+    for pull in still_open:
+        merged = pull.repository is where and pull.base_ref == branch and pull.state == "open" and after != ZERO
+        if merged and where.git.is_ancestor(pull.head_sha, after):  # its commits arrived on the base by a push
+            _close_merged(world, pull, who, after)
+
+
+def _follow_head(world: World, pull: HostedPull, who: ActingAccount, after: str) -> None:
+    if after == ZERO:
+        set_state(world, pull, who, "closed")
+        return
+    where = pull.repository
+    before, pull.head_sha = pull.head_sha, after
+    where.git.fetch_from(pull.head_repository.git, after, f"refs/pull/{pull.number}/head")
+    pull.base_sha = where.git.branch(pull.base_ref) or pull.base_sha
+    pull.updated_at = world.now()
+    carry_over(pull)
+    announce_issue(world, pull, who, "synchronize", before=before, after=after)

@@ -1,1 +1,0 @@
-"""GitHub's REST API, one module a resource: thin handlers over the operations."""

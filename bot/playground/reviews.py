@@ -1,0 +1,235 @@
+"""Reviews, review comments and their threads: what can be done to them, and the routes that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from bot.playground.anchors import find_anchor
+from bot.playground.api import ApiCall, Routes
+from bot.playground.auth import Needs
+from bot.playground.errors import invalid, not_found, unprocessable
+from bot.playground.issues import CommentBody, checked_text
+from bot.playground.models import ActingAccount, Anchor, HostedPull, HostedReview, HostedThread, ReviewComment
+from bot.playground.payloads import JsonObject
+from bot.playground.pull_payloads import review, review_comment, review_event, simple_pull, thread
+from bot.playground.webhooks import announce
+from bot.playground.world import World
+
+_STATES = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED"}
+_COMMENT = "PullRequestReviewComment"
+_NOT_LISTED = {"start_line", "original_start_line", "start_side", "line", "original_line", "side", "subject_type"}
+routes = Routes()
+READ = Needs(permissions=("pull_requests",))
+WRITE = Needs(permissions=("pull_requests",), level="write")
+
+
+class DraftComment(Struct):
+    """One comment of a review not yet sent. Either `line` or the old `position` gives its place."""
+
+    path: str = ""
+    body: str | None = None
+    side: str | None = None
+    line: int | None = None
+    start_line: int | None = None
+    position: int | None = None
+
+
+class _ReviewBody(Struct):
+    event: str = ""
+    body: str | None = None
+    commit_id: str | None = None
+    comments: tuple[DraftComment, ...] = ()
+
+
+class _ReviewCommentBody(DraftComment):
+    commit_id: str | None = None
+    in_reply_to: int | None = None
+
+
+# Reviews.
+
+
+@routes.on("POST", "{repository}/pulls/{number:int}/reviews", WRITE)
+def create_review(call: ApiCall) -> JsonObject:
+    """Create a review with all its comments, or none of it."""
+    pull, who, wanted = call.pull, call.who, call.read(_ReviewBody)
+    event, drafts = wanted.event, wanted.comments
+    if event not in _STATES:
+        raise unprocessable("Unprocessable Entity: event must be one of APPROVE, REQUEST_CHANGES, COMMENT")
+    needs_body = event == "REQUEST_CHANGES" or (event == "COMMENT" and not drafts)
+    body = checked_text("PullRequestReview", wanted.body, required=needs_body)
+    if event in ("APPROVE", "REQUEST_CHANGES") and who.user is pull.author:
+        verb = "approve" if event == "APPROVE" else "request changes on"
+        raise unprocessable(f"Review Can not {verb} your own pull request")
+    sha = wanted.commit_id or pull.head_sha
+    anchors = [_anchor(pull, sha, draft) for draft in drafts]
+    made = _add_review(call.world, pull, who, sha, body, _STATES[event])
+    comments = [
+        _begin_thread(call.world, made, draft.body or "", anchor) for draft, anchor in zip(drafts, anchors, strict=True)
+    ]
+    _announce_review(call.world, made, who, comments)
+    return review(call.world, made)
+
+
+def _anchor(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
+    if pull.repository.git.resolve(sha) is None:
+        raise unprocessable("Unprocessable Entity: commit_id is not part of the pull request")
+    checked_text(_COMMENT, draft.body, required=True)
+    return find_anchor(
+        pull,
+        sha,
+        draft.path,
+        side=draft.side or "RIGHT",
+        line=draft.line,
+        start_line=draft.start_line,
+        position=draft.position,
+    )
+
+
+def _add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
+    now = world.now()
+    made = HostedReview(
+        id=world.next_id("review"),
+        pull=pull,
+        author=who.user,
+        body=body,
+        state=state,
+        sha=sha,
+        submitted_at=now,
+        updated_at=now,
+    )
+    world.reviews[made.id] = made
+    pull.reviews.append(made)
+    pull.updated_at = now
+    return made
+
+
+@routes.on("GET", "{repository}/pulls/{number:int}/reviews", READ)
+def list_reviews(call: ApiCall) -> list[JsonObject]:
+    return [review(call.world, each) for each in call.pull.reviews]
+
+
+@routes.on("GET", "{repository}/pulls/{number:int}/reviews/{review_id:int}/comments", READ)
+def list_comments_of_review(call: ApiCall) -> list[JsonObject]:
+    """The comments without their lines, with positions alone, as on GitHub."""
+    made = call.world.reviews.get(int(call.path["review_id"]))
+    if made is None or made.pull is not call.pull:
+        raise not_found()
+    shown = [review_comment(call.world, each) for each in _comments_of([made.pull]) if each.review is made]
+    return [{key: value for key, value in each.items() if key not in _NOT_LISTED} for each in shown]
+
+
+# Review comments.
+
+
+def _begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
+    """A new thread with one comment."""
+    begun = HostedThread(id=world.next_id("thread"), pull=made.pull)
+    world.threads[begun.id] = begun
+    made.pull.threads.append(begun)
+    return _add_to_thread(world, begun, made, body, anchor)
+
+
+def _add_to_thread(world: World, begun: HostedThread, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
+    first = begun.comments[0] if begun.comments else None
+    added = ReviewComment(
+        id=world.next_id("review_comment"),
+        thread=begun,
+        review=made,
+        author=made.author,
+        body=body,
+        original=anchor,
+        original_sha=made.sha,
+        sha=first.sha if first else made.sha,
+        start_line=first.start_line if first else anchor.start_line,
+        line=first.line if first else anchor.line,
+        position=first.position if first else anchor.position,
+        created_at=made.submitted_at,
+        updated_at=made.submitted_at,
+        reply_to=first.id if first else None,
+    )
+    begun.comments.append(added)
+    world.review_comments[added.id] = added
+    return added
+
+
+def _reply(call: ApiCall, answered_id: int, text: str | None) -> JsonObject:
+    """Answer in a thread; every answer refers to the thread's first comment, as on GitHub."""
+    answered = call.world.review_comment(call.repository, answered_id)
+    begun, first = answered.thread, answered.thread.comments[0]
+    if begun.pull is not call.pull:
+        raise not_found()
+    body = checked_text(_COMMENT, text, required=True)
+    made = _add_review(call.world, begun.pull, call.who, first.original_sha, "", "COMMENTED")
+    added = _add_to_thread(call.world, begun, made, body, first.original)
+    _announce_review(call.world, made, call.who, [added])
+    return review_comment(call.world, added)
+
+
+@routes.on("POST", "{repository}/pulls/{number:int}/comments", WRITE, status=201)
+def create_comment(call: ApiCall) -> JsonObject:
+    """A new thread in a review of its own, or an answer where `in_reply_to` names a comment."""
+    wanted = call.read(_ReviewCommentBody)
+    if wanted.in_reply_to is not None:
+        return _reply(call, wanted.in_reply_to, wanted.body)
+    if not wanted.commit_id:
+        raise invalid(_COMMENT, "commit_id", "missing_field")
+    anchor = _anchor(call.pull, wanted.commit_id, wanted)
+    made = _add_review(call.world, call.pull, call.who, wanted.commit_id, "", "COMMENTED")
+    added = _begin_thread(call.world, made, wanted.body or "", anchor)
+    _announce_review(call.world, made, call.who, [added])
+    return review_comment(call.world, added)
+
+
+@routes.on("POST", "{repository}/pulls/{number:int}/comments/{comment_id:int}/replies", WRITE, status=201)
+def create_reply(call: ApiCall) -> JsonObject:
+    return _reply(call, int(call.path["comment_id"]), call.read(CommentBody).body)
+
+
+@routes.on("GET", "{repository}/pulls/{number:int}/comments", READ)
+def list_comments(call: ApiCall) -> list[JsonObject]:
+    return [review_comment(call.world, each) for each in _comments_of([call.pull])]
+
+
+@routes.on("GET", "{repository}/pulls/comments", READ)
+def list_repository_comments(call: ApiCall) -> list[JsonObject]:
+    found = _comments_of(call.repository.pulls())
+    if call.query.get("sort") and call.query.get("direction") == "desc":
+        found.reverse()
+    return [review_comment(call.world, each) for each in found]
+
+
+@routes.on("GET", "{repository}/pulls/comments/{comment_id:int}", READ)
+def get_comment(call: ApiCall) -> JsonObject:
+    return review_comment(call.world, call.world.review_comment(call.repository, int(call.path["comment_id"])))
+
+
+def _comments_of(pulls: Sequence[HostedPull]) -> list[ReviewComment]:
+    """The comments of these pull requests, oldest first."""
+    found = [each for pull in pulls for begun in pull.threads for each in begun.comments]
+    return sorted(found, key=lambda each: each.id)
+
+
+# Threads and their events.
+
+
+def set_resolved(world: World, made: HostedThread, who: ActingAccount, *, resolved: bool) -> None:
+    if (made.resolved_by is not None) is resolved:
+        return
+    made.resolved_by = who.user if resolved else None
+    action = "resolved" if resolved else "unresolved"
+    _announce(world, made.pull, who, "pull_request_review_thread", action, thread=thread(world, made))
+
+
+def _announce_review(world: World, made: HostedReview, who: ActingAccount, comments: Sequence[ReviewComment]) -> None:
+    _announce(world, made.pull, who, "pull_request_review", "submitted", review=review_event(world, made))
+    for each in comments:
+        shown = review_comment(world, each)
+        _announce(world, made.pull, who, "pull_request_review_comment", "created", comment=shown)
+
+
+def _announce(world: World, pull: HostedPull, who: ActingAccount, event: str, action: str, **parts: object) -> None:
+    shown = simple_pull(world, pull)
+    announce(world, pull.repository, who.user, event, action, pull_request=shown, **parts)
