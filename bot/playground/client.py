@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -29,7 +28,7 @@ _THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: Stri
   } }
 }"""
 _MARK_READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
-_RESOLVE = "mutation($id: ID!) { %sReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
+_SETTLE = "mutation($id: ID!) { %sReviewThread(input: {threadId: $id}) { thread { isResolved } } }"
 
 
 class RequestDenied(Exception):
@@ -127,24 +126,6 @@ class Maintainer:
             run("commit", "--quiet", "--allow-empty", "--message", message)
             return run.push(branch, force=force)
 
-    def rework(
-        self,
-        repository: str,
-        branch: str,
-        *commands: Sequence[str],
-        files: Mapping[str, str | bytes | None] = MappingProxyType({}),
-    ) -> str:
-        """Clone, write these files, run git commands on the branch (rebase, revert, merge, …) and push it with force.
-
-        Returns the commit's SHA. The files are staged before the first command.
-        """
-        with self._checkout(repository) as run:
-            run("checkout", "--quiet", branch)
-            run.write(files)
-            for command in commands:
-                run(*command)
-            return run.push(branch, force=True)
-
     @contextmanager
     def _checkout(self, repository: str) -> Iterator[_Checkout]:
         """A clone that goes with the context; git acts with the account's name and token."""
@@ -166,20 +147,14 @@ class Maintainer:
     def comments(self, repository: str, number: int) -> list[ShownComment]:
         """The conversation of an issue or pull request."""
         found = self.request("GET", f"/repos/{repository}/issues/{number}/comments?per_page=100")
-        return [_comment(each) for each in found]
+        return [shown_comment(each) for each in found]
 
     def review_comments(self, repository: str, number: int) -> list[ShownComment]:
         found = self.request("GET", f"/repos/{repository}/pulls/{number}/comments?per_page=100")
-        return [_comment(each) for each in found]
+        return [shown_comment(each) for each in found]
 
     def review_comment(self, repository: str, comment_id: int) -> ShownComment:
-        return _comment(self.request("GET", f"/repos/{repository}/pulls/comments/{comment_id}"))
-
-    def reviews(self, repository: str, number: int) -> list[ShownComment]:
-        """The summaries of the reviews."""
-        return [
-            _comment(each) for each in self.request("GET", f"/repos/{repository}/pulls/{number}/reviews?per_page=100")
-        ]
+        return shown_comment(self.request("GET", f"/repos/{repository}/pulls/comments/{comment_id}"))
 
     def checks(self, repository: str, sha: str) -> list[ShownCheck]:
         found = self.request("GET", f"/repos/{repository}/commits/{sha}/check-runs?filter=all&per_page=100")
@@ -190,8 +165,6 @@ class Maintainer:
         found = self.request("GET", f"/repos/{repository}/contents/{quote(path)}?ref={quote(ref)}")
         return base64.b64decode(found["content"]).decode()
 
-    # Writing.
-
     def open_issue(self, repository: str, title: str, body: str = "", labels: Sequence[str] = ()) -> int:
         """Its number."""
         made = self.request(
@@ -199,30 +172,10 @@ class Maintainer:
         )
         return int(made["number"])
 
-    def comment(self, repository: str, number: int, body: str) -> int:
-        """Its id."""
-        return int(self.request("POST", f"/repos/{repository}/issues/{number}/comments", {"body": body})["id"])
-
-    def review(self, repository: str, number: int, body: str, event: str = "COMMENT") -> int:
-        """Its id. `event` is COMMENT, APPROVE or REQUEST_CHANGES."""
-        made = self.request("POST", f"/repos/{repository}/pulls/{number}/reviews", {"body": body, "event": event})
-        return int(made["id"])
-
-    def comment_on_line(self, repository: str, number: int, path: str, line: int, body: str) -> int:
-        """Its id."""
-        sha = self.pull(repository, number).head_sha
-        where = {"commit_id": sha, "path": path, "line": line, "side": "RIGHT", "body": body}
-        return int(self.request("POST", f"/repos/{repository}/pulls/{number}/comments", where)["id"])
-
     def reply(self, repository: str, number: int, comment_id: int, body: str) -> int:
         """Answer a review comment; the answer's id."""
         made = self.request("POST", f"/repos/{repository}/pulls/{number}/comments/{comment_id}/replies", {"body": body})
         return int(made["id"])
-
-    def label(self, repository: str, number: int, *names: str) -> None:
-        self.request("POST", f"/repos/{repository}/issues/{number}/labels", {"labels": list(names)})
-
-    # Reacting and resolving.
 
     def react(self, repository: str, comment_id: int, content: str) -> int:
         """React to a review comment (+1, -1, heart, …); the reaction's id."""
@@ -231,16 +184,13 @@ class Maintainer:
     def _react(self, target: str, content: str) -> int:
         return int(self.request("POST", f"{target}/reactions", {"content": content})["id"])
 
-    def unreact(self, repository: str, comment_id: int, reaction_id: int) -> None:
-        """Take a reaction to a review comment back."""
-        self.request("DELETE", f"/repos/{repository}/pulls/comments/{comment_id}/reactions/{reaction_id}")
-
     def resolve(self, repository: str, number: int, comment_id: int) -> None:
         """Resolve the thread that this review comment is in."""
-        self.graphql(_RESOLVE % "resolve", {"id": self._thread(repository, number, comment_id)})
+        self.settle("resolve", repository, number, comment_id)
 
-    def unresolve(self, repository: str, number: int, comment_id: int) -> None:
-        self.graphql(_RESOLVE % "unresolve", {"id": self._thread(repository, number, comment_id)})
+    def settle(self, verb: str, repository: str, number: int, comment_id: int) -> None:
+        """Resolve or unresolve the thread that this review comment is in."""
+        self.graphql(_SETTLE % verb, {"id": self._thread(repository, number, comment_id)})
 
     def _thread(self, repository: str, number: int, comment_id: int) -> str:
         owner, name = repository.split("/")
@@ -254,12 +204,6 @@ class Maintainer:
             if not page["pageInfo"]["hasNextPage"]:
                 raise RequestDenied(f"no thread has comment {comment_id}")
             after = page["pageInfo"]["endCursor"]
-
-    def rerun(self, repository: str, check_id: int) -> None:
-        """Press "Re-run" on a check."""
-        self.request("POST", f"/repos/{repository}/check-runs/{check_id}/rerequest")
-
-    # Pull requests.
 
     def open_pull(
         self, repository: str, *, head: str, title: str, body: str = "", base: str = "main", draft: bool = False
@@ -278,20 +222,6 @@ class Maintainer:
         """Take a pull request out of draft."""
         node = self.request("GET", f"/repos/{repository}/pulls/{number}")["node_id"]
         self.graphql(_MARK_READY, {"id": node})
-
-    def close(self, repository: str, number: int) -> None:
-        """An issue or a pull request."""
-        self.request("PATCH", f"/repos/{repository}/issues/{number}", {"state": "closed"})
-
-    def reopen(self, repository: str, number: int) -> None:
-        self.request("PATCH", f"/repos/{repository}/issues/{number}", {"state": "open"})
-
-    def fork(self, repository: str) -> str:
-        """The fork's full name."""
-        return str(self.request("POST", f"/repos/{repository}/forks", {})["full_name"])
-
-    def delete_branch(self, repository: str, branch: str) -> None:
-        self.request("DELETE", f"/repos/{repository}/git/refs/heads/{quote(branch)}")
 
     def apply_suggestions(self, repository: str, number: int, *comment_ids: int) -> str:
         """Press the button "Commit suggestion" (or commit several at once); the commit's SHA.
@@ -360,7 +290,7 @@ class _Checkout:
         return self("rev-parse", "HEAD").strip()
 
 
-def _comment(body: Mapping[str, Any]) -> ShownComment:
+def shown_comment(body: Mapping[str, Any]) -> ShownComment:
     return ShownComment(
         id=body["id"],
         author=body["user"]["login"],

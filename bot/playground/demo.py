@@ -13,9 +13,25 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
-from bot.playground import demo_script
 from bot.playground.client import ShownComment, ShownPull
-from bot.playground.demo_environment import DemoEnvironment, demo_environment
+from bot.playground.demo_environment import (
+    APPLIED_RULE,
+    CONTRIBUTOR,
+    FIRST_ISSUE,
+    FIRST_REMEDY,
+    LIKED_RULE,
+    MAINTAINER,
+    REJECTED_RULE,
+    REJECTION,
+    REPOSITORY,
+    SECOND_BUG,
+    SECOND_ISSUE,
+    SECOND_REMEDY,
+    DemoEnvironment,
+    demo_environment,
+    demo_files,
+)
+from bot.playground.server import directory
 from memory.explain import explain
 from memory.model import Action, Attempt, Factor, Sighting, Task
 from memory.policy.q_table import ACCEPTANCE_PRIOR, believe
@@ -62,7 +78,7 @@ def run(out: Console, *, stay: bool) -> int:
 
 def _first_bug(demo: DemoEnvironment) -> DemoRepair:
     demo.chapter("1  An issue brings a failing test")
-    fixed = _fix(demo, *demo_script.FIRST_ISSUE, remedy=demo_script.FIRST_REMEDY)
+    fixed = _fix(demo, *FIRST_ISSUE, remedy=FIRST_REMEDY)
     demo.note("first bug: candidates tried", str(fixed.candidates))
     demo.note("first bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
     return fixed
@@ -71,13 +87,13 @@ def _first_bug(demo: DemoEnvironment) -> DemoRepair:
 def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str]) -> DemoRepair:
     """Open the issue as the maintainer and wait for the proven draft pull request."""
     began = time.monotonic()
-    issue = demo.maintainer.open_issue(demo_script.REPOSITORY, title, body)
-    demo.say(f"{demo_script.MAINTAINER} opens issue #{issue}: {title}")
+    issue = demo.maintainer.open_issue(REPOSITORY, title, body)
+    demo.say(f"{MAINTAINER} opens issue #{issue}: {title}")
     branch = f"apprentice/fix-{issue}-"
 
     def look() -> ShownPull | None:
-        answers = demo.maintainer.comments(demo_script.REPOSITORY, issue)
-        pulls = demo.maintainer.pulls(demo_script.REPOSITORY)
+        answers = demo.maintainer.comments(REPOSITORY, issue)
+        pulls = demo.maintainer.pulls(REPOSITORY)
         found = next((pull for pull in pulls if pull.head_ref.startswith(branch)), None)
         demo.insist(
             found is not None or not answers, f"a pull request fixes #{issue}; instead the answer is: {answers}"
@@ -86,7 +102,7 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
 
     pull = demo.wait(f"a pull request that fixes #{issue}", look)
     seconds = time.monotonic() - began
-    stored = demo.store.tasks.by_repository(demo_script.REPOSITORY)
+    stored = demo.store.tasks.by_repository(REPOSITORY)
     task = next(each.task for each in stored if each.task.number == issue)
     proven = next(attempt for attempt in task.attempts if attempt.proof is not None)
     assert proven.proof is not None
@@ -97,7 +113,7 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
         f"and {proven.proof.suite.failed} failed, run {proven.proof.repeats} times in the sandbox"
     )
     written = proven.patch.splitlines()
-    demo.insist(any(line in written for line in remedy), f"the patch is the one that {demo_script.MAINTAINER} wants")
+    demo.insist(any(line in written for line in remedy), f"the patch is the one that {MAINTAINER} wants")
     demo.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
     return DemoRepair(issue=issue, pull=pull, task=task, proven=proven, seconds=seconds)
 
@@ -105,34 +121,35 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
 def _review(demo: DemoEnvironment) -> Sighting:
     """A pull request gets a review; users apply one suggestion, like one comment and reject a pattern."""
     demo.chapter("2  A pull request gets a review, and users answer")
-    number = _propose(demo, "labels", "Print labels", demo_script.LABELS)
+    number = _propose(demo, "labels", "Print labels")
     comments = _reviewed(demo, number)
-    began = _acceptance(demo, demo_script.REJECTED_RULE)
+    began = _acceptance(demo, REJECTED_RULE)
     _apply(demo, number, comments)
-    liked = _about(comments, demo_script.LIKED_RULE)
+    liked = _about(comments, LIKED_RULE)
     for each in liked:
-        demo.maintainer.react(demo_script.REPOSITORY, each.id, LIKES)
-        demo.say(f"{demo_script.MAINTAINER} reacts 👍 to {demo_script.LIKED_RULE} in line {each.line}")
+        demo.maintainer.react(REPOSITORY, each.id, LIKES)
+        demo.say(f"{MAINTAINER} reacts 👍 to {LIKED_RULE} in line {each.line}")
     _reject(demo, number, comments)
-    ended = _acceptance(demo, demo_script.REJECTED_RULE)
-    demo.note(f"{demo_script.REJECTED_RULE}: expected acceptance", f"{began:.2f} → {ended:.2f}")
+    ended = _acceptance(demo, REJECTED_RULE)
+    demo.note(f"{REJECTED_RULE}: expected acceptance", f"{began:.2f} → {ended:.2f}")
     demo.insist(ended < began, "rejections lower the expected acceptance")
-    return next(s for s in _sightings(demo, number) if s.finding.rule == demo_script.REJECTED_RULE)
+    return next(s for s in _sightings(demo, number) if s.finding.rule == REJECTED_RULE)
 
 
-def _propose(demo: DemoEnvironment, branch: str, title: str, files: dict[str, str]) -> int:
-    demo.contributor.push(demo_script.REPOSITORY, branch, dict(files), title)
-    number = demo.contributor.open_pull(demo_script.REPOSITORY, head=branch, title=title)
-    demo.say(f"{demo_script.CONTRIBUTOR} opens pull request #{number}: {title}")
+def _propose(demo: DemoEnvironment, branch: str, title: str) -> int:
+    """Open a pull request with the sample files that are named like its branch."""
+    demo.contributor.push(REPOSITORY, branch, directory(demo_files(branch)), title)
+    number = demo.contributor.open_pull(REPOSITORY, head=branch, title=title)
+    demo.say(f"{CONTRIBUTOR} opens pull request #{number}: {title}")
     return number
 
 
 def _reviewed(demo: DemoEnvironment, number: int) -> list[ShownComment]:
     """The bot's inline comments, once its check run is there."""
-    sha = demo.maintainer.pull(demo_script.REPOSITORY, number).head_sha
-    checks = demo.wait("the check run", lambda: demo.maintainer.checks(demo_script.REPOSITORY, sha))
+    sha = demo.maintainer.pull(REPOSITORY, number).head_sha
+    checks = demo.wait("the check run", lambda: demo.maintainer.checks(REPOSITORY, sha))
     demo.say(f"check run: {checks[0].conclusion}, {checks[0].title}")
-    comments = [each for each in demo.maintainer.review_comments(demo_script.REPOSITORY, number) if not each.reply_to]
+    comments = [each for each in demo.maintainer.review_comments(REPOSITORY, number) if not each.reply_to]
     for sighting in _sightings(demo, number):
         where = f"{sighting.finding.path}:{sighting.finding.line}"
         demo.say(f"  {sighting.action.replace('_', ' '):18} {where} {sighting.finding.rule} {sighting.finding.message}")
@@ -140,7 +157,7 @@ def _reviewed(demo: DemoEnvironment, number: int) -> list[ShownComment]:
 
 
 def _sightings(demo: DemoEnvironment, number: int) -> list[Sighting]:
-    return demo.store.posts.sightings(demo_script.REPOSITORY, number)
+    return demo.store.posts.sightings(REPOSITORY, number)
 
 
 def _about(comments: Sequence[ShownComment], rule: str) -> list[ShownComment]:
@@ -148,19 +165,19 @@ def _about(comments: Sequence[ShownComment], rule: str) -> list[ShownComment]:
 
 
 def _apply(demo: DemoEnvironment, number: int, comments: Sequence[ShownComment]) -> None:
-    chosen = _about(comments, demo_script.APPLIED_RULE)[0]
-    demo.contributor.apply_suggestions(demo_script.REPOSITORY, number, chosen.id)
-    demo.say(f"{demo_script.CONTRIBUTOR} applies the suggestion for {demo_script.APPLIED_RULE} in line {chosen.line}")
+    chosen = _about(comments, APPLIED_RULE)[0]
+    demo.contributor.apply_suggestions(REPOSITORY, number, chosen.id)
+    demo.say(f"{CONTRIBUTOR} applies the suggestion for {APPLIED_RULE} in line {chosen.line}")
     demo.wait("feedback from the applied suggestion", lambda: _signals(demo, number, "applied:"))
 
 
 def _reject(demo: DemoEnvironment, number: int, comments: Sequence[ShownComment]) -> None:
-    rejected = _about(comments, demo_script.REJECTED_RULE)
-    demo.insist(bool(rejected), f"{demo_script.REJECTED_RULE} is posted inline before the maintainer rejects it")
+    rejected = _about(comments, REJECTED_RULE)
+    demo.insist(bool(rejected), f"{REJECTED_RULE} is posted inline before the maintainer rejects it")
     for each in rejected:
-        demo.maintainer.reply(demo_script.REPOSITORY, number, each.id, demo_script.REJECTION)
-        demo.maintainer.react(demo_script.REPOSITORY, each.id, DISLIKES)
-        demo.say(f"{demo_script.MAINTAINER} rejects {demo_script.REJECTED_RULE} in line {each.line} and reacts 👎")
+        demo.maintainer.reply(REPOSITORY, number, each.id, REJECTION)
+        demo.maintainer.react(REPOSITORY, each.id, DISLIKES)
+        demo.say(f"{MAINTAINER} rejects {REJECTED_RULE} in line {each.line} and reacts 👎")
     wanted = 2 * len(rejected) + 1
     demo.wait("feedback from the replies and reactions", lambda: len(_signals(demo, number, "")) > wanted or None)
 
@@ -182,8 +199,8 @@ def _acceptance(demo: DemoEnvironment, rule: str) -> float:
 def _merge(demo: DemoEnvironment, fixed: DemoRepair) -> None:
     demo.chapter("3  The maintainer merges the fix")
     began = _value(demo, fixed)
-    demo.maintainer.merge(demo_script.REPOSITORY, fixed.pull.number)
-    demo.say(f"{demo_script.MAINTAINER} merges #{fixed.pull.number}")
+    demo.maintainer.merge(REPOSITORY, fixed.pull.number)
+    demo.say(f"{MAINTAINER} merges #{fixed.pull.number}")
     ledger = demo.store.ledger
     demo.wait("feedback from the merge", lambda: ledger.live_signals([fixed.proven.decision_id]))
     ended = _value(demo, fixed)
@@ -202,11 +219,11 @@ def _value(demo: DemoEnvironment, fixed: DemoRepair) -> float:
 
 def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> DemoRepair:
     demo.chapter("4  A second bug of the same kind")
-    path, right, wrong, message = demo_script.SECOND_BUG
-    source = demo.contributor.read(demo_script.REPOSITORY, path, "main")
-    demo.contributor.push(demo_script.REPOSITORY, "main", {path: source.replace(right, wrong)}, message)
-    demo.say(f"{demo_script.CONTRIBUTOR} pushes to main: {message}")
-    fixed = _fix(demo, *demo_script.SECOND_ISSUE, remedy=demo_script.SECOND_REMEDY)
+    path, right, wrong, message = SECOND_BUG
+    source = demo.contributor.read(REPOSITORY, path, "main")
+    demo.contributor.push(REPOSITORY, "main", {path: source.replace(right, wrong)}, message)
+    demo.say(f"{CONTRIBUTOR} pushes to main: {message}")
+    fixed = _fix(demo, *SECOND_ISSUE, remedy=SECOND_REMEDY)
     demo.note("second bug: candidates tried", str(fixed.candidates))
     demo.note("second bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
     demo.say(f"candidates: {first.candidates} for the first bug, {fixed.candidates} for this one")
@@ -216,14 +233,12 @@ def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> DemoRepair:
 
 def _second_review(demo: DemoEnvironment, rejected: Sighting) -> None:
     demo.chapter("5  The rejected pattern appears again")
-    number = _propose(demo, "notices", "Tell recipients where their parcel is", demo_script.NOTICES)
+    number = _propose(demo, "notices", "Tell recipients where their parcel is")
     _reviewed(demo, number)
-    again = [s for s in _sightings(demo, number) if s.finding.rule == demo_script.REJECTED_RULE]
-    demo.insist(bool(again), f"{demo_script.REJECTED_RULE} is found again")
-    demo.insist(all(s.action in QUIET for s in again), f"{demo_script.REJECTED_RULE} is no longer posted inline")
-    demo.note(
-        f"{demo_script.REJECTED_RULE}: before and after", f"{rejected.action} → {again[0].action}".replace("_", " ")
-    )
+    again = [s for s in _sightings(demo, number) if s.finding.rule == REJECTED_RULE]
+    demo.insist(bool(again), f"{REJECTED_RULE} is found again")
+    demo.insist(all(s.action in QUIET for s in again), f"{REJECTED_RULE} is no longer posted inline")
+    demo.note(f"{REJECTED_RULE}: before and after", f"{rejected.action} → {again[0].action}".replace("_", " "))
     _show_why(demo, again[0].decision_id)
 
 

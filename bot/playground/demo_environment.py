@@ -1,4 +1,4 @@
-"""The demo's environment: a playground, a real `apprentice up` beside it, and what was measured."""
+"""The demo's story and environment: its users' texts, a playground, a real `apprentice up`, and what was measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from typing import TypeVar
 from rich.console import Console
 from rich.markup import escape
 
-from bot.playground import demo_script
 from bot.playground.client import Maintainer
 from bot.playground.models import App
 from bot.playground.server import Playground
@@ -34,6 +33,59 @@ PATIENCE_SECONDS = 300.0
 READY_SECONDS = 90.0
 SEED = 7
 T = TypeVar("T")
+
+OWNER = "parcelworks"
+REPOSITORY = f"{OWNER}/parcel"
+MAINTAINER = "maya"
+CONTRIBUTOR = "finn"
+
+FIRST_ISSUE = (
+    "A country is not found when there is a space before it",
+    """People write "de, fr", and then FR is not among the countries.
+
+```python
+from parcel.zones import countries
+
+
+def test_spaces_around_a_country_do_not_matter():
+    assert countries("de, fr ,it") == {"DE", "FR", "IT"}
+```
+""",
+)
+
+FIRST_REMEDY = (
+    '+    return {code.strip().upper() for code in text.split(",")}',
+    '+    return {code.upper().strip() for code in text.split(",")}',
+)
+"""What the maintainer would have written, and merges; a patch that merely passes the tests is not enough for the story."""
+
+SECOND_BUG = ("src/parcel/money.py", "text.strip().partition", "text.partition", "Read amounts as they are")
+SECOND_ISSUE = (
+    "An amount with a space around it is refused",
+    """Since the last change. Ours come from a spreadsheet, which pads them.
+
+```python
+from parcel.money import Money
+
+
+def test_spaces_around_an_amount_do_not_matter():
+    assert Money.parse(" 12.50 ").cents == 1250
+```
+""",
+)
+
+SECOND_REMEDY = ('+        whole, _, fraction = text.strip().partition(".")',)
+
+REJECTED_RULE = "F541"
+REJECTION = "@apprentice reject because we mark every user-visible text with an f, for the translators"
+APPLIED_RULE = "E711"
+LIKED_RULE = "B006"
+
+
+def demo_files(name: str) -> Path:
+    """A directory of the demo's sample files: in a wheel beside this module, in a checkout below deploy/demo."""
+    packed = Path(__file__).with_name("demo_files")
+    return (packed if packed.is_dir() else Path(__file__).parents[2] / "deploy" / "demo") / name
 
 
 class DemoFailed(CannotRun):
@@ -88,19 +140,19 @@ def demo_environment(out: Console) -> Iterator[DemoEnvironment]:
     with TemporaryDirectory(prefix="apprentice-demo-") as home, Playground() as playground:
         _create_repository(playground)
         secret, port = secrets.token_hex(20), _free_port()
-        app = playground.add_app("apprentice", owner=demo_script.OWNER, webhook_secret=secret)
+        app = playground.add_app("apprentice", owner=OWNER, webhook_secret=secret)
         settings = load(WorkerSettings, home=Path(home))
         with (
             _apprentice(_environment(Path(home), playground, app, secret, port), out),
             open_store(settings.database()) as store,
         ):
             playground.set_webhook(app, f"http://127.0.0.1:{port}/webhook")
-            playground.install(app, demo_script.REPOSITORY)
+            playground.install(app, REPOSITORY)
             yield DemoEnvironment(
                 out=out,
                 playground=playground,
-                maintainer=Maintainer(playground, demo_script.MAINTAINER),
-                contributor=Maintainer(playground, demo_script.CONTRIBUTOR),
+                maintainer=Maintainer(playground, MAINTAINER),
+                contributor=Maintainer(playground, CONTRIBUTOR),
                 store=store,
                 learner=Learner(store, random.Random(SEED), utc_now, control_share=0.0),  # noqa: S311  the demo only explains decisions
                 home=Path(home),
@@ -109,11 +161,11 @@ def demo_environment(out: Console) -> Iterator[DemoEnvironment]:
 
 
 def _create_repository(playground: Playground) -> None:
-    for login in (demo_script.OWNER, demo_script.MAINTAINER, demo_script.CONTRIBUTOR):
+    for login in (OWNER, MAINTAINER, CONTRIBUTOR):
         playground.add_user(login)
-    playground.add_repository(demo_script.REPOSITORY, demo_script.PROJECT)
-    playground.grant(demo_script.REPOSITORY, demo_script.MAINTAINER, "admin")
-    playground.grant(demo_script.REPOSITORY, demo_script.CONTRIBUTOR, "write")
+    playground.add_repository(REPOSITORY, demo_files("parcel"))
+    playground.grant(REPOSITORY, MAINTAINER, "admin")
+    playground.grant(REPOSITORY, CONTRIBUTOR, "write")
 
 
 def _environment(home: Path, playground: Playground, app: App, secret: str, port: int) -> dict[str, str]:

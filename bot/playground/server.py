@@ -1,11 +1,11 @@
-"""The playground as a running server: `with Playground() as playground: …`."""
+"""The playground as a running server, `with Playground() as playground: …`, and what its users make on web pages."""
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,12 +19,167 @@ from starlette.routing import Route as HttpRoute
 from bot.background_server import BackgroundServer
 from bot.playground import accounts, checks, git_http, graphql, issues, pulls, repositories, reviews
 from bot.playground.api import Api, PlaygroundRequest, PlaygroundResponse, Route
-from bot.playground.faults import Faults, Hook, LoggedRequest, Observer
-from bot.playground.fixtures import Fixtures
-from bot.playground.webhooks import WebhookSender
+from bot.playground.auth import make_key
+from bot.playground.models import (
+    App,
+    HostedAccount,
+    HostedInstallation,
+    HostedRepository,
+    RepositoryRole,
+)
+from bot.playground.payloads import repository_stub
+from bot.playground.webhooks import WebhookSender, announce_installation, announce_repositories, ping
 from bot.playground.world import World, utc_now
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+PERMISSIONS: Mapping[str, str] = {
+    "checks": "write",
+    "contents": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+}
+EVENTS = (
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "pull_request_review_thread",
+    "push",
+    "check_run",
+)
+Content = str | bytes | None
+
+
+class Fixtures:
+    """What GitHub's web pages are for: signing up, making repositories, registering and installing Apps."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def add_user(self, login: str, *, name: str = "") -> HostedAccount:
+        with self.world.lock:
+            return self.world.add_user(login, name=name)
+
+    def add_organization(self, login: str) -> HostedAccount:
+        with self.world.lock:
+            return self.world.add_user(login, kind="Organization")
+
+    def token_for(self, login: str) -> str:
+        """A personal access token."""
+        with self.world.lock:
+            return self.world.issue_token(self.world.user(login)).value
+
+    def add_repository(
+        self,
+        full_name: str,
+        files: Mapping[str, Content] | Path,
+        *,
+        private: bool = False,
+        message: str = "Initial commit",
+        default_branch: str = "main",
+        description: str = "",
+    ) -> HostedRepository:
+        """A repository with one commit of these files, or of a directory's. Its owner must exist."""
+        owner, name = full_name.split("/")
+        content = directory(files) if isinstance(files, Path) else files
+        with self.world.lock:
+            account = self.world.user(owner)
+            made = self.world.add_repository(
+                account, name, private=private, default_branch=default_branch, description=description
+            )
+            sha = made.git.edit(None, as_bytes(content), message, account.git_identity, account.git_identity)
+            made.git.set_ref(f"refs/heads/{default_branch}", sha)
+            return made
+
+    def grant(self, full_name: str, login: str, role: str) -> None:
+        """Give an account a role on a repository: admin, maintain, write, triage, read or none."""
+        with self.world.lock:
+            where = self.world.repository(*full_name.split("/"))
+            where.roles[self.world.user(login).id] = RepositoryRole[role.upper()]
+
+    def add_app(
+        self,
+        slug: str,
+        *,
+        owner: str,
+        webhook_url: str = "",
+        webhook_secret: str = "",
+        permissions: Mapping[str, str] = PERMISSIONS,
+        events: Iterable[str] = EVENTS,
+    ) -> App:
+        """Register an App with a fresh key and a bot account `<slug>[bot]`; its webhook gets a ping."""
+        private, public = make_key()
+        with self.world.lock:
+            bot = self.world.add_user(f"{slug}[bot]", name=f"{slug}[bot]", kind="Bot", app_slug=slug)
+            made = App(
+                id=self.world.next_id("app"),
+                slug=slug,
+                name=slug,
+                client_id=f"Iv23li{secrets.token_hex(7)}",
+                owner=self.world.user(owner),
+                bot=bot,
+                private_key=private,
+                public_key=public,
+                webhook_url=webhook_url,
+                webhook_secret=webhook_secret,
+                permissions=dict(permissions),
+                events=tuple(events),
+                created_at=self.world.now(),
+            )
+            self.world.apps[made.id] = made
+            if webhook_url:
+                ping(self.world, made)
+            return made
+
+    def set_webhook(self, app: App, url: str, secret: str = "") -> None:
+        """Point the App's webhook elsewhere; an empty secret keeps the old one. The new place gets a ping."""
+        with self.world.lock:
+            app.webhook_url, app.webhook_secret = url, secret or app.webhook_secret
+            ping(self.world, app)
+
+    def install(self, app: App, *full_names: str) -> HostedInstallation:
+        """Install the App on repositories of one account, or add them to its installation there."""
+        with self.world.lock:
+            chosen = [self.world.repository(*name.split("/")) for name in full_names]
+            owner = chosen[0].owner
+            known = next(
+                (each for each in self.world.installations.values() if each.app is app and each.account is owner), None
+            )
+            if known is not None:
+                known.repository_ids |= {each.id for each in chosen}
+                announce_repositories(self.world, known, owner, chosen)
+                return known
+            made = HostedInstallation(
+                id=self.world.next_id("installation"),
+                app=app,
+                account=owner,
+                repository_ids={each.id for each in chosen},
+                created_at=self.world.now(),
+            )
+            self.world.installations[made.id] = made
+            announce_installed(self.world, made, owner, "created")
+            return made
+
+
+def announce_installed(world: World, made: HostedInstallation, sender: HostedAccount, action: str) -> None:
+    stubs = [repository_stub(world.repositories[number]) for number in sorted(made.repository_ids)]
+    announce_installation(world, made, sender, "installation", action, repositories=stubs)
+
+
+def directory(root: Path) -> dict[str, Content]:
+    """The files under a directory, without what Python and git leave behind."""
+    skipped = {"__pycache__", ".git", ".pytest_cache"}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not skipped & set(path.relative_to(root).parts)
+    }
+
+
+def as_bytes(files: Mapping[str, Content]) -> dict[str, bytes | None]:
+    return {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
 
 
 def served_routes() -> list[Route]:
@@ -43,86 +198,42 @@ class Playground(Fixtures):
         self._temporary = root is None
         self._root = root or Path(tempfile.mkdtemp(prefix="playground-"))
         super().__init__(World(self._root, clock))
-        self._faults = Faults()
         self._api = Api(self.world, served_routes())
         self._sender = WebhookSender(self.world)
-        self._server = BackgroundServer(self._application(), name="playground", port=port)
-        self.url = self._server.root
-        self.world.base_url = self.url
-
-    @property
-    def requests(self) -> Sequence[LoggedRequest]:
-        """Every request so far, in the order of their answers."""
-        return tuple(self._faults.log)
-
-    def before(self, method: str, path: str, hook: Hook, *, nth: int = 1) -> None:
-        """Call `hook` before the nth request whose path matches the regex (0: each); its response replaces ours."""
-        self._faults.watch(method, path, hook, nth=nth, after=False)
-
-    def after(self, method: str, path: str, hook: Hook, *, nth: int = 1) -> None:
-        """The same, once the request has had its effect and before it is answered."""
-        self._faults.watch(method, path, hook, nth=nth, after=True)
-
-    def observe(self, observer: Observer) -> None:
-        """Show every request and its answer to `observer`, in the server's threads."""
-        self._faults.observers.append(observer)
-
-    def undisturbed(self) -> None:
-        """Forget every hook."""
-        self._faults.clear()
-
-    def attach(self, content: bytes) -> str:
-        """Upload a file as users do in a comment's field; its address."""
-        path = f"/user-attachments/assets/{uuid.uuid4()}"
-        self.world.attachments[path] = content
-        return f"{self.url}{path}"
+        application = Starlette(routes=[HttpRoute("/{path:path}", self._serve, methods=METHODS)])
+        self._server = BackgroundServer(application, name="playground", port=port)
+        self.url = self.world.base_url = self._server.root
 
     def drain(self, timeout: float = 30.0) -> None:
         """Wait until every webhook so far has been tried."""
         self._sender.drain(timeout)
 
-    def start(self) -> Playground:
+    def __enter__(self) -> Playground:
         self._sender.start()
         self._server.start()
         return self
 
-    def stop(self) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._server.stop()
         self._sender.stop()
         if self._temporary:
             shutil.rmtree(self._root)
 
-    def __enter__(self) -> Playground:
-        return self.start()
+    async def _serve(self, http: HttpRequest) -> HttpResponse:
+        request = PlaygroundRequest(
+            method=http.method,
+            path=http.url.path,
+            query=http.url.query,
+            headers={name.lower(): value for name, value in http.headers.items()},
+            body=await http.body(),
+        )
+        answer = await run_in_threadpool(self.answer, request)
+        return HttpResponse(answer.body, answer.status, headers=dict(answer.headers))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _application(self) -> Starlette:
-        async def endpoint(request: HttpRequest) -> HttpResponse:
-            plain = PlaygroundRequest(
-                method=request.method,
-                path=request.url.path,
-                query=request.url.query,
-                headers={name.lower(): value for name, value in request.headers.items()},
-                body=await request.body(),
-            )
-            answer = await run_in_threadpool(self._answer, plain)
-            return HttpResponse(answer.body, answer.status, headers=dict(answer.headers))
-
-        return Starlette(routes=[HttpRoute("/{path:path}", endpoint, methods=METHODS)])
-
-    def _answer(self, request: PlaygroundRequest) -> PlaygroundResponse:
-        answer = self._faults.apply(request, after=False)
-        if answer is None:
-            answer = self._respond(request)
-            answer = self._faults.apply(request, after=True) or answer
-        self._faults.record(request, answer)
-        return answer
-
-    def _respond(self, request: PlaygroundRequest) -> PlaygroundResponse:
+    def answer(self, request: PlaygroundRequest) -> PlaygroundResponse:
+        """The answer to one request, with all its effects."""
         if git_http.is_git(request.path):
             return git_http.serve(self.world, request)
         if request.path in self.world.attachments:

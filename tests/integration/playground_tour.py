@@ -13,7 +13,7 @@ import jwt
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.models import App
-from bot.playground.server import Playground
+from tests.playground import Playground
 
 Json = Any  # what json.loads gives: checked by use
 REPOSITORY = "octo/sums"

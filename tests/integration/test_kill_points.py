@@ -18,11 +18,9 @@ from pathlib import Path
 import pytest
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
-from bot.playground.client import Maintainer
-from bot.playground.faults import fail
-from bot.playground.server import Playground
 from memory.store import Store, open_store
 from memory.store.jobs import JobState
+from tests.playground import Maintainer, Playground, fail
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep

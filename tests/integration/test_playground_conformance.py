@@ -14,10 +14,11 @@ from graphql import GraphQLSchema, parse, validate
 
 from bot.playground import graphql as served
 from bot.playground.api import PlaygroundResponse
-from bot.playground.server import Playground, served_routes
+from bot.playground.server import served_routes
 from bot.web import events
 from tests import official
 from tests.integration.playground_tour import Scene, set_scene, tour
+from tests.playground import Playground
 from workers.github import adapter
 
 # Where GitHub's descriptions are known to be wrong, each with what GitHub does.

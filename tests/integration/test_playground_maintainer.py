@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.client import Maintainer, RequestDenied
+from bot.playground.client import RequestDenied
 from bot.playground.git import PlaygroundGitFailed
-from bot.playground.server import Playground
+from tests.playground import Maintainer, Playground
 
 REPOSITORY = "ada/sums"
 SUMS = "def add(a, b):\n    return a - b\n\n\ndef double(x):\n    return x * 3\n\n\ndef half(x):\n    return x // 2\n"

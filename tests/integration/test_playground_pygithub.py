@@ -13,7 +13,7 @@ from github.PullRequest import ReviewComment
 from github.Repository import Repository
 
 from bot.playground.models import App
-from bot.playground.server import Playground
+from tests.playground import Playground
 
 REPOSITORY = "octo/sums"
 SUMS = "def add(a, b):\n    return a - b\n\n\ndef double(x):\n    return 2 * x\n"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.playground.server import Playground
 from tests.integration.playground_tour import HOME, REPOSITORY, SUMS, Scene, Tourist, app_jwt, set_scene
+from tests.playground import Playground
 
 
 @pytest.fixture(scope="module")

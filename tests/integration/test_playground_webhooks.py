@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from bot.playground.api import PlaygroundRequest
-from bot.playground.faults import delay, fail, secondary_limit
-from bot.playground.server import Playground
 from tests.integration.playground_tour import HOME, REPOSITORY, SUMS, Scene, set_scene
+from tests.playground import Playground, delay, fail, secondary_limit
 
 
 @dataclass

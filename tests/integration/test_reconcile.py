@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.playground.models import App
-from bot.playground.server import Playground
 from memory.retrieval.embeddings import HashedWords
 from memory.store.jobs import Delivery
+from tests.playground import Playground
 from workers.flows import maintenance
 from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks

@@ -44,7 +44,7 @@ def test_the_demo_runs_to_its_end() -> None:
 @pytest.mark.extended
 def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None:
     """Nothing in it is faked: with the edit family that repairs the bug removed, the demo fails."""
-    for package in ("bot", "workers", "memory"):
+    for package in ("bot", "workers", "memory", "deploy/demo"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     templates = tmp_path / "workers" / "repair" / "engines" / "search" / "templates" / "methods.py"
     without = re.sub(

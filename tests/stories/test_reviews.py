@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from bot.playground.faults import fail
 from memory.model import Action
+from tests.playground import fail
 from tests.stories import town as founding
 from tests.stories.pantry import UNITS
 from tests.stories.town import REPOSITORY, Town, readable

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.faults import fail
 from bot.playground.models import HostedPull, HostedThread
+from tests.playground import fail
 from tests.stories.pantry import FILES
 from tests.stories.town import REPOSITORY, Town, readable
 from workers.queue.runner import LONGEST_DELAY

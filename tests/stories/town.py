@@ -21,10 +21,8 @@ from socket import create_server
 import uvicorn
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
-from bot.playground.client import Maintainer, ShownCheck, ShownComment, ShownPull
-from bot.playground.faults import fail
+from bot.playground.client import ShownCheck, ShownComment, ShownPull
 from bot.playground.models import App
-from bot.playground.server import Playground
 from bot.web.app import create_app
 from memory.model import Sighting
 from memory.retrieval.embeddings import HashedWords
@@ -32,6 +30,7 @@ from memory.store import open_store
 from memory.store.documents import KnownRepository
 from memory.store.jobs import JobState, StoredJob
 from tests.databases import migrated
+from tests.playground import Maintainer, Playground, fail
 from tests.stories.pantry import FILES
 from workers.errors import Retryable
 from workers.flows import FLOWS

@@ -40,9 +40,8 @@ def modules() -> Iterator[tuple[str, Path]]:
     """Every module of the three packages, by its dotted name."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "projects" not in path.parts:
-                name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-                yield name.removesuffix(".__init__"), path
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            yield name.removesuffix(".__init__"), path
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -11,8 +11,8 @@ import pytest
 
 from bot.playground.auth import Caller, Needs, authenticate, check, make_key
 from bot.playground.errors import ApiError
-from bot.playground.fixtures import Fixtures
 from bot.playground.models import AccessToken, App, HostedRepository, RepositoryRole
+from bot.playground.server import Fixtures
 from bot.playground.world import World
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
