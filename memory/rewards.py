@@ -1,5 +1,7 @@
 """What outcomes and signals are worth: one versioned table, and the contributions to the table that follow from it.
 
+How much the feedback of an account weighs, and how much of it a day. All is recorded; not all has weight.
+
 Nothing here is stored alone: a reward is recomputed from the ledger whenever it is needed.
 """
 
@@ -7,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from types import MappingProxyType
 
 from memory.model import (
+    Actor,
     Contribution,
     Decision,
     Factor,
     FeedbackTotal,
     Outcome,
     OutcomeTotal,
+    Permission,
     Signal,
     SignalKind,
     State,
@@ -87,6 +92,44 @@ SIGNAL_WORTH: Mapping[SignalKind, SignalWorth] = MappingProxyType(
 
 TEACHING = frozenset(kind for kind, worth in SIGNAL_WORTH.items() if worth.weight > 0.0)
 """The kinds that weigh anything."""
+
+
+# ── Whose feedback weighs how much ─────────────────────────────────────────────────────────────────────────────────
+
+WINDOW = timedelta(days=1)
+
+SIGNALS_A_DAY = 200
+"""From the next one within a day on, an account's signals are recorded without weight: no person judges that much by hand."""
+
+SIGNALS_ON_ONE_LABEL = 20
+"""The same for one rule or error type: more in one day adds no information."""
+
+_PERMISSION_WEIGHTS = {
+    Permission.ADMIN: 1.0,
+    Permission.MAINTAIN: 1.0,
+    Permission.WRITE: 1.0,
+    Permission.TRIAGE: 0.5,
+    Permission.READ: 0.0,
+    Permission.NONE: 0.0,
+}
+
+
+def trusted(permission: Permission, actor: Actor, *, is_author: bool = False) -> float:
+    """How much of an observation what `actor` did counts as, within [0, 1].
+
+    `permission` is the role on this repository at the time of processing, looked up by numeric id.
+    `is_author` says that the actor wrote the pull request under review: without write access, they judge their own work.
+    """
+    weight = _PERMISSION_WEIGHTS[permission]
+    return 0.0 if actor.is_bot or (is_author and weight < 1.0) else weight
+
+
+def is_limited(signals: int, on_label: int) -> bool:
+    """Whether an account's next signal weighs nothing, after so many with weight in the window, and so many on its label."""
+    return signals >= SIGNALS_A_DAY or on_label >= SIGNALS_ON_ONE_LABEL
+
+
+# ── Rewards ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def repair_components(

@@ -9,7 +9,6 @@ from functools import cache
 
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
-from memory.store.jobs import EffectStatus
 from workers.context import Clock, Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
@@ -109,9 +108,9 @@ class Effects:
         Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request.
         """
         begun = self._store.inbox.begin_effect(key, self._job_id, self._clock())
-        if begun.status is EffectStatus.DONE:
+        if begun is not None and begun.done_at is not None:
             return int(begun.reference)
-        found = find() if begun.status is EffectStatus.UNFINISHED else None
+        found = None if begun is None else find()
         made = make() if found is None else found
         self._store.inbox.complete_effect(key, str(made), self._clock())
         return made

@@ -32,7 +32,6 @@ STILL_RUNNING = timedelta(hours=1)
 
 MANY_LOST = 0.1
 LEAST_COMMON, LEAST_VERDICTS = 8, 10
-FLOOD, HOUR = 60, timedelta(hours=1)
 
 
 class AuditCheck(StrEnum):
@@ -40,11 +39,9 @@ class AuditCheck(StrEnum):
 
     PROVEN_BUT_REJECTED = "proven_but_rejected"
     SHRINKS_TESTS = "shrinks_tests"
-    DIVERGES = "diverges"
     TOOL_ERRORS = "tool_errors"
     TOGETHER = "together"
     ONE_SIDED = "one_sided"
-    FLOODS = "floods"
 
 
 class Alarm(StrEnum):
@@ -77,12 +74,10 @@ def audit(
     everything = [*repairs, *reviews]
     found = [
         *shrinking(attempts),
-        *diverging(repairs),
         *disagreements(repairs),
         *tool_errors(repairs, now),
         *together(everything),
         *one_sided(everything),
-        *floods(everything),
     ]
     order = list(Alarm)
     return tuple(sorted(found, key=lambda item: -order.index(item.alarm)))
@@ -151,40 +146,6 @@ def _shrinks(attempt: Attempt) -> bool:
     return proof is not None and (
         proof.suite.collected < proof.before.collected or proof.suite.skipped > proof.before.skipped
     )
-
-
-def diverging(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
-    """Strategies proven more often than all others together and accepted less often, both beyond chance.
-
-    Fisher's exact test for each, one-sided, at `FALSE_ALARMS` over the number of strategies; both have to hold.
-    """
-    proofs = _grouped((e.decision.chosen, proven(e.outcome)) for e in log if e.outcome is not None)
-    verdicts_of = _grouped((name, value >= 0.5) for name, (_, value) in _judged(log))
-    for name in sorted(verdicts_of):
-        (won, tried, others_won, others_tried) = _against(proofs, name)
-        (liked, judged, others_liked, others_judged) = _against(verdicts_of, name)
-        chances = (
-            more_often(won, tried, others_won, others_tried),
-            more_often(judged - liked, judged, others_judged - others_liked, others_judged),
-        )
-        if max(chances) < FALSE_ALARMS / len(proofs):
-            yield AuditItem(
-                check=AuditCheck.DIVERGES,
-                alarm=Alarm.WARNING,
-                about=name,
-                what=(
-                    f"proven in {won} of {tried} (others {others_won} of {others_tried}), yet accepted in only {liked} of "
-                    f"{judged} (others {others_liked} of {others_judged}); p {chances[0]:.1g} and {chances[1]:.1g}"
-                ),
-                evidence=tuple(e.decision.id for e in log if e.decision.chosen == name),
-                advice="it may satisfy tests rather than maintainers; compare its patches with the others'",
-            )
-
-
-def _against(counts: Mapping[str, Sequence[bool]], name: str) -> tuple[int, int, int, int]:
-    ours = counts[name]
-    theirs = [each for other, found in counts.items() if other != name for each in found]
-    return sum(ours), len(ours), sum(theirs), len(theirs)
 
 
 def tool_errors(log: Sequence[LoggedDecision], now: datetime) -> Iterator[AuditItem]:
@@ -314,30 +275,3 @@ def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
                 evidence=tuple(v.decision for v in given),
                 advice="read a few of these; `apprentice forget --teacher` undoes them",
             )
-
-
-def floods(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
-    """Teachers with more than `FLOOD` signals within an hour."""
-    by_time = sorted(((s.actor.id, s.created_at, s) for entry in log for s in entry.signals), key=lambda each: each[:2])
-    for given in _grouped((actor, signal) for actor, _, signal in by_time).values():
-        burst = _busiest([signal.created_at for signal in given])
-        if len(burst) > FLOOD:
-            signals = [given[place] for place in burst]
-            yield AuditItem(
-                check=AuditCheck.FLOODS,
-                alarm=Alarm.WARNING,
-                about=signals[0].actor.login,
-                what=f"{len(signals)} signals within an hour, from {signals[0].created_at:%Y-%m-%d %H:%M} on",
-                evidence=tuple(signal.decision_id for signal in signals),
-                advice="if this was a script, `apprentice forget --teacher` undoes this feedback",
-            )
-
-
-def _busiest(times: Sequence[datetime]) -> range:
-    """The places of the most that lie within an hour; `times` are sorted."""
-    best, start = range(0), 0
-    for end, time in enumerate(times):
-        while time - times[start] > HOUR:
-            start += 1
-        best = max(best, range(start, end + 1), key=len)
-    return best

@@ -1,10 +1,13 @@
-"""Failures, attempts to repair them, what proves a change, and what failed attempts leave."""
+"""Failures, tasks with their attempts to repair them, what proves a change, and what attempts leave to later ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from memory.model.learning import TaskKind
 
 
 class Family(StrEnum):
@@ -232,3 +235,65 @@ class Reflection:
     nearest: NearMiss | None
     summary: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experience:
+    """A failure, what was tried, its outcome, and what to remember. `tried` counts candidates by template and skill.
+
+    `shape` is the proven edit without its names: what a skill is. `usual` is the mean of proof that the table gave the
+    strategy when it was tried, where it was asked. `images` are the digests of pictures that came with it.
+    """
+
+    id: str
+    repository: str
+    task_id: str
+    error_type: str
+    family: Family
+    signature: str
+    path: str
+    strategy: str
+    outcome: AttemptOutcome
+    reflection: str
+    patch: str
+    shape: EditShape | None
+    created_at: datetime
+    tried: Mapping[str, int] = field(default_factory=dict)
+    usual: float | None = None
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """A remembered experience and how near it is: `score` is a fused rank score, higher is nearer.
+
+    `copies` counts how often the same was tried with the same outcome.
+    """
+
+    experience: Experience
+    score: float
+    copies: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Among:
+    """Which experiences are meant: those that are all of what is given. Empty or None means any."""
+
+    repository: str = ""
+    error_type: str = ""
+    family: str = ""
+    outcome: str = ""
+    before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Work on one repository at one pinned commit. `number` is the issue or pull request, 0 for local use."""
+
+    id: str
+    kind: TaskKind
+    repository: str
+    sha: str
+    number: int
+    created_at: datetime
+    attempts: tuple[Attempt, ...] = field(default=())

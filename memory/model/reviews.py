@@ -1,4 +1,4 @@
-"""What a review finds, and the fates of findings that no review reported."""
+"""What a review finds, the fates of findings that no review reported, and the posts that users answer."""
 
 from __future__ import annotations
 
@@ -147,3 +147,29 @@ class PastFinding:
     fate: Fate
     until: int
     by: str
+
+
+class PostKind(StrEnum):
+    """The kinds of posts on GitHub that users answer."""
+
+    REVIEW_COMMENT = "review_comment"
+    FIX_PULL = "fix_pull"
+    ISSUE_COMMENT = "issue_comment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """A post on GitHub, and the decisions that it shows.
+
+    `number` is its issue or pull request; `github_id` the comment's id or the pull request's number.
+    `watched` ends when nothing more is to be learned from it.
+    """
+
+    repository: str
+    kind: PostKind
+    number: int
+    github_id: int
+    decision_ids: tuple[str, ...]
+    fingerprint: str = ""
+    watched: bool = True
+    created_at: datetime

@@ -6,11 +6,10 @@ import hashlib
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 
-from memory import forget, rewards, trust
+from memory import forget, rewards
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
@@ -28,12 +27,6 @@ def usual(decision: Decision) -> float | None:
     """The proof that the table alone expected of a decision; None where it was not asked."""
     found = decision.features.get(USUAL)
     return found if isinstance(found, float) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    seed: int
-    chosen: str
 
 
 def draw_again(chances: Mapping[str, float], seed: int) -> str:
@@ -125,12 +118,11 @@ class Learner:
             attempts=attempts,
             parameters=self._parameters,
         )
-        draw = self._draw(chances)
-        estimate = estimates.get(draw.chosen)
-        if estimate:
-            expected = {**rewards.expectation(proof=estimate.proof.mean, value=estimate.q), USUAL: estimate.usual}
-            features = {**expected, **features}
-        return self._record(task_id, state, chances, draw, arm=arm, subject="", features=features)
+        expected = {
+            name: {**rewards.expectation(proof=each.proof.mean, value=each.q), USUAL: each.usual}
+            for name, each in estimates.items()
+        }
+        return self.settle(task_id, state, chances, arm=arm, features=features, expected=expected)
 
     def settle(
         self,
@@ -141,48 +133,32 @@ class Learner:
         arm: Arm,
         subject: str = "",
         features: Mapping[str, float | str] = MappingProxyType({}),
+        expected: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
     ) -> Decision:
-        """Draw one of `chances` (they sum to 1) and record the decision."""
-        return self._record(task_id, state, chances, self._draw(chances), arm=arm, subject=subject, features=features)
+        """Draw one of `chances` (they sum to 1) and record the decision, with a seed of its own that draws it again.
 
-    def _draw(self, chances: Mapping[str, float]) -> _Draw:
-        """A choice with a seed of its own, by which it can be made again."""
+        Its features are those given and what was `expected` of the option that is drawn.
+        """
         seed = self.rng.getrandbits(_SEED_BITS)
-        return _Draw(seed=seed, chosen=draw_again(chances, seed))
-
-    def _record(
-        self,
-        task_id: str,
-        state: State,
-        chances: Mapping[str, float],
-        draw: _Draw,
-        *,
-        arm: Arm,
-        subject: str,
-        features: Mapping[str, float | str],
-    ) -> Decision:
+        chosen = draw_again(chances, seed)
         decision = Decision(
             id=self._new_id(),
             task_id=task_id,
             state=state,
             available=tuple(chances),
             probabilities=tuple(chances.values()),
-            chosen=draw.chosen,
+            chosen=chosen,
             arm=arm,
             policy_version=self.policy_version,
             created_at=self._clock(),
             subject=subject,
-            seed=draw.seed,
-            features=dict(features),
+            seed=seed,
+            features={**expected.get(chosen, {}), **features},
         )
         self._ledger.append_decision(decision)
         return decision
 
-    def conclude(
-        self,
-        decision: Decision,
-        components: Mapping[str, float],
-    ) -> Outcome:
+    def conclude(self, decision: Decision, components: Mapping[str, float]) -> Outcome:
         """Record the test result of a decision.
 
         A decision is concluded once: a second time, as after a restart, teaches nothing and returns the first outcome.
@@ -216,8 +192,8 @@ class Learner:
         Raises LookupError for a decision that is not in the ledger.
         """
         decision = self._decision(decision_id)
-        weight = trust.weight(permission, actor, is_author=is_author)
-        limited = weight > 0 and trust.is_limited(self._recent_feedback(actor, decision))
+        weight = rewards.trusted(permission, actor, is_author=is_author)
+        limited = weight > 0 and self._is_limited(actor, decision)
         return self._append(
             decision,
             Signal(
@@ -234,11 +210,9 @@ class Learner:
             ),
         )
 
-    def _recent_feedback(self, actor: Actor, decision: Decision) -> trust.RecentFeedback:
-        signals, on_label = self._ledger.taught(
-            actor.id, decision.state.label, self._clock() - trust.WINDOW, rewards.TEACHING
-        )
-        return trust.RecentFeedback(signals=signals, on_label=on_label)
+    def _is_limited(self, actor: Actor, decision: Decision) -> bool:
+        since = self._clock() - rewards.WINDOW
+        return rewards.is_limited(*self._ledger.taught(actor.id, decision.state.label, since, rewards.TEACHING))
 
     def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.

@@ -189,14 +189,13 @@ class Experiences:
         return recollections
 
     def _judged(self, found: Recollection, repository: str, read: ReadFile | None) -> Recollection:
-        """A recollection without the shape of an edit that is not to be made, and marked where its code is gone."""
+        """A recollection without the shape of an edit that is not to be made, or whose code is gone."""
         experience = found.experience
         cites = read is not None and experience.repository == repository and experience.path != ""
-        if read is not None and cites and is_stale(experience, read(experience.path)):
-            return replace(found, experience=replace(experience, shape=None), stale=True)
         if experience.shape is None:
             return found
-        weight = 0.0 if self._signal(experience) < 0.0 else self._verdict(experience, repository)
+        gone = read is not None and cites and is_stale(experience, read(experience.path))
+        weight = 0.0 if gone or self._signal(experience) < 0.0 else self._verdict(experience, repository)
         if weight == 0.0:
             return replace(found, experience=replace(experience, shape=None))
         return replace(found, score=found.score * weight)

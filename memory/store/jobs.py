@@ -78,28 +78,14 @@ class StoredJob:
     lease_until: datetime | None
     ended_at: datetime | None
     reason: str
-    note: str
-
-
-class EffectStatus(StrEnum):
-    """NEW: make it. UNFINISHED: it may have been made; look for its marker first. DONE: it was made."""
-
-    NEW = "new"
-    UNFINISHED = "unfinished"
-    DONE = "done"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectState:
-    """The state of an effect before it is made. `reference` is set when it is DONE."""
-
-    status: EffectStatus
-    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Something on GitHub that is made once: begun under a key, and found again by `reference` when done."""
+    """Something on GitHub that is made once: begun under a key, and found again by `reference` when done.
+
+    While `done_at` is None it may have been made or not: look for its marker first.
+    """
 
     key: str
     job_id: str
@@ -152,16 +138,12 @@ class Inbox:
             )
             until = now + timedelta(seconds=seconds)
             grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
-            connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None, "note": ""}))
+            connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None}))
             return leased
 
     def renew(self, leased: LeasedJob, *, now: datetime, seconds: float) -> bool:
         """Keep the job for `seconds` from now; False: lost, stop and record nothing."""
         return self._change(leased, lease_until=now + timedelta(seconds=seconds))
-
-    def note(self, leased: LeasedJob, text: str) -> bool:
-        """Describe the present step in one line."""
-        return self._change(leased, note=text)
 
     def finish(self, leased: LeasedJob, *, now: datetime, follow_ups: Sequence[NewJob] = ()) -> bool:
         """End the job and add `follow_ups`, in one transaction."""
@@ -242,15 +224,11 @@ class Inbox:
         with self.database.reading() as connection:
             return _effect(connection, key)
 
-    def begin_effect(self, key: str, job_id: str, now: datetime) -> EffectState:
-        """Announce an effect before it is made; the answer says whether it still has to be."""
+    def begin_effect(self, key: str, job_id: str, now: datetime) -> Effect | None:
+        """Announce an effect before it is made; None where it is new, else what is known of it."""
         with self.database.writing() as connection:
-            if insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""}):
-                return EffectState(status=EffectStatus.NEW)
-            known = _effect(connection, key)
-        if known is None or known.done_at is None:
-            return EffectState(status=EffectStatus.UNFINISHED)
-        return EffectState(status=EffectStatus.DONE, reference=known.reference)
+            new = insert_new(connection, effects, {"key": key, "job_id": job_id, "begun_at": now, "reference": ""})
+            return None if new else _effect(connection, key)
 
     def complete_effect(self, key: str, reference: str, now: datetime) -> None:
         """Record the `reference` of an effect that was made; the first one stays. Raises StoreError if not begun."""
@@ -286,7 +264,7 @@ def _enqueue(
 
 
 def _fresh(job: NewJob, created_at: datetime, delivery_id: str | None) -> Row:
-    new = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": "", "note": ""}
+    new = {"state": JobState.READY, "attempts": 0, "abandoned": 0, "token": 0, "worker": "", "reason": ""}
     run_after = job.run_after or created_at
     return row_of(jobs, job, run_after=run_after, created_at=created_at, delivery_id=delivery_id, **new)
 

@@ -71,7 +71,6 @@ jobs = Table(
     Column("lease_until", UtcDateTime),
     Column("ended_at", UtcDateTime),
     Column("reason", FreeText, nullable=False),
-    Column("note", FreeText, nullable=False),
     Index(None, "state", "run_after"),
 )
 

@@ -8,7 +8,7 @@ from benchmarks.poisoning import BAD, EVIL, GOOD, MALLORY, Town, accept_anything
 from memory.forget import feedback_of, forget
 from memory.model import Actor, Permission, SignalKind
 from memory.policy.learner import opaque_id
-from memory.trust import SIGNALS_ON_ONE_LABEL
+from memory.rewards import SIGNALS_ON_ONE_LABEL
 
 
 def test_sybils_change_nothing() -> None:

@@ -29,8 +29,8 @@ from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
+from memory.rewards import SIGNALS_ON_ONE_LABEL
 from memory.store import Store
-from memory.trust import SIGNALS_ON_ONE_LABEL
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")

@@ -10,8 +10,8 @@ import pytest
 from memory import rewards
 from memory.model import Actor, Arm, Decision, Factor, Permission, SignalKind, State, TaskKind
 from memory.policy.learner import Learner, draw_again
+from memory.rewards import SIGNALS_ON_ONE_LABEL
 from memory.store import Store
-from memory.trust import SIGNALS_ON_ONE_LABEL
 from tests.databases import migrated_store
 
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")

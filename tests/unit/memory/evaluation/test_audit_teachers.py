@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.teachers import finding, house, verdict
-from memory.evaluation.audit import AuditCheck, floods, one_sided, together, verdicts
+from memory.evaluation.audit import AuditCheck, one_sided, together, verdicts
 from memory.model import SignalKind
 from tests.unit.memory.ledgers import ADA, BEN, said
 
@@ -38,11 +38,3 @@ def test_only_ever_positive_is_named_where_others_are_not() -> None:
     log = house(2)
     log += [finding(1000 + n, [verdict(1000 + n, ADA, liked=True)]) for n in range(25)]
     assert [(item.check, item.about) for item in one_sided(log)] == [(AuditCheck.ONE_SIDED, "ada")]
-
-
-def test_a_flood_is_named() -> None:
-    """61 signals within an hour; 60 are a busy person."""
-    many, busy = ([said(n, minute=n * 0.9) for n in range(count)] for count in (61, 60))
-    (item,) = floods([finding(n, [signal]) for n, signal in enumerate(many)])
-    assert (item.about, len(item.evidence)) == ("ada", 61)
-    assert not [*floods([finding(n, [signal]) for n, signal in enumerate(busy)])]

@@ -269,13 +269,13 @@ PATCH = "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -1,2 +1,2 @@\n def total(b):
     ids=["as found", "as left", "changed", "gone"],
 )
 def test_cited_code_is_looked_at_again(experiences: Experiences, source: str | None, stale: bool) -> None:
-    """A memory that cites code comes back marked and without its edit when this checkout has that code no more."""
+    """A memory that cites code comes back without its edit when this checkout has that code no more."""
     experiences.remember(experience(patch=PATCH))
     asked = {"signature": KEY, "error_type": "KeyError", "family": "lookup"}
     (found,) = experiences.recall(**asked, repository="o/r", read={"shop/cart.py": source}.get)  # type: ignore[arg-type]
-    assert (found.stale, found.experience.shape is None) == (stale, stale)
+    assert (found.experience.shape is None) is stale
     (elsewhere,) = experiences.recall(**asked, repository="o/else", read=lambda path: None)  # type: ignore[arg-type]
-    assert not elsewhere.stale, "what is cited of another repository cannot be looked up in this one"
+    assert elsewhere.experience.shape is not None, "what is cited of another repository cannot be looked up in this one"
 
 
 def test_room_is_made_by_forgetting_the_useless(store: Store, embedder: Counting) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from memory.errors import StoreError
 from memory.store import Store
-from memory.store.jobs import MAX_ABANDONED, Delivery, EffectState, EffectStatus, JobState, LeasedJob, NewJob
+from memory.store.jobs import MAX_ABANDONED, Delivery, JobState, LeasedJob, NewJob
 
 RUN_ONE_LEASE = """
 import sys
@@ -146,7 +146,6 @@ def test_a_stale_worker_is_fenced_off(store: Store, now: datetime) -> None:
     after = now + timedelta(seconds=61)
     fresh = lease(store, after, worker="w2")
     assert not store.inbox.renew(stale, now=after, seconds=60)
-    assert not store.inbox.note(stale, "still here")
     assert not store.inbox.postpone(stale, now=after, until=after, reason="late")
     assert not store.inbox.fail(stale, now=after, reason="late")
     assert not store.inbox.finish(stale, now=after, follow_ups=[job("follow-up")])
@@ -230,31 +229,28 @@ def test_a_job_given_back_is_no_poison(store: Store, now: datetime) -> None:
 
 
 def test_a_failed_job_keeps_its_reason(store: Store, now: datetime) -> None:
-    """A failed job is over; reason and progress note survive characters that databases refuse."""
+    """A failed job is over; its reason survives characters that databases refuse."""
     store.inbox.enqueue([job()], now=now)
     leased = lease(store, now)
-    assert store.inbox.note(leased, "running\x00tests \ud800")
-    assert store.inbox.fail(leased, now=now, reason="no such\x00commit")
+    assert store.inbox.fail(leased, now=now, reason="no such\x00commit \ud800")
     stored = store.inbox.job("j1")
     assert stored is not None
-    assert (stored.state, stored.reason, stored.note) == (
-        JobState.FAILED,
-        "no such\ufffdcommit",
-        "running\ufffdtests \ufffd",
-    )
+    assert (stored.state, stored.reason) == (JobState.FAILED, "no such\ufffdcommit \ufffd")
 
 
 def test_an_effect_is_made_once(store: Store, now: datetime) -> None:
     """An effect is new the first time, unfinished until completed, and done with its first reference ever after."""
     assert store.inbox.effect("k") is None
-    assert store.inbox.begin_effect("k", "j1", now) == EffectState(status=EffectStatus.NEW)
-    assert store.inbox.begin_effect("k", "j1", now) == EffectState(status=EffectStatus.UNFINISHED)
+    assert store.inbox.begin_effect("k", "j1", now) is None
+    unfinished = store.inbox.begin_effect("k", "j1", now)
+    assert unfinished is not None
+    assert unfinished.done_at is None
     store.inbox.complete_effect("k", "comment:9", now)
     store.inbox.complete_effect("k", "comment:10", now)
-    assert store.inbox.begin_effect("k", "j2", now) == EffectState(status=EffectStatus.DONE, reference="comment:9")
     known = store.inbox.effect("k")
     assert known is not None
-    assert (known.job_id, known.done_at) == ("j1", now)
+    assert (known.job_id, known.done_at, known.reference) == ("j1", now, "comment:9")
+    assert store.inbox.begin_effect("k", "j2", now) == known
 
 
 def test_an_effect_is_begun_before_it_is_completed(store: Store, now: datetime) -> None:
@@ -266,5 +262,5 @@ def test_an_effect_is_begun_before_it_is_completed(store: Store, now: datetime) 
 def test_one_of_many_threads_makes_an_effect(store: Store, now: datetime) -> None:
     """Of eight threads that begin the same effect, one is told that it is new."""
     with ThreadPoolExecutor(8) as pool:
-        states = list(pool.map(lambda _: store.inbox.begin_effect("k", "j1", now).status, range(8)))
-    assert sorted(states) == [EffectStatus.NEW] + [EffectStatus.UNFINISHED] * 7
+        new = [each is None for each in pool.map(lambda _: store.inbox.begin_effect("k", "j1", now), range(8))]
+    assert sorted(new) == [False] * 7 + [True]

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from itertools import chain, islice
 
 from memory.model import Attempt, AttemptOutcome, Decision, EditShape
-from memory.policy.template_success import edit_weights
 from memory.reflections import given
-from memory.skills import current, fitting
+from memory.skills import current, edit_weights, fitting
 from workers.repair.engines.engine import Case, Options, RepairDeps
 from workers.repair.engines.search.candidates import Candidate, CandidateQueue
 from workers.repair.engines.search.learned_edits import replayable
