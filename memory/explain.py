@@ -166,32 +166,22 @@ def _find(store: Store, reference: str) -> Decision | None:
 
 
 def _options(store: Store, decision: Decision, cells: Cells) -> tuple[ExplainedOption, ...]:
-    odds = dict(zip(decision.available, decision.probabilities, strict=True))
     if decision.state.kind is TaskKind.REVIEW:
         belief = _posting_belief(store, decision, cells)
-        return tuple(
-            ExplainedOption(
-                name=name,
-                probability=odds[name],
-                proof=None,
-                proof_deviation=None,
-                acceptance=belief.mean,
-                acceptance_deviation=belief.deviation,
-                value=belief.mean,
-            )
-            for name in decision.available
-        )
-    return tuple(
-        ExplainedOption(
-            name=name,
-            probability=odds[name],
-            proof=estimate.proof.mean,
-            proof_deviation=estimate.proof.deviation,
-            acceptance=estimate.acceptance.mean,
-            acceptance_deviation=estimate.acceptance.deviation,
-            value=estimate.q,
-        )
-        for name, estimate in values(decision.state, decision.available, cells, {}).items()
+        return tuple(_option(decision, name, None, belief, belief.mean) for name in decision.available)
+    estimates = values(decision.state, decision.available, cells, {})
+    return tuple(_option(decision, name, each.proof, each.acceptance, each.q) for name, each in estimates.items())
+
+
+def _option(decision: Decision, name: str, proof: Belief | None, acceptance: Belief, value: float) -> ExplainedOption:
+    return ExplainedOption(
+        name=name,
+        probability=decision.probabilities[decision.available.index(name)],
+        proof=proof.mean if proof else None,
+        proof_deviation=proof.deviation if proof else None,
+        acceptance=acceptance.mean,
+        acceptance_deviation=acceptance.deviation,
+        value=value,
     )
 
 

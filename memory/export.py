@@ -56,10 +56,7 @@ class TrainingExample:
     verdict: float
     proven: bool
     why: str
-    repository: str
-    task_id: str
-    decision_id: str
-    made_at: datetime
+    decision: Decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,39 +87,18 @@ def export(
 ) -> ExportResult:
     """Write one file, at once or not at all. `clean` takes what looks like a credential out of a text."""
     if form is ExportForm.AGENT:
-        return _runs(store, path, repositories=repositories, clean=clean, since=since)
-    found = [cleaned(each, clean) for each in examples(store, repositories, since)]
-    kept = [each for each in found if max(len(each.prompt), len(each.completion)) <= LONGEST]
-    written: defaultdict[str, int] = defaultdict(int)
-
-    def lines() -> Iterator[str]:
-        for example, line in WRITERS[form](kept):
-            written[example.repository] += 1
-            yield json.dumps(line, ensure_ascii=False)
-
-    write_atomically(path, lines())
-    return ExportResult(
-        form=form,
-        path=str(path),
-        lines=sum(written.values()),
-        repositories=dict(sorted(written.items())),
-        left_out=len(found) - len(kept),
-    )
-
-
-def _runs(
-    store: Store, path: Path, *, repositories: Collection[str], clean: Callable[[str], str], since: datetime | None
-) -> ExportResult:
-    """The agent's accepted runs, whole."""
-    found = list(accepted_runs(store, repositories, clean=clean, since=since))
-    kept = [(decision, line) for decision, line in found if len(json.dumps(line, ensure_ascii=False)) <= LONGEST_RUN]
+        runs = [(d.state.repository, line) for d, line in accepted_runs(store, repositories, clean=clean, since=since)]
+        kept = [(of, line) for of, line in runs if len(json.dumps(line, ensure_ascii=False)) <= LONGEST_RUN]
+        left_out = len(runs) - len(kept)
+    else:
+        found = [cleaned(each, clean) for each in examples(store, repositories, since)]
+        short = [each for each in found if max(len(each.prompt), len(each.completion)) <= LONGEST]
+        kept = [(example.decision.state.repository, line) for example, line in WRITERS[form](short)]
+        left_out = len(found) - len(short)
     write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
+    lines_of = Counter(repository for repository, _ in kept)
     return ExportResult(
-        form=ExportForm.AGENT,
-        path=str(path),
-        lines=len(kept),
-        repositories=dict(sorted(Counter(decision.state.repository for decision, _ in kept).items())),
-        left_out=len(found) - len(kept),
+        form=form, path=str(path), lines=len(kept), repositories=dict(sorted(lines_of.items())), left_out=left_out
     )
 
 
@@ -182,7 +158,7 @@ def examples(store: Store, repositories: Collection[str], since: datetime | None
             signals[signal.decision_id].append(signal)
         verdicts = {d.id: (d, verdict(signals[d.id])) for d in judged if verdict(signals[d.id])}
         found += _patches(store, verdicts) if kind is TaskKind.REPAIR else _remarks(store, verdicts)
-    return sorted(found, key=lambda each: (each.made_at, each.decision_id, each.why))
+    return sorted(found, key=lambda each: (each.decision.created_at, each.decision.id, each.why))
 
 
 def _patches(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Iterator[TrainingExample]:
@@ -193,37 +169,33 @@ def _patches(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Itera
         attempt = next((each for each in attempts if each.decision_id == decision.id), None)
         if attempt is None or attempt.proof is None or experience is None:
             continue
-        prompt = repair_prompt(experience.signature, attempt, earlier=attempts[: attempts.index(attempt)])
-        yield _example(decision, prompt, attempt.patch, opinion, "judged by maintainers")
+        judged = TrainingExample(
+            prompt=repair_prompt(experience.signature, attempt, earlier=attempts[: attempts.index(attempt)]),
+            completion=attempt.patch,
+            verdict=opinion,
+            proven=True,
+            why="judged by maintainers",
+            decision=decision,
+        )
+        yield judged
         telling = attempt.proof.telling
         if telling is not None and opinion > 0.0:
-            yield _example(decision, prompt, telling.patch, -opinion, "maintainers chose the other patch")
+            other = "maintainers chose the other patch"
+            yield replace(judged, completion=telling.patch, verdict=-opinion, why=other)
 
 
 def _remarks(store: Store, verdicts: dict[str, tuple[Decision, float]]) -> Iterator[TrainingExample]:
-    seen = store.posts.sightings_of(list(verdicts))
-    for decision_id, sighting in seen.items():
+    for decision_id, sighting in store.posts.sightings_of(list(verdicts)).items():
         decision, opinion = verdicts[decision_id]
         finding = sighting.finding
-        proven = finding.suggestion is not None and finding.suggestion.proof is not None
-        prompt, completion = review_prompt(finding), remark(finding)
-        yield _example(decision, prompt, completion, opinion, "judged by maintainers", proven=proven)
-
-
-def _example(
-    decision: Decision, prompt: str, completion: str, opinion: float, why: str, *, proven: bool = True
-) -> TrainingExample:
-    return TrainingExample(
-        prompt=prompt,
-        completion=completion,
-        verdict=opinion,
-        proven=proven,
-        why=why,
-        repository=decision.state.repository,
-        task_id=decision.task_id,
-        decision_id=decision.id,
-        made_at=decision.created_at,
-    )
+        yield TrainingExample(
+            prompt=review_prompt(finding),
+            completion=remark(finding),
+            verdict=opinion,
+            proven=finding.suggestion is not None and finding.suggestion.proof is not None,
+            why="judged by maintainers",
+            decision=decision,
+        )
 
 
 def repair_prompt(signature: str, attempt: Attempt, earlier: Sequence[Attempt]) -> str:
@@ -304,7 +276,7 @@ WRITERS: dict[ExportForm, Callable[[Iterable[TrainingExample]], Lines]] = {
 
 
 def _question(example: TrainingExample) -> tuple[str, str]:
-    return example.repository, example.prompt
+    return example.decision.state.repository, example.prompt
 
 
 def _user(example: TrainingExample) -> list[dict[str, str]]:
@@ -317,10 +289,10 @@ def _answer(example: TrainingExample) -> list[dict[str, str]]:
 
 def _provenance(example: TrainingExample) -> dict[str, object]:
     return {
-        "repository": example.repository,
-        "task_id": example.task_id,
-        "decision_id": example.decision_id,
-        "made_at": example.made_at.isoformat(),
+        "repository": example.decision.state.repository,
+        "task_id": example.decision.task_id,
+        "decision_id": example.decision.id,
+        "made_at": example.decision.created_at.isoformat(),
         "verdict": round(example.verdict, 6),
         "why": example.why,
     }

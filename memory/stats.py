@@ -235,20 +235,18 @@ def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[RuleAcceptance
     for decision in reviews:
         states[decision.state.label] = decision.state
         decided[decision.state.label] += 1
-    patterns = []
-    for rule, state in sorted(states.items()):
-        level = state.everywhere
-        cell = store.ledger.totals([level]).get((level, PATTERN, Factor.ACCEPTANCE))
-        if cell is not None:
-            patterns.append(
-                RuleAcceptance(
-                    rule=rule,
-                    decisions=decided[rule],
-                    verdicts=cell.weight,
-                    acceptance=cell.mean,
-                    repositories=cell.witnesses,
-                )
-            )
+    cells = store.ledger.totals([state.everywhere for state in states.values()])
+    patterns = (
+        RuleAcceptance(
+            rule=rule,
+            decisions=decided[rule],
+            verdicts=cell.weight,
+            acceptance=cell.mean,
+            repositories=cell.witnesses,
+        )
+        for rule, state in sorted(states.items())
+        if (cell := cells.get((state.everywhere, PATTERN, Factor.ACCEPTANCE))) is not None
+    )
     return tuple(sorted(patterns, key=lambda pattern: -pattern.verdicts))
 
 

@@ -66,8 +66,7 @@ def export(
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
     from memory.export import write_atomically
     from memory.sharing.document import BadLearnings, parse, render
-    from memory.sharing.harvest import harvest
-    from memory.sharing.lessons import merged
+    from memory.sharing.lessons import harvest, merged
     from workers.messages.conversation import link_to
 
     if len(repositories) > 1:

@@ -47,7 +47,8 @@ def evaluate(
         wanted = [name for name in policies if name != judged.version] if policy == "all" else [policy]
         chosen = {name: policies[name] for name in wanted}
         found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
-    document = {"policies": [each.to_json() for each in found], "in_use": asdict(judged)}
+    estimates = [{"policy": name, "decision": asdict(each)} for name, each in found.items()]
+    document = {"policies": estimates, "in_use": asdict(judged)}
     day = f"{since:%Y-%m-%d}" if since else ""
     print_result(document, lambda: tables.evaluations(found, judged, day), as_json=as_json)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bot.cli.table import TextTable
 from memory.evaluation.audit import AuditItem
 from memory.evaluation.findings import AddressedShare, HiddenShare
-from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
+from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.prompt_ablation import PartUse
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
@@ -153,16 +153,17 @@ def _dollars(micros: float) -> str:
     return f"{micros / MICROS:.4f}"
 
 
-def evaluations(found: Sequence[PolicyEstimate], judged: VersionJudgement, since: str) -> list[TextTable]:
+def evaluations(found: Mapping[str, Estimates], judged: VersionJudgement, since: str) -> list[TextTable]:
     """`apprentice evaluate`: every policy by decision, and what the roll-back rule decides."""
     when = f", decisions from {since} on" if since else ""
-    each = [(one.policy, one.decision) for one in found]
-    refused = tuple(f"{name}: refused: {figures.refused}" for name, figures in each if figures.refused)
-    cut = tuple(f"{name}: {figures.clipped:.1%} of weights were cut" for name, figures in each if figures.clipped)
+    refused = tuple(f"{name}: refused: {figures.refused}" for name, figures in found.items() if figures.refused)
+    cut = tuple(
+        f"{name}: {figures.clipped:.1%} of weights were cut" for name, figures in found.items() if figures.clipped
+    )
     estimates = TextTable(
         title=f"Mean proof target of one decision, in the states of the log{when}",
         columns=("policy", "n", "worth", "IPS", "SNIPS", "doubly robust", "accepted if proven", "accepted"),
-        rows=tuple(_estimates(name, figures) for name, figures in each),
+        rows=tuple(_estimates(name, figures) for name, figures in found.items()),
         notes=(*refused, *cut),
     )
     return [estimates, _judgement(judged)]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -268,26 +268,12 @@ class Estimates:
     refused: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyEstimate:
-    """One policy, by decision."""
-
-    policy: str
-    decision: Estimates
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes."""
-        return asdict(self)
-
-
 def evaluate(
     log: Sequence[LoggedDecision], policies: Mapping[str, EvaluatedPolicy], *, since: datetime | None = None
-) -> tuple[PolicyEstimate, ...]:
+) -> dict[str, Estimates]:
     """Estimate each policy on repair decisions from `since` on. The same log gives the same figures."""
     walked = replay(log, policies, since=since)
-    return tuple(
-        PolicyEstimate(policy=name, decision=estimate(walked.steps, walked.chances[name])) for name in policies
-    )
+    return {name: estimate(walked.steps, walked.chances[name]) for name in policies}
 
 
 def estimate(

@@ -38,9 +38,6 @@ FAILURES = ViewWeights(words=2.0, focus_words=2.0, whole=1.0, focus=1.0)
 """The focus of a failure is where it happened. BM25 leads: the same names matter more than a similar story. A view of what
 the error says was measured and left out: alone it found 29 % where the place found 70 %, and it worsened the whole."""
 
-REPORTS = ViewWeights(words=1.0, focus_words=1.0, whole=2.0, focus=1.0)
-"""The focus of a report is its title. On prose the meaning leads."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridQuery:

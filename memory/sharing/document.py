@@ -6,7 +6,6 @@ It is untrusted YAML: a plain tree of bounded size, without anchors, tags or dup
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from typing import TypeVar
 import yaml
 
 from memory.model import TaskKind
-from memory.sharing.lessons import QUORUM, Learnings, Lesson
+from memory.sharing.lessons import MOST_LESSONS, MOST_LINKS, QUORUM, Learnings, Lesson
 
 MOST_BYTES = 200_000
 DEEPEST = 6
@@ -145,25 +144,14 @@ def _refuse_tricks(text: str) -> None:
 
 PATH = ".apprentice/learnings.yml"
 VERSION = 1
-MOST_LESSONS, MOST_LINKS = 400, 5
 
 _REQUIRED = ("about", "label", "family", "strategy", "mean", "weight", "teachers", "since", "until", "taught_by")
 _SOURCE = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9_.][\w.-]*)?")
 _NAME = re.compile(r"[A-Za-z][\w.:-]*")
-_RULE = re.compile(r"[A-Z]{1,5}[0-9]{2,4}")
-_COMMON_ERRORS = frozenset(
-    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
-) | {"Failed", "Timeout", "TimeoutExpired", "JSONDecodeError", "FrozenInstanceError", "ValidationError"}
-
 _HEAD = """\
 # Lessons from feedback in this repository, as a prior for reviews and repairs. Review changes to it like code:
 # Apprentice reads it from the base branch only. Remove an entry to end its effect.
 """
-
-
-def is_public(about: TaskKind, label: str) -> bool:
-    """Whether a label reveals no code: a tool's rule, or a built-in error type."""
-    return bool(_RULE.fullmatch(label)) if about is TaskKind.REVIEW else label in _COMMON_ERRORS
 
 
 def parse(text: str) -> Learnings:

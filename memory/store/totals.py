@@ -145,10 +145,13 @@ def lock(connection: Connection) -> None:
 def _add(connection: Connection, sums: Sums) -> None:
     spots = [spot for spot in sums if _is_shared(spot)]
     if connection.dialect.name == "postgresql":
-        _add_to_pools(connection, dict.fromkeys(spots, Pool()))  # locks the pools' rows, those that are not there too
+        _upsert(
+            connection, pools, list(_pool_rows(dict.fromkeys(spots, Pool()))), Pool._fields
+        )  # locks the pools' rows, those that are not there too
     before = _rows(connection, spots, {witness for spot in spots for witness in sums[spot]})
-    _add_to_cells(connection, sums)
-    _add_to_pools(connection, {spot: _change(before.get(spot, {}), sums[spot]) for spot in spots})
+    changes = {spot: _change(before.get(spot, {}), sums[spot]) for spot in spots}
+    _upsert(connection, cells, list(_cell_rows(sums)), ("weight", "value"))
+    _upsert(connection, pools, list(_pool_rows(changes)), Pool._fields)
 
 
 def _change(before: Mapping[Witness, Sum], added: Mapping[Witness, Sum]) -> Pool:
@@ -173,14 +176,6 @@ def _rows(connection: Connection, spots: Sequence[Spot], witnesses: Iterable[Wit
             for spot, rows in _by_spot(connection, here.where(column.in_(batch))).items():
                 found.setdefault(spot, {}).update(rows)
     return found
-
-
-def _add_to_cells(connection: Connection, sums: Sums) -> None:
-    _upsert(connection, cells, list(_cell_rows(sums)), ("weight", "value"))
-
-
-def _add_to_pools(connection: Connection, changes: Mapping[Spot, Pool]) -> None:
-    _upsert(connection, pools, list(_pool_rows(changes)), Pool._fields)
 
 
 def _cell_rows(sums: Sums) -> Iterator[_Row]:

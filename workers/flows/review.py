@@ -18,8 +18,7 @@ from memory.model import Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing.document import PATH, BadLearnings
-from memory.sharing.harvest import from_elsewhere
-from memory.sharing.lessons import Learnings
+from memory.sharing.lessons import Learnings, from_elsewhere
 from workers.context import Context
 from workers.errors import BadInput, Gone
 from workers.flows.finding_outcomes import record_endings

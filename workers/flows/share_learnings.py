@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memory.sharing.document import PATH, BadLearnings, parse, render
-from memory.sharing.harvest import harvest
-from memory.sharing.lessons import Learnings, merged
+from memory.sharing.lessons import Learnings, harvest, merged
 from workers.errors import BadInput
 from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror

@@ -12,7 +12,7 @@ from bot.cli.table import TextTable, print_tables
 from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
 from memory.evaluation.control_arm import Uplift
 from memory.evaluation.findings import AddressedShare, HiddenShare
-from memory.evaluation.off_policy import EstimatedValue, Estimates, PolicyEstimate
+from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.intervals import Band
 from memory.model import EditShape
@@ -214,7 +214,7 @@ def test_evaluations() -> None:
         ),
         use="v1",
     )
-    found = [PolicyEstimate(policy="greedy", decision=good), PolicyEstimate(policy="rare", decision=bad)]
+    found = {"greedy": good, "rare": bad}
     assert lines(tables.evaluations(found, judged, "2026-01-01")) == snapshot("""\
 Mean proof target of one decision, in the states of the log, decisions from 2026-01-01 on
   policy  n    worth  IPS               SNIPS             doubly robust     accepted if proven  accepted

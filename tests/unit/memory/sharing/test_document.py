@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from memory.model import TaskKind
-from memory.sharing.document import MOST_BYTES, MOST_LESSONS, BadLearnings, is_public, parse, render
-from memory.sharing.lessons import Learnings, Lesson
+from memory.sharing.document import MOST_BYTES, BadLearnings, parse, render
+from memory.sharing.lessons import MOST_LESSONS, Learnings, Lesson, is_public
 
 LESSON = Lesson(
     about=TaskKind.REVIEW,

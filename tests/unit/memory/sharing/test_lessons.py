@@ -25,8 +25,7 @@ from memory.policy.learner import Learner
 from memory.policy.review_policy import appraise, decide_posting, reason
 from memory.rewards import PATTERN
 from memory.sharing.document import parse, render
-from memory.sharing.harvest import from_elsewhere, harvest
-from memory.sharing.lessons import MOST, OWN, Learnings, Lesson, merged, shifted
+from memory.sharing.lessons import MOST, OWN, Learnings, Lesson, from_elsewhere, harvest, merged, shifted
 from memory.store import Store
 
 KEY = (TaskKind.REVIEW, "B006", PATTERN)
