@@ -17,7 +17,6 @@ from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
 from workers.llm.endpoint import CompletionApi, ModelEndpoint
 from workers.llm.messages import (
     CallFailed,
-    CallFailure,
     Model,
     ModelError,
     ModelReply,
@@ -33,26 +32,20 @@ LONGEST_WAIT = 60.0
 _FIRST_WAIT = 1.0
 
 
-def wait_after(failure: CallFailure, *, attempt: int, rng: random.Random, now: datetime) -> float | None:
-    """Seconds to wait after the failure of attempt number `attempt`, counted from 1; None to give up.
+def wait_after(failed: CallFailed, *, attempt: int, rng: random.Random, now: datetime) -> float:
+    """Seconds to wait after the failure of attempt number `attempt`, counted from 1.
 
     Waits as long as the endpoint asks, else exponentially longer, with jitter so that workers do not retry all at once.
+    Raises ModelUnavailable after the last attempt, and with the time of the next one where the endpoint asks for too long.
     """
-    if attempt >= TRIES:
-        return None
-    asked = _asked(failure.retry_after, now)
-    if asked is None:
-        return _FIRST_WAIT * 2.0 ** (attempt - 1) * rng.uniform(0.5, 1.5)
-    return asked if asked <= LONGEST_WAIT else None
-
-
-def given_up(failure: CallFailure, *, attempt: int, now: datetime) -> ModelUnavailable:
-    """The error after the last attempt, with the time of the next one where the endpoint names it."""
-    asked = _asked(failure.retry_after, now)
-    when = ""
+    asked = _asked(failed.retry_after, now)
     if asked is not None and asked > LONGEST_WAIT:
-        when = f"; the endpoint allows the next call at {now.astimezone(UTC) + timedelta(seconds=asked):%Y-%m-%d %H:%M} UTC"
-    return ModelUnavailable(f"{failure.line} (tries: {attempt}){when}")
+        then = now.astimezone(UTC) + timedelta(seconds=asked)
+        when = f"the endpoint allows the next call at {then:%Y-%m-%d %H:%M} UTC"
+        raise ModelUnavailable(f"{failed} (tries: {attempt}); {when}")
+    if attempt >= TRIES:
+        raise ModelUnavailable(f"{failed} (tries: {attempt})")
+    return _FIRST_WAIT * 2.0 ** (attempt - 1) * rng.uniform(0.5, 1.5) if asked is None else asked
 
 
 def _asked(header: str, now: datetime) -> float | None:
@@ -100,15 +93,8 @@ class BudgetedModel:
             try:
                 return self._call(ask)
             except CallFailed as failed:
-                self.sleep(self._wait(failed.failure, attempt))
+                self.sleep(wait_after(failed, attempt=attempt, rng=self.rng, now=self.clock()))
                 attempt += 1
-
-    def _wait(self, failure: CallFailure, attempt: int) -> float:
-        now = self.clock()
-        wait = wait_after(failure, attempt=attempt, rng=self.rng, now=now)
-        if wait is None:
-            raise given_up(failure, attempt=attempt, now=now)
-        return wait
 
     def _call(self, ask: ModelRequest) -> ModelReply:
         """One call. After an unexpected error its reservation stays: the endpoint may have charged the call."""
@@ -117,7 +103,7 @@ class BudgetedModel:
         try:
             reply = tier.endpoint.answer(ask)
         except CallFailed as failed:
-            (self.calls.settle_as_reserved if failed.failure.charged else self.calls.fail)(call_id)
+            (self.calls.settle_as_reserved if failed.charged else self.calls.fail)(call_id)
             raise
         except ModelError:
             self.calls.fail(call_id)

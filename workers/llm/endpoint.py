@@ -23,7 +23,6 @@ from pydantic import SecretStr
 
 from workers.llm.messages import (
     CallFailed,
-    CallFailure,
     ChatMessage,
     ChatRole,
     ContextOverflow,
@@ -181,28 +180,18 @@ _ADVICE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorResponse:
-    """A response with an error status. `detail` is its whole message, `line` a short version that is safe to show."""
-
-    status: int
-    line: str
-    detail: str
-    retry_after: str = ""
-
-
-def error_of(response: ErrorResponse) -> ModelError:
-    """The exception for an error response."""
-    line = f"the model's API answered {response.status}: {response.line or 'nothing'}"
-    if too_long(response.detail) and response.status in _TOO_LONG_WITH:
-        return ContextOverflow(f"the request is longer than the model can read: {response.line}")
-    if response.status in _ADVICE:
-        return ModelUnavailable(f"{line}; {_ADVICE[response.status]}")
-    if _NO_MONEY.search(response.detail):
-        return ModelUnavailable(f"{line}; check the balance of the account behind {PREFIX}MODEL_API_KEY")
-    if response.status in _PASSING or response.status >= 500:
-        return CallFailed(CallFailure(line=line, charged=False, retry_after=response.retry_after))
-    return ModelUnavailable(line)
+def error_of(status: int, detail: str, line: str, retry_after: str = "") -> ModelError:
+    """The exception for an error status. `detail` is the whole message, `line` a short version that is safe to show."""
+    answered = f"the model's API answered {status}: {line or 'nothing'}"
+    if too_long(detail) and status in _TOO_LONG_WITH:
+        return ContextOverflow(f"the request is longer than the model can read: {line}")
+    if status in _ADVICE:
+        return ModelUnavailable(f"{answered}; {_ADVICE[status]}")
+    if _NO_MONEY.search(detail):
+        return ModelUnavailable(f"{answered}; check the balance of the account behind {PREFIX}MODEL_API_KEY")
+    if status in _PASSING or status >= 500:
+        return CallFailed(answered, charged=False, retry_after=retry_after)
+    return ModelUnavailable(answered)
 
 
 def too_long(detail: str) -> bool:
@@ -260,12 +249,9 @@ class ModelEndpoint:
             try:
                 return _with_calls(reply_of(self._request(body), ask, self.model), ask, features)
             except openai.APIStatusError as error:
-                response = self._error_response(error)
-                less = None if too_long(response.detail) else without(features, response.detail, body, ask)
-                if less is None:
-                    raise error_of(
-                        response
-                    ) from None  # the endpoint's message may hold the key, and a traceback shows it
+                less = None if too_long(error.message) else without(features, error.message, body, ask)
+                if less is None:  # the endpoint's message may hold the key, and a chained traceback shows it
+                    raise self._refused(error) from None
                 self.features = features = less
 
     @cached_property
@@ -325,16 +311,12 @@ class ModelEndpoint:
         return self._failed(f"the model stopped in the middle of its answer: {error.message}", charged=True)
 
     def _failed(self, message: str, *, charged: bool) -> CallFailed:
-        return CallFailed(CallFailure(line=clear_line(message, self._key), charged=charged))
+        return CallFailed(clear_line(message, self._key), charged=charged)
 
-    def _error_response(self, error: openai.APIStatusError) -> ErrorResponse:
+    def _refused(self, error: openai.APIStatusError) -> ModelError:
         message = error.body.get("message") if isinstance(error.body, dict) else None
-        return ErrorResponse(
-            status=error.status_code,
-            line=clear_line(message if isinstance(message, str) else error.message, self._key),
-            detail=error.message,
-            retry_after=error.response.headers.get("retry-after", ""),
-        )
+        line = clear_line(message if isinstance(message, str) else error.message, self._key)
+        return error_of(error.status_code, error.message, line, error.response.headers.get("retry-after", ""))
 
 
 @contextmanager

@@ -140,18 +140,13 @@ class ModelDeclined(ModelError):
     """The model declined to answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFailure:
-    """Why one call failed: a line for the user, whether it may be charged, and the header `Retry-After`."""
-
-    line: str
-    charged: bool
-    retry_after: str = ""
-
-
 class CallFailed(ModelError):
-    """One call failed in a way that may pass: `workers.llm.client` decides about a retry."""
+    """One call failed in a way that may pass: `workers.llm.client` decides about a retry.
 
-    def __init__(self, failure: CallFailure) -> None:
-        super().__init__(failure.line)
-        self.failure = failure
+    `charged` says whether the endpoint may charge the call; `retry_after` is its header `Retry-After`.
+    """
+
+    def __init__(self, line: str, *, charged: bool, retry_after: str = "") -> None:
+        super().__init__(line)
+        self.charged = charged
+        self.retry_after = retry_after

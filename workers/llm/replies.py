@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from workers.llm.budgets import most_of, tokens_of
-from workers.llm.messages import CallFailed, CallFailure, FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
+from workers.llm.messages import CallFailed, FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
 
 _ENDS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.REFUSED}
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
@@ -111,7 +111,7 @@ class RawReply:
 def reply_of(raw: RawReply, ask: ModelRequest, model: str) -> ModelReply:
     """The finished reply. Raises CallFailed when the answer is incomplete."""
     if not raw.finish:
-        raise CallFailed(CallFailure(line="the model's answer is incomplete", charged=True))
+        raise CallFailed("the model's answer is incomplete", charged=True)
     refusal, text = _mended("".join(raw.refusal)), _THOUGHTS.sub("", _mended("".join(raw.text)))
     before = sum(len(message.calls) for message in ask.messages)
     calls = tuple(
@@ -132,7 +132,7 @@ def _mended(text: str) -> str:
 
 def malformed(why: str) -> CallFailed:
     """The error for an answer that is not a chat completion."""
-    return CallFailed(CallFailure(line=f"the answer of the model's API is not a chat completion: {why}", charged=True))
+    return CallFailed(f"the answer of the model's API is not a chat completion: {why}", charged=True)
 
 
 def _convert(body: object) -> _Body:

@@ -21,7 +21,6 @@ from workers.llm.client import BudgetedModel, PricedModel
 from workers.llm.messages import (
     BudgetSpent,
     CallFailed,
-    CallFailure,
     ChatMessage,
     ChatRole,
     ContextOverflow,
@@ -76,12 +75,12 @@ class At:
         most, rng = most_of(ask), self.provider.rng
         luck = rng.random()
         if luck < 0.1:
-            raise CallFailed(CallFailure(line="busy", charged=False))
+            raise CallFailed("busy", charged=False)
         if luck < 0.13:
             raise ContextOverflow("too long")
         if luck < 0.2:
             self.provider.charge(most, self.day, self.task_id, self.repository)
-            raise CallFailed(CallFailure(line="cut", charged=True))
+            raise CallFailed("cut", charged=True)
         prompt = rng.randint(1, most.prompt)
         usage = TokenUsage(prompt=prompt, cached=rng.randint(0, prompt), completion=rng.randint(0, ask.max_tokens))
         self.provider.charge(usage, self.day, self.task_id, self.repository)

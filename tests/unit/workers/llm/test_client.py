@@ -19,7 +19,6 @@ from workers.llm.client import PricedModel, models_of, tiers_of
 from workers.llm.messages import (
     BudgetSpent,
     CallFailed,
-    CallFailure,
     ChatMessage,
     ChatRole,
     ContextOverflow,
@@ -35,8 +34,8 @@ from workers.settings import WorkerSettings, load
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ASK = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="hello"),), purpose="repair", max_tokens=1000)
 REPLY = ModelReply(text="hi", calls=(), finish=FinishReason.STOP, usage=TokenUsage(prompt=10, completion=5), model="m")
-BUSY = CallFailed(CallFailure(line="busy", charged=False))
-CUT = CallFailed(CallFailure(line="cut", charged=True))
+BUSY = CallFailed("busy", charged=False)
+CUT = CallFailed("cut", charged=True)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.llm.endpoint import ErrorResponse, clear_line, error_of
+from workers.llm.endpoint import clear_line, error_of
 from workers.llm.messages import CallFailed, ModelUnavailable
 
 
@@ -24,9 +24,9 @@ from workers.llm.messages import CallFailed, ModelUnavailable
 )
 def test_only_what_may_pass_is_tried_again(status: int, detail: str, kind: type[Exception]) -> None:
     """Money that is used up does not come back within seconds."""
-    found = error_of(ErrorResponse(status=status, line=detail, detail=detail))
+    found = error_of(status, detail, detail)
     assert type(found) is kind
-    assert not isinstance(found, CallFailed) or not found.failure.charged
+    assert not isinstance(found, CallFailed) or not found.charged
 
 
 def test_a_clear_line_is_short_and_holds_no_credential() -> None:

@@ -7,15 +7,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workers.llm.client import given_up, wait_after
-from workers.llm.messages import CallFailure
+from workers.llm.client import wait_after
+from workers.llm.messages import CallFailed, ModelUnavailable
 
 NOW = datetime(2026, 11, 22, 23, 59, 30, tzinfo=UTC)
 
 
 def wait(retry_after: str = "", *, attempt: int = 1, seed: int = 1) -> float | None:
-    failure = CallFailure(line="busy", charged=False, retry_after=retry_after)
-    return wait_after(failure, attempt=attempt, rng=random.Random(seed), now=NOW)
+    """Seconds, or None where the call is given up."""
+    failed = CallFailed("busy", charged=False, retry_after=retry_after)
+    try:
+        return wait_after(failed, attempt=attempt, rng=random.Random(seed), now=NOW)
+    except ModelUnavailable:
+        return None
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,11 @@ def test_three_tries_are_all() -> None:
 
 def test_giving_up_says_when_to_come_back() -> None:
     """Where the server said it, and only where that was not waited for."""
-    far = given_up(CallFailure(line="busy", charged=False, retry_after="3600"), attempt=1, now=NOW)
-    assert str(far) == "busy (tries: 1); the endpoint allows the next call at 2026-11-23 00:59 UTC"
-    near = given_up(CallFailure(line="busy", charged=False, retry_after="5"), attempt=3, now=NOW)
-    assert str(near) == "busy (tries: 3)"
+    for retry_after, attempt, said in (
+        ("3600", 1, "busy (tries: 1); the endpoint allows the next call at 2026-11-23 00:59 UTC"),
+        ("5", 3, "busy (tries: 3)"),
+    ):
+        failed = CallFailed("busy", charged=False, retry_after=retry_after)
+        with pytest.raises(ModelUnavailable) as given_up:
+            wait_after(failed, attempt=attempt, rng=random.Random(1), now=NOW)
+        assert str(given_up.value) == said
