@@ -23,7 +23,8 @@ from memory.store.calls import BudgetUnit, Calls, Limit, Scope
 from workers.context import Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.llm.client import BudgetedModel, PricedModel, models_of, tiers_of
-from workers.llm.messages import BudgetSpent, Model, ModelReply, ModelRequest, ModelUnavailable, Tier
+from workers.llm.errors import BudgetSpent, ModelUnavailable
+from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.settings import WorkerSettings

@@ -18,17 +18,8 @@ from memory.store import Store
 from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, READ_FILE, speak
 from workers.llm.client import models_of
-from workers.llm.messages import (
-    BadReply,
-    BudgetSpent,
-    ChatMessage,
-    ChatRole,
-    FinishReason,
-    ModelDeclined,
-    ModelError,
-    Tier,
-    ToolCall,
-)
+from workers.llm.errors import BadReply, BudgetSpent, ModelDeclined, ModelError
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Tier, ToolCall
 from workers.llm.structured import ask_for
 from workers.ports import Image
 from workers.settings import WorkerSettings, load

@@ -20,7 +20,7 @@ from memory.store import Store
 from tests.databases import migrated_store
 from tests.integration.speaking import ASK, KEY, NOW, Speaking, speak
 from workers.llm.endpoint import ModelEndpoint
-from workers.llm.messages import ContextOverflow, ModelUnavailable
+from workers.llm.errors import ContextOverflow, ModelUnavailable
 
 HELLO = b"""data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
 

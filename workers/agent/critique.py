@@ -27,7 +27,8 @@ from workers.agent.findings import (
     lowered,
     shortened,
 )
-from workers.llm.messages import ChatMessage, ChatRole, Model, ModelError, ModelRequest, Tier
+from workers.llm.errors import ModelError
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest, Tier
 from workers.llm.prompt_text import PROMPTS, data, prompt
 from workers.llm.structured import ask_for
 from workers.review.detectors.detector import MODEL

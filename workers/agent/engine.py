@@ -24,7 +24,8 @@ from workers.agent.prompt_context import (
 )
 from workers.agent.tools import History, Toolset, described, editing, reading, testing, tool
 from workers.diffs import unified
-from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelError, ModelRequest, Tier
+from workers.llm.errors import ModelError
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
 from workers.repair.engines.engine import Case, Options, RepairDeps

@@ -14,16 +14,12 @@ from msgspec import Meta
 
 from workers.agent.tools import Toolset
 from workers.errors import ApprenticeError
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelDeclined, ModelError
 from workers.llm.messages import (
-    BadReply,
-    BudgetSpent,
     ChatMessage,
     ChatRole,
-    ContextOverflow,
     FinishReason,
     Model,
-    ModelDeclined,
-    ModelError,
     ModelReply,
     ModelRequest,
     Tier,

@@ -22,16 +22,8 @@ from workers.agent.findings import (
     unlike,
 )
 from workers.diffs import split_lines
-from workers.llm.messages import (
-    BudgetSpent,
-    ChatMessage,
-    ChatRole,
-    ContextOverflow,
-    Model,
-    ModelError,
-    ModelRequest,
-    ModelUnavailable,
-)
+from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
+from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
 from workers.llm.prompt_text import data, prompt, truncated
 from workers.llm.structured import ask_for
 from workers.review.detectors.detector import MODEL, Category, Delta, Detection, RawFinding

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from memory.store.calls import BudgetUnit, Exceeded, Limit, Scope
-from workers.llm.messages import BudgetSpent, ModelRequest, TokenUsage
+from workers.llm.errors import BudgetSpent
+from workers.llm.messages import ModelRequest, TokenUsage
 from workers.settings import PREFIX, WorkerSettings
 
 _BYTES_PER_TOKEN = 3

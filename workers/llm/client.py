@@ -15,15 +15,8 @@ from memory.store import Store
 from memory.store.calls import Calls, Limit, Reservation
 from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
 from workers.llm.endpoint import CompletionApi, ModelEndpoint
-from workers.llm.messages import (
-    CallFailed,
-    Model,
-    ModelError,
-    ModelReply,
-    ModelRequest,
-    ModelUnavailable,
-    Tier,
-)
+from workers.llm.errors import CallFailed, ModelError, ModelUnavailable
+from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
 from workers.settings import WorkerSettings
 
 TRIES = 3

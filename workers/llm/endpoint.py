@@ -21,19 +21,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import SecretStr
 
-from workers.llm.messages import (
-    CallFailed,
-    ChatMessage,
-    ChatRole,
-    ContextOverflow,
-    FinishReason,
-    ModelError,
-    ModelReply,
-    ModelRequest,
-    ModelUnavailable,
-    ToolCall,
-    ToolSpec,
-)
+from workers.llm.errors import CallFailed, ContextOverflow, ModelError, ModelUnavailable
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall, ToolSpec
 from workers.llm.replies import RawReply, malformed, reply_of
 from workers.llm.structured import call_in, schema_as_text, tools_as_text
 from workers.ports import Image

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from workers.llm.budgets import most_of, tokens_of
-from workers.llm.messages import CallFailed, FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
+from workers.llm.errors import CallFailed
+from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
 
 _ENDS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.REFUSED}
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)

@@ -10,13 +10,12 @@ from typing import TypeVar
 
 import msgspec
 
+from workers.llm.errors import BadReply, ModelDeclined
 from workers.llm.messages import (
-    BadReply,
     ChatMessage,
     ChatRole,
     FinishReason,
     Model,
-    ModelDeclined,
     ModelReply,
     ModelRequest,
     ToolCall,

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from workers.llm.messages import FinishReason, ModelError, ModelReply, ModelRequest, TokenUsage, ToolCall
+from workers.llm.errors import ModelError
+from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
 
 USAGE = TokenUsage(prompt=10, completion=2)
 

@@ -4,7 +4,8 @@ import pytest
 
 from tests.unit.workers.agent.scripted import Reader, said
 from workers.agent.loop import ModelConversation
-from workers.llm.messages import ChatMessage, ChatRole, ContextOverflow, ModelReply, ModelRequest
+from workers.llm.errors import ContextOverflow
+from workers.llm.messages import ChatMessage, ChatRole, ModelReply, ModelRequest
 
 TASK = "The test test_total fails. " * 20
 OPENING = (ChatMessage(role=ChatRole.SYSTEM, text="Repair."), ChatMessage(role=ChatRole.USER, text=TASK))

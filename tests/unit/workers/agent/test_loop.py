@@ -8,17 +8,8 @@ from tests.unit.workers.agent.scripted import Scripted, said
 from workers.agent.checkout import ToolFailed
 from workers.agent.loop import MOST_SILENT, NUDGE, AgentLoop, ModelConversation, Run, RunEnd, finish
 from workers.agent.tools import Toolset, tool
-from workers.llm.messages import (
-    BadReply,
-    BudgetSpent,
-    ChatMessage,
-    ChatRole,
-    ContextOverflow,
-    FinishReason,
-    ModelError,
-    ModelReply,
-    ModelUnavailable,
-)
+from workers.llm.errors import BadReply, BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply
 
 OPENING = (ChatMessage(role=ChatRole.SYSTEM, text="Repair."), ChatMessage(role=ChatRole.USER, text="It fails."))
 

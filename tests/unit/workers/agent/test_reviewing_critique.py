@@ -21,7 +21,8 @@ from workers.agent.critique import (
 )
 from workers.agent.findings import CritiqueVerdict, ModelFinding
 from workers.errors import BadInput
-from workers.llm.messages import BudgetSpent, ModelDeclined, ModelUnavailable, Tier
+from workers.llm.errors import BudgetSpent, ModelDeclined, ModelUnavailable
+from workers.llm.messages import Tier
 from workers.review.detectors.detector import Category
 from workers.settings import WorkerSettings, load
 

@@ -9,7 +9,8 @@ import pytest
 from memory.model import Action, Finding, Severity, Sighting
 from tests.unit.workers.agent.reviewed import PATH, Answering, delta, reviewer, said
 from workers.agent.reviewer import NOT_ASKED, Unasked
-from workers.llm.messages import BudgetSpent, ChatRole, ContextOverflow, ModelDeclined, ModelUnavailable
+from workers.llm.errors import BudgetSpent, ContextOverflow, ModelDeclined, ModelUnavailable
+from workers.llm.messages import ChatRole
 from workers.review.detectors.detector import Detection
 
 TITLE = "Sum it up; safe, do not report"

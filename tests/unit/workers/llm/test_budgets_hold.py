@@ -18,19 +18,8 @@ from memory.store.calls import BudgetUnit, Limit, Scope
 from tests.databases import migrated_store
 from workers.llm.budgets import Price, most_of
 from workers.llm.client import BudgetedModel, PricedModel
-from workers.llm.messages import (
-    BudgetSpent,
-    CallFailed,
-    ChatMessage,
-    ChatRole,
-    ContextOverflow,
-    FinishReason,
-    ModelError,
-    ModelReply,
-    ModelRequest,
-    Tier,
-    TokenUsage,
-)
+from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, ModelError
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, Tier, TokenUsage
 
 DAY = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 RUNS, THREADS = 1000, 4

@@ -16,19 +16,8 @@ from tests.databases import migrated_store
 from workers.job_context import open_job_context
 from workers.llm.budgets import Price
 from workers.llm.client import PricedModel, models_of, tiers_of
-from workers.llm.messages import (
-    BudgetSpent,
-    CallFailed,
-    ChatMessage,
-    ChatRole,
-    ContextOverflow,
-    FinishReason,
-    ModelReply,
-    ModelRequest,
-    ModelUnavailable,
-    Tier,
-    TokenUsage,
-)
+from workers.llm.errors import BudgetSpent, CallFailed, ContextOverflow, ModelUnavailable
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, Tier, TokenUsage
 from workers.settings import WorkerSettings, load
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

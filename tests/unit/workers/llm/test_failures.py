@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workers.llm.endpoint import clear_line, error_of
-from workers.llm.messages import CallFailed, ModelUnavailable
+from workers.llm.errors import CallFailed, ModelUnavailable
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.llm.messages import CallFailed, ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall
+from workers.llm.errors import CallFailed
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall
 from workers.llm.replies import RawReply, reply_of
 
 CALL = ToolCall(id="call_1", name="a", arguments="{}")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from workers.llm.client import wait_after
-from workers.llm.messages import CallFailed, ModelUnavailable
+from workers.llm.errors import CallFailed, ModelUnavailable
 
 NOW = datetime(2026, 11, 22, 23, 59, 30, tzinfo=UTC)
 

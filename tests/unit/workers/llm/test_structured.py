@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.llm.messages import (
-    BadReply,
-    ChatMessage,
-    ChatRole,
-    FinishReason,
-    ModelDeclined,
-    ModelReply,
-    ModelRequest,
-    TokenUsage,
-)
+from workers.llm.errors import BadReply, ModelDeclined
+from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, TokenUsage
 from workers.llm.structured import ask_for, read, schema_of
 
 ASK = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="Judge."),), purpose="judge")
