@@ -17,8 +17,7 @@ from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import CannotRun
 from workers.git import program
-from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, SYSTEM_PATH
-from workers.sandbox.detect import problems
+from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, SYSTEM_PATH, problems
 from workers.settings import ReviewTool, WebSettings, WorkerSettings
 
 MODEL_SECONDS = 5.0

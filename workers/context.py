@@ -20,7 +20,7 @@ from memory.store import Store, open_store
 from workers.git import Mirror, Remote
 from workers.ports import Image, Sandbox
 from workers.repair.engines.engine import RepairDeps
-from workers.sandbox.detect import open_sandbox
+from workers.sandbox.unsandboxed import open_sandbox
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model loads nothing of it

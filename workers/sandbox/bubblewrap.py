@@ -12,12 +12,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from workers.errors import CannotRun
-from workers.ports import CompletedRun, SandboxSession, Workload
+from workers.errors import ApprenticeError, CannotRun
+from workers.ports import CompletedRun, Ending, Limits, SandboxSession, Workload
 from workers.sandbox import seccomp
 from workers.sandbox.launching import Descriptors, await_ready, launch_spec, launcher_command, process_tree, spawned
 from workers.sandbox.project import prefixes
@@ -290,3 +291,21 @@ def _spare_user() -> int:
     if end >= FIRST_USER + USERS:
         return FIRST_USER + secrets.randbelow(USERS)
     return end - 2 - secrets.randbelow(max(end // 4, 1))
+
+
+TRIAL = Limits(wall_seconds=20.0, memory_mb=256, disk_mb=16)
+
+
+def problems() -> tuple[str, ...]:
+    """The problems that prevent a sandbox here, a line each with its remedy; empty after a successful trial run."""
+    with tempfile.TemporaryDirectory(prefix="apprentice-trial-") as place:
+        workload = Workload(command=("true",), tree=Path(place), python=Path(sys.executable), limits=TRIAL)
+        try:
+            completed = Bubblewrap().run(workload)
+        except ApprenticeError as refusal:
+            return (str(refusal),)
+    if completed.ending is Ending.EXITED and completed.exit_code == 0:
+        return ()
+    return (
+        f"a trial run in the sandbox failed ({completed.ending}, exit code {completed.exit_code}): {completed.stderr}",
+    )

@@ -31,7 +31,7 @@ _ODD_ENDINGS = {
 def problem_of(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> str:
     """The problem of a run, apart from failing tests; empty without one."""
     if completed.ending is not Ending.EXITED:
-        return _with_place(_cut(completed.ending, limits), decoded)
+        return _with_place(_CUTS.get(completed.ending, _KILLED)[1].format(limits), decoded)
     if not decoded.sessions:
         return _not_started(project, completed)
     if decoded.broken_files:
@@ -43,27 +43,17 @@ def problem_of(project: Project, completed: CompletedRun, decoded: DecodedReport
 
 def cut_error(ending: Ending) -> str:
     """The error type of a test that was running when the run was cut."""
-    match ending:
-        case Ending.WALL_TIME | Ending.CPU_TIME:
-            return "Timeout"
-        case Ending.MEMORY:
-            return "MemoryError"
-        case Ending.EXITED | Ending.KILLED | Ending.OUTPUT:
-            return "Crash"
+    return _CUTS.get(ending, _KILLED)[0]
 
 
-def _cut(ending: Ending, limits: Limits) -> str:
-    match ending:
-        case Ending.WALL_TIME:
-            return f"the tests ran longer than {limits.wall_seconds:g} s and were stopped"
-        case Ending.CPU_TIME:
-            return f"the tests used more than {limits.cpu_seconds} s of processor time and were stopped"
-        case Ending.MEMORY:
-            return f"the tests used more than {limits.memory_mb} MB of memory and were stopped"
-        case Ending.OUTPUT:
-            return f"the tests wrote more than {limits.output_kb} KB and were stopped"
-        case Ending.KILLED | Ending.EXITED:
-            return "the tests were killed"
+_CUTS = {
+    Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:g} s and were stopped"),
+    Ending.CPU_TIME: ("Timeout", "the tests used more than {0.cpu_seconds} s of processor time and were stopped"),
+    Ending.MEMORY: ("MemoryError", "the tests used more than {0.memory_mb} MB of memory and were stopped"),
+    Ending.OUTPUT: ("Crash", "the tests wrote more than {0.output_kb} KB and were stopped"),
+}
+_KILLED = ("Crash", "the tests were killed")
+"""The error type of a test that was running, and the problem of the run with its limits."""
 
 
 def _not_started(project: Project, completed: CompletedRun) -> str:
