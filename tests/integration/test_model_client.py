@@ -129,7 +129,7 @@ def test_without_tools_the_model_is_told_of_them_in_words(store: Store) -> None:
     assert second[:2] == first
     assert "read_file" in first[0]["content"]
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
-    assert second[3]["content"] == "What came of read_file:\nx = 1"
+    assert second[3]["content"] == "The result of read_file:\nx = 1"
     assert spoken.spent().calls == 2
 
 

@@ -317,7 +317,7 @@ def _lines(scope: CodeScope) -> range:
 
 
 def _removed(hunks: Sequence[Hunk]) -> dict[int, list[str]]:
-    """What was taken away, by the number of the line that it stood before."""
+    """Removed lines, by the number of the line that follows them."""
     found: dict[int, list[str]] = {}
     for hunk in hunks:
         number = hunk.new_start + (hunk.new_count == 0)

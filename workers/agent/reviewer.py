@@ -30,26 +30,28 @@ from workers.review.detectors.detector import MODEL, Category, Delta, Detection,
 from workers.review.read_report import CODE
 
 
-def standing(earlier: Sequence[Sighting], sources: Mapping[str, str]) -> tuple[RawFinding, ...]:
+def carried_over(earlier: Sequence[Sighting], sources: Mapping[str, str]) -> tuple[RawFinding, ...]:
     """The model's findings of earlier rounds at their lines in `sources` (text by path)."""
     of_model = [each for each in earlier if each.finding.tool == MODEL]
     bare = {path: [" ".join(line.split()) for line in split_lines(text)] for path, text in sources.items()}
-    found = (_standing(each, bare) for each in of_model) if of_model else ()
+    found = (_relocated(each, bare) for each in of_model) if of_model else ()
     return tuple(each for each in found if each is not None)
 
 
-def with_news(stood: Sequence[RawFinding], new: Sequence[ModelFinding], sources: Mapping[str, str]) -> list[RawFinding]:
+def merged(carried: Sequence[RawFinding], new: Sequence[ModelFinding], sources: Mapping[str, str]) -> list[RawFinding]:
     """The earlier findings that still hold, each with the fix that was found for it now, and then the new ones."""
-    known = [_with_remedy(each, new, sources) for each in stood]
-    fresh = [each for each in new if not any(same_place(each, other) for other in stood)]
-    return [*known, *(raw_of(each, sources[each.path]) for each in fresh)]
+    found = [(each, raw_of(each, sources[each.path])) for each in new]
+    known = [
+        replace(old, fix=next((raw.fix for each, raw in found if same_place(each, old)), old.fix)) for old in carried
+    ]
+    return [*known, *(raw for each, raw in found if not any(same_place(each, old) for old in carried))]
 
 
-def _standing(sighting: Sighting, bare: Mapping[str, Sequence[str]]) -> RawFinding | None:
+def _relocated(sighting: Sighting, bare: Mapping[str, Sequence[str]]) -> RawFinding | None:
     finding, place = sighting.finding, sighting.place
     anchor = place.anchor.split("\n")
-    at = _nearest(anchor, bare.get(place.path, ()), place.line)
     path = place.path
+    at = min(_starts(anchor, bare.get(path, ())), key=lambda line: abs(line - place.line), default=None)
     if at is None and path not in bare:
         moved = [(other, line) for other, lines in bare.items() for line in _starts(anchor, lines)]
         path, at = moved[0] if len(moved) == 1 else (path, None)
@@ -69,20 +71,11 @@ def _standing(sighting: Sighting, bare: Mapping[str, Sequence[str]]) -> RawFindi
     )
 
 
-def _nearest(anchor: Sequence[str], lines: Sequence[str], near: int) -> int | None:
-    return min(_starts(anchor, lines), key=lambda line: abs(line - near), default=None)
-
-
 def _starts(anchor: Sequence[str], lines: Sequence[str]) -> Iterator[int]:
     """The numbers of the lines at which these lines follow one another."""
     for at, line in enumerate(lines):
         if line == anchor[0] and list(lines[at : at + len(anchor)]) == list(anchor):
             yield at + 1
-
-
-def _with_remedy(stood: RawFinding, new: Sequence[ModelFinding], sources: Mapping[str, str]) -> RawFinding:
-    again = next((each for each in new if same_place(each, stood)), None)
-    return stood if again is None else replace(stood, fix=raw_of(again, sources[again.path]).fix)
 
 
 MOST_TOKENS = 6_000
@@ -141,7 +134,7 @@ class ModelReviewer:
         """See `ChangeDetector`. Where the model fails, its files are unread, and earlier findings are kept."""
         there = shown(delta, [path for path in paths if self.reads(path)])
         alone = self._read(there.parts, delta)
-        stood = standing(self.memory.earlier, delta.head.sources)
+        carried = carried_over(self.memory.earlier, delta.head.sources)
         kept = self._judged(alone.found, delta)
         unread = {**there.unread, **alone.unread}
         if context := _context_of(self.description):
@@ -149,7 +142,7 @@ class ModelReviewer:
             described = self._read(parts, delta, context)
             kept += self._judged(unlike(described.found, alone.found), delta)
             unread |= described.unread
-        return Detection(findings=tuple(with_news(stood, kept, delta.head.sources)), unread=unread)
+        return Detection(findings=tuple(merged(carried, kept, delta.head.sources)), unread=unread)
 
     def _read(self, parts: Sequence[tuple[Page, ...]], delta: Delta, context: str = "") -> _Pass:
         """Ask about each part until one answer says that no further one will come."""
@@ -219,8 +212,8 @@ class Unasked:
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
         """See `ChangeDetector`: nothing is read."""
-        stood = standing(self.earlier, delta.head.sources)
-        return Detection(findings=stood, unread={path: NOT_ASKED for path in paths if self.reads(path)})
+        carried = carried_over(self.earlier, delta.head.sources)
+        return Detection(findings=carried, unread={path: NOT_ASKED for path in paths if self.reads(path)})
 
 
 def _context_of(description: Description) -> str:

@@ -193,7 +193,7 @@ def _with_instructions(messages: Sequence[ChatMessage], words: str) -> tuple[Cha
 def _without_calls(message: ChatMessage, names: dict[str, str]) -> ChatMessage:
     if message.role is ChatRole.TOOL:
         name = names.get(message.call_id, "the tool")
-        return replace(message, role=ChatRole.USER, call_id="", text=f"What came of {name}:\n{message.text}")
+        return replace(message, role=ChatRole.USER, call_id="", text=f"The result of {name}:\n{message.text}")
     if not message.calls:
         return message
     blocks = [f'```json\n{{"tool": {json.dumps(c.name)}, "arguments": {c.arguments}}}\n```' for c in message.calls]

@@ -64,7 +64,7 @@ def test_a_conversation_with_tools_becomes_one_of_words() -> None:
     assert user == USER
     assert assistant.text == f"I look.\n\n{CALL}\n\n{CALL}"
     assert (assistant.calls, result.role) == ((), ChatRole.USER)
-    assert result.text == "What came of grep:\nline 1\n\nWhat came of grep:\nline 2"
+    assert result.text == "The result of grep:\nline 1\n\nThe result of grep:\nline 2"
 
 
 def test_without_a_system_message_there_is_one() -> None:
