@@ -42,11 +42,11 @@ class Halted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """Implements `Answers` by a model with accounts of its own: a repair's own budgets are kept by who asks here."""
+    """Implements `Model` by one with accounts of its own: a repair's own budgets are kept by who asks here."""
 
     model: Model
 
-    def answer(self, ask: ModelRequest) -> ModelReply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         """Raises Halted where the run's cap is met, and where the endpoint is gone: neither says anything of a case."""
         try:
             return self.model.reply(ask)

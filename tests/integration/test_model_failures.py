@@ -273,5 +273,5 @@ def test_no_key_is_taken_from_elsewhere(store: Store, monkeypatch: pytest.Monkey
     with playing(Turn(say="Hello."), key="sk-somebody-elses") as server:
         endpoint = ModelEndpoint(base_url=server.url, api_key=SecretStr(""), model="toy")
         with pytest.raises(ModelUnavailable, match="APPRENTICE_MODEL_API_KEY"):
-            endpoint.answer(ASK)
+            endpoint.reply(ASK)
     assert not server.requests

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from memory.store import Store
 from memory.store.calls import Calls, Limit, Reservation
 from workers.llm.budgets import FREE, Price, limits_of, most_of, price_of, spent
-from workers.llm.endpoint import CompletionApi, ModelEndpoint
+from workers.llm.endpoint import ModelEndpoint
 from workers.llm.errors import CallFailed, ModelError, ModelUnavailable
 from workers.llm.messages import Model, ModelReply, ModelRequest, Tier
 from workers.settings import WorkerSettings
@@ -61,7 +61,7 @@ Models = Callable[[str, str], Model]
 class PricedModel:
     """One of the two models: its endpoint, name and price."""
 
-    endpoint: CompletionApi
+    endpoint: Model
     name: str
     price: Price = FREE
 
@@ -94,7 +94,7 @@ class BudgetedModel:
         tier = self.tiers[ask.tier]
         call_id = self._reserved(ask, tier)
         try:
-            reply = tier.endpoint.answer(ask)
+            reply = tier.endpoint.reply(ask)
         except CallFailed as failed:
             (self.calls.settle_as_reserved if failed.charged else self.calls.fail)(call_id)
             raise

@@ -209,17 +209,9 @@ class Connection(Protocol):
     def get_extra_info(self, info: str, /) -> socket.socket | None: ...
 
 
-class CompletionApi(Protocol):
-    """Answers one request, without budgets and without retries."""
-
-    def answer(self, ask: ModelRequest) -> ModelReply:
-        """Raises CallFailed where a retry may help, and any other ModelError where it does not."""
-        ...
-
-
 @dataclass(kw_only=True)
 class ModelEndpoint:
-    """One model at one address. `timeout_seconds` limits a whole answer, streamed or not."""
+    """Implements `Model` by one request, without budgets and retries. `timeout_seconds` limits a whole answer."""
 
     base_url: str
     api_key: SecretStr
@@ -228,7 +220,7 @@ class ModelEndpoint:
     stream: bool = True
     features: EndpointFeatures = field(default_factory=EndpointFeatures)
 
-    def answer(self, ask: ModelRequest) -> ModelReply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         """One reply. Raises CallFailed where a retry may help, and any other ModelError where it does not."""
         import openai
 

@@ -108,7 +108,7 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A model with the budgets of one task."""
+    """Answers requests: one endpoint, or a model with the budgets of one task."""
 
     def reply(self, ask: ModelRequest) -> ModelReply:
         """Answer one request. Raises ModelError, whose subclasses say what the caller does next."""

@@ -60,7 +60,7 @@ class At:
     task_id: str
     repository: str
 
-    def answer(self, ask: ModelRequest) -> ModelReply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         most, rng = most_of(ask), self.provider.rng
         luck = rng.random()
         if luck < 0.1:
@@ -137,7 +137,7 @@ def test_a_call_that_takes_more_than_was_reserved_is_the_last(store: Store) -> N
     """Where an estimate was too low, the budget is exceeded by that call and by no other."""
 
     class Greedy:
-        def answer(self, ask: ModelRequest) -> ModelReply:
+        def reply(self, ask: ModelRequest) -> ModelReply:
             usage = TokenUsage(prompt=5000, completion=ask.max_tokens)
             return ModelReply(text="", calls=(), finish=FinishReason.STOP, usage=usage, model="m")
 
@@ -153,7 +153,7 @@ def test_what_ends_a_call_unforeseen_leaves_its_reservation(store: Store) -> Non
     """A process that stops in the middle of a call may have been charged for it: the budget is not given back."""
 
     class Stopped:
-        def answer(self, ask: ModelRequest) -> ModelReply:
+        def reply(self, ask: ModelRequest) -> ModelReply:
             raise KeyboardInterrupt
 
     stopped = {Tier.STRONG: PricedModel(endpoint=Stopped(), name="m")}

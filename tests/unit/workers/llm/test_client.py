@@ -34,7 +34,7 @@ class Scripted:
     turns: list[ModelReply | Exception]
     asked: list[ModelRequest] = field(default_factory=list)
 
-    def answer(self, ask: ModelRequest) -> ModelReply:
+    def reply(self, ask: ModelRequest) -> ModelReply:
         self.asked.append(ask)
         turn = self.turns.pop(0)
         if isinstance(turn, Exception):
