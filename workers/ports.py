@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from memory.model import Actor, Permission
+from memory.model import Actor, Permission, PostKind
 
 
 class Ending(StrEnum):
@@ -260,12 +260,8 @@ class GitHub(Protocol):
 
     def find_check(self, *, sha: str, external_id: str) -> int | None: ...
 
-    def review_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]: ...
-
-    def issue_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]: ...
-
-    def issue_reactions(self, number: int) -> tuple[UserReaction, ...]:
-        """The reactions to an issue's or pull request's own text."""
+    def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
+        """The reactions to a comment by its id, or to a pull request's own text by its number."""
         ...
 
     def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:

@@ -247,23 +247,14 @@ def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:
     One decision may have two posts (a fix and the answer that links to it), so the source names the post.
     """
     given = f"reaction:{post.kind}:{post.github_id}:"
-    reactions = {f"{given}{each.id}": each for each in _reactions(post, github) if each.content in LIKED | DISLIKED}
+    now = github.reactions(post.kind, post.github_id)
+    reactions = {f"{given}{each.id}": each for each in now if each.content in LIKED | DISLIKED}
     for decision in post.decision_ids:
         known = {s.source: s for s in context.store.ledger.live_signals((decision,)) if s.source.startswith(given)}
         for source in known.keys() - reactions.keys():
             context.learner.retract(decision, known[source].kind, source)
         for source in reactions.keys() - known.keys():
             _record_reaction(decision, source, reactions[source], github, context)
-
-
-def _reactions(post: Post, github: GitHub) -> Sequence[UserReaction]:
-    match post.kind:
-        case PostKind.REVIEW_COMMENT:
-            return github.review_comment_reactions(post.github_id)
-        case PostKind.ISSUE_COMMENT:
-            return github.issue_comment_reactions(post.github_id)
-        case PostKind.FIX_PULL:
-            return github.issue_reactions(post.github_id)
 
 
 def _record_reaction(decision: str, source: str, reaction: UserReaction, github: GitHub, context: JobContext) -> None:

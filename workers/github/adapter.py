@@ -7,11 +7,13 @@ from typing import Any
 
 from github import UnknownObjectException
 from github.CheckRun import CheckRun
+from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest as GitHubPull
+from github.PullRequestComment import PullRequestComment
+from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
-from github.Requester import Requester
 
-from memory.model import Actor, Permission
+from memory.model import Actor, Permission, PostKind
 from workers.errors import CannotRun
 from workers.github.auth import SECONDS_BETWEEN_WRITES, client, translated
 from workers.github.images import pictures
@@ -29,6 +31,33 @@ from workers.ports import (
 
 CHECK_NAME = "Apprentice"
 ANNOTATIONS_A_REQUEST = 50
+_REACTED = {
+    PostKind.REVIEW_COMMENT: "pulls/comments",
+    PostKind.ISSUE_COMMENT: "issues/comments",
+    PostKind.FIX_PULL: "issues",
+}
+THREADS = """
+query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { fullDatabaseId author { login } } } }
+      }
+    }
+  }
+}
+"""
+RESOLVE = """
+mutation Resolve($input: ResolveReviewThreadInput!) {
+  resolveReviewThread(input: $input) { thread { id isResolved } }
+}
+"""
+REOPEN = """
+mutation Reopen($input: UnresolveReviewThreadInput!) {
+  unresolveReviewThread(input: $input) { thread { id isResolved } }
+}
+"""
 
 
 class GitHubRepository:
@@ -47,7 +76,6 @@ class GitHubRepository:
         self._token = token
         self._client = client(base_url, token(), seconds_between_writes)
         self._repository: Repository = self._client.get_repo(repository.full_name)
-        self._threads = Threads(self._client.requester, repository.full_name)
 
     def token(self) -> str:
         return self._token()
@@ -80,8 +108,7 @@ class GitHubRepository:
 
     def find_comment(self, number: int, marker: str) -> int | None:
         with translated(f"reading the comments of #{number}"):
-            comments = self._repository.get_issue(number).get_comments()
-            return next((c.id for c in comments if self._is_ours(c.user.login, c.body, marker)), None)
+            return _ours(self._repository.get_issue(number).get_comments(), marker)
 
     def reply(self, number: int, comment_id: int, body: str) -> int:
         with translated(f"replying in #{number}"):
@@ -89,8 +116,7 @@ class GitHubRepository:
 
     def find_reply(self, number: int, marker: str) -> int | None:
         with translated(f"reading the review comments of #{number}"):
-            comments = self._repository.get_pull(number).get_review_comments()
-            return next((c.id for c in comments if self._is_ours(c.user.login, c.body, marker)), None)
+            return _ours(self._repository.get_pull(number).get_review_comments(), marker)
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
         path, rendered = f"/repos/{self._ref.full_name}/issues/{number}", "application/vnd.github.full+json"
@@ -121,8 +147,7 @@ class GitHubRepository:
 
     def find_review(self, number: int, marker: str) -> int | None:
         with translated(f"reading the reviews of #{number}"):
-            reviews = self._repository.get_pull(number).get_reviews()
-            return next((r.id for r in reviews if self._is_ours(r.user.login, r.body, marker)), None)
+            return _ours(self._repository.get_pull(number).get_reviews(), marker)
 
     def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]:
         path = f"/repos/{self._ref.full_name}/pulls/{number}/reviews/{review_id}/comments"
@@ -162,27 +187,8 @@ class GitHubRepository:
             runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME)
             return next((run.id for run in runs if run.external_id == external_id), None)
 
-    def review_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]:
-        return self._reactions(f"/repos/{self._ref.full_name}/pulls/comments/{comment_id}/reactions")
-
-    def issue_comment_reactions(self, comment_id: int) -> tuple[UserReaction, ...]:
-        return self._reactions(f"/repos/{self._ref.full_name}/issues/comments/{comment_id}/reactions")
-
-    def issue_reactions(self, number: int) -> tuple[UserReaction, ...]:
-        return self._reactions(f"/repos/{self._ref.full_name}/issues/{number}/reactions")
-
-    def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
-        return self._threads.of_comment(number, comment_id)
-
-    def resolve_thread(self, thread_id: str) -> None:
-        self._threads.resolve(thread_id)
-
-    def reopen_thread(self, thread_id: str) -> None:
-        self._threads.reopen(thread_id)
-
-    def _reactions(self, path: str) -> tuple[UserReaction, ...]:
-        found: list[UserReaction] = []
-        page = 1
+    def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
+        path, found, page = f"/repos/{self._ref.full_name}/{_REACTED[kind]}/{number}/reactions", list[UserReaction](), 1
         while page:
             with translated("reading reactions"):
                 try:
@@ -197,10 +203,37 @@ class GitHubRepository:
             page = page + 1 if len(answer) == 100 else 0
         return tuple(found)
 
-    @staticmethod
-    def _is_ours(login: str, body: str, marker: str) -> bool:
-        """Only a bot's text counts: every user can copy a hidden marker into a comment."""
-        return login.endswith("[bot]") and marker in body
+    def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
+        owner, name = self._ref.full_name.split("/")
+        where: dict[str, Any] = {"owner": owner, "name": name, "number": number, "after": None}
+        while True:
+            page = self._query(THREADS, where)["repository"]["pullRequest"]["reviewThreads"]
+            for thread in page["nodes"]:
+                for comment in thread["comments"]["nodes"]:
+                    if int(comment["fullDatabaseId"]) == comment_id:
+                        return _thread(thread, comment["author"])
+            if not page["pageInfo"]["hasNextPage"]:
+                return None
+            where["after"] = page["pageInfo"]["endCursor"]
+
+    def resolve_thread(self, thread_id: str) -> None:
+        self._query(RESOLVE, {"input": {"threadId": thread_id}})
+
+    def reopen_thread(self, thread_id: str) -> None:
+        self._query(REOPEN, {"input": {"threadId": thread_id}})
+
+    def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        with translated("asking for review threads"):
+            _, answer = self._client.requester.graphql_query(query, variables)
+        if answer.get("errors"):  # GraphQL reports its errors with status 200
+            raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
+        data: dict[str, Any] = answer["data"]
+        return data
+
+
+def _ours(posts: Iterable[IssueComment | PullRequestComment | PullRequestReview], marker: str) -> int | None:
+    """The first of our posts with a marker. Only a bot's text counts: every user can copy a marker into a comment."""
+    return next((each.id for each in posts if each.user.login.endswith("[bot]") and marker in each.body), None)
 
 
 def _actor(user: dict[str, Any]) -> Actor:
@@ -260,70 +293,6 @@ def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, str |
     ]
     starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
     return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
-
-
-THREADS = """
-query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
-  repository(owner: $owner, name: $name) {
-    pullRequest(number: $number) {
-      reviewThreads(first: 100, after: $after) {
-        pageInfo { hasNextPage endCursor }
-        nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { fullDatabaseId author { login } } } }
-      }
-    }
-  }
-}
-"""
-RESOLVE = """
-mutation Resolve($input: ResolveReviewThreadInput!) {
-  resolveReviewThread(input: $input) { thread { id isResolved } }
-}
-"""
-REOPEN = """
-mutation Reopen($input: UnresolveReviewThreadInput!) {
-  unresolveReviewThread(input: $input) { thread { id isResolved } }
-}
-"""
-
-
-class Threads:
-    """The review threads of one repository's pull requests."""
-
-    def __init__(self, requester: Requester, full_name: str) -> None:
-        self._requester = requester
-        self._owner, self._name = full_name.split("/")
-
-    def of_comment(self, number: int, comment_id: int) -> ReviewThread | None:
-        """The thread with this first comment."""
-        after: str | None = None
-        while True:
-            page = self._page(number, after)
-            for thread in page["nodes"]:
-                for comment in thread["comments"]["nodes"]:
-                    if int(comment["fullDatabaseId"]) == comment_id:
-                        return _thread(thread, comment["author"])
-            if not page["pageInfo"]["hasNextPage"]:
-                return None
-            after = page["pageInfo"]["endCursor"]
-
-    def resolve(self, thread_id: str) -> None:
-        self._query(RESOLVE, {"input": {"threadId": thread_id}})
-
-    def reopen(self, thread_id: str) -> None:
-        self._query(REOPEN, {"input": {"threadId": thread_id}})
-
-    def _page(self, number: int, after: str | None) -> dict[str, Any]:
-        variables = {"owner": self._owner, "name": self._name, "number": number, "after": after}
-        threads: dict[str, Any] = self._query(THREADS, variables)["repository"]["pullRequest"]["reviewThreads"]
-        return threads
-
-    def _query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
-        with translated("asking for review threads"):
-            _, answer = self._requester.graphql_query(query, variables)
-        if answer.get("errors"):  # GraphQL reports its errors with status 200
-            raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
-        data: dict[str, Any] = answer["data"]
-        return data
 
 
 def _thread(node: dict[str, Any], author: dict[str, str] | None) -> ReviewThread:
