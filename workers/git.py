@@ -155,10 +155,6 @@ class Mirror:
             raise Gone(f"the branch {branch} is no longer at {self._remote.url}")
         return listed[0]
 
-    def resolve(self, ref: str) -> str:
-        """The commit that a ref names in this mirror."""
-        return self._run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").decode().strip()
-
     def export(self, sha: str, destination: Path) -> Path:
         """Write the tree of a commit below `destination`: every file (attributes cannot hide any), no `.git`."""
         destination.mkdir(parents=True, exist_ok=True)

@@ -116,8 +116,6 @@ class PullRequest:
     number: int
     title: str
     state: str
-    merged: bool
-    draft: bool
     head_ref: str
     head_sha: str
     head_repository_id: int
@@ -140,8 +138,6 @@ class InlineComment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedComment:
     id: int
-    path: str
-    line: int
     body: str
 
 

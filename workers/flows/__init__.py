@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workers.flows import ask, feedback, maintenance, repair, review, share_learnings
+from workers.flows import ask, feedback, maintenance, repair, review
 from workers.jobs import (
     AnswerCommand,
     AnswerQuestion,
@@ -28,7 +28,7 @@ FLOWS: Mapping[type, Flow] = {
     PollReactions: feedback.poll,
     AnswerCommand: ask.answer_command,
     AnswerQuestion: ask.answer_question,
-    ShareLearnings: share_learnings.run,
+    ShareLearnings: ask.share,
     LearnHistory: maintenance.learn_history,
     RedeliverWebhooks: maintenance.redeliver,
     CheckPolicy: maintenance.check_policy,

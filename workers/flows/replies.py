@@ -53,6 +53,17 @@ def reply_to_outsider(
     post_comment(number, conversation.outsider(job.actor.login, key=key), key, context, github)
 
 
+def connected(
+    job: Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion, context: JobContext
+) -> GitHub | None:
+    """GitHub for a user who may give this command; None after the refusal of an outsider."""
+    github = context.connect(job.repository)
+    if may_command(github, actor_of(job.actor)):
+        return github
+    reply_to_outsider(job, context, github)
+    return None
+
+
 def may_command(github: GitHub, actor: Actor) -> bool:
     """Whether this account may give commands on this repository."""
     return not actor.is_bot and github.permission(actor) in COMMANDERS

@@ -19,7 +19,7 @@ from workers.jobs import RepositoryRef, ReviewPull
 from workers.ports import GitHub, PullRequest
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
-from workers.review.matching import Known, LastSeen, identities, path_now
+from workers.review.matching import Known, LastSeen, identities, path_now, seen_before
 from workers.review.plan import Missed
 
 REVIEWED = "reviewed"
@@ -159,7 +159,8 @@ def recognised(this: Round, reviewed: Reviewed, context: JobContext) -> tuple[Ro
     this = replace(this, again=KnownAgain(returns=returns))
     gone = _reported_gone(this, known, context)
     changes = _changes(this, known)
-    names = identities([_last_seen(sha, changes[sha], known, gone) for sha in changes], reviewed.seen)
+    at = {sha: [_known(each, gone) for each in known.values() if each.place.sha == sha] for sha in changes}
+    names = identities([LastSeen(known=at[sha], change=change) for sha, change in changes.items()], reviewed.seen)
     here = {names[each.fingerprint]: location_of(each, this.task.sha) for each in reviewed.seen}
     again = KnownAgain(
         here={fingerprint: place for fingerprint, place in here.items() if fingerprint in known},
@@ -204,14 +205,8 @@ def _changes(this: Round, known: Mapping[str, Sighting]) -> dict[str, Change | N
     return {sha: this.since(sha, paths) for sha in heads}
 
 
-def _last_seen(sha: str, change: Change | None, known: Mapping[str, Sighting], gone: Mapping[str, int]) -> LastSeen:
-    return LastSeen(
-        known=[_known(each, mark in gone) for mark, each in known.items() if each.place.sha == sha], change=change
-    )
-
-
-def _known(sighting: Sighting, gone: bool) -> Known:
-    place = sighting.place
+def _known(sighting: Sighting, gone: Mapping[str, int]) -> Known:
+    mark, place = sighting.finding.fingerprint, sighting.place
     finding = replace(
         sighting.finding,
         path=place.path,
@@ -221,7 +216,7 @@ def _known(sighting: Sighting, gone: bool) -> Known:
         message=place.message,
         fingerprint=place.mark,
     )
-    return Known(fingerprint=sighting.finding.fingerprint, finding=finding, gone=gone)
+    return Known(fingerprint=mark, finding=finding, gone=mark in gone)
 
 
 def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding], context: JobContext) -> Mapping[str, Missed]:
@@ -282,7 +277,4 @@ def _seen_then(
             progress=context.progress,
             tools=context.settings.review_tools,
         )
-    known = [Known(fingerprint=finding.fingerprint, finding=finding) for finding in then.findings]
-    names = identities([LastSeen(known=known, change=change)], doubtful)
-    marks = {each.fingerprint for each in known}
-    return frozenset(own for own, name in names.items() if name in marks)
+    return seen_before(then.findings, doubtful, change)

@@ -157,7 +157,7 @@ class GitHubRepository:
             # PyGithub's objects would ask for each comment again, because a list holds less of it. A page holds more
             # than one review of ours.
             _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters={"per_page": 100})
-        return tuple(PostedComment(id=c["id"], path=c["path"], line=_line(c), body=c["body"]) for c in answer)
+        return tuple(PostedComment(id=c["id"], body=c["body"]) for c in answer)
 
     def create_check(
         self,
@@ -249,8 +249,6 @@ def _pull(pull: GitHubPull) -> PullRequest:
         title=pull.title,
         body=pull.body or "",
         state=pull.state,
-        merged=pull.merged,
-        draft=pull.draft,
         head_ref=pull.head.ref,
         head_sha=pull.head.sha,
         head_repository_id=head_repository["id"] if head_repository else 0,
@@ -274,10 +272,6 @@ def _inline(comment: InlineComment) -> dict[str, str | int]:
     if comment.start_line < comment.line:
         where |= {"start_line": comment.start_line, "start_side": "RIGHT"}
     return where
-
-
-def _line(comment: dict[str, Any]) -> int:
-    return int(comment.get("line") or comment.get("original_line") or 0)
 
 
 def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, str | int]]]:

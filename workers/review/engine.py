@@ -23,7 +23,7 @@ from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
 from workers.review.findings import FindingWithFix, elsewhere, is_severe, on_changed_lines, seen_in
 from workers.review.matching import stood_before
-from workers.review.project_options import is_typed, mypy_options, ruff_options
+from workers.review.project_options import is_typed, mypy_options, ruff_options, target_version
 from workers.review.read_report import (
     CoverageStatus,
     FileCoverage,
@@ -37,7 +37,7 @@ from workers.review.read_report import (
     why_unedited,
     with_what_counts,
 )
-from workers.review.source import Unread, python_sources, target_version
+from workers.review.source import Unread, python_sources
 from workers.review.suggestions import ImportGraph, SuggestionProver, drafts, suggested, that_help
 from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport

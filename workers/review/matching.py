@@ -224,12 +224,15 @@ def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[s
 def stood_before(before: Sequence[Finding], present: Sequence[Finding], change: Change) -> frozenset[str]:
     """Which of the present findings were there before a change; those from before name files by their new names."""
     paths = {file.path: file.old_path for file in change.files}
-    known = [
-        Known(fingerprint=each.fingerprint, finding=replace(each, path=paths.get(each.path, each.path)))
-        for each in before
-    ]
-    names = identities([LastSeen(known=known, change=without_context(change))], present)
+    old = [replace(each, path=paths.get(each.path, each.path)) for each in before]
+    return seen_before(old, present, without_context(change))
+
+
+def seen_before(before: Sequence[Finding], present: Sequence[Finding], change: Change) -> frozenset[str]:
+    """Which of the present findings are among those from before a change without context."""
+    known = [Known(fingerprint=each.fingerprint, finding=each) for each in before]
     marks = {each.fingerprint for each in before}
+    names = identities([LastSeen(known=known, change=change)], present)
     return frozenset(own for own, name in names.items() if name in marks)
 
 

@@ -18,6 +18,8 @@ _CODE = re.compile(r"[A-Z]{1,5}[0-9]{0,4}")
 _SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")
 _PATTERN = re.compile(r"(?!/)(?!.*\.\.)[\w.*?/-]{1,200}")
 _TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
+_OLDEST, _NEWEST = 7, 14
+_MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d+)")
 _MOST = 200
 """Codes and patterns beyond so many are not read."""
 
@@ -55,10 +57,10 @@ class MypyOptions:
 def ruff_options(base: Path) -> RuffOptions:
     """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML."""
     found = next((table for table in _ruff_tables(base) if table is not None), {})
-    lint = {**found, **_table(found, "lint")}
+    lint = {**found, **table(found, "lint")}
     ignores = {
         pattern: codes
-        for pattern, wanted in list(_table(lint, "per-file-ignores").items())[:_MOST]
+        for pattern, wanted in list(table(lint, "per-file-ignores").items())[:_MOST]
         if _PATTERN.fullmatch(pattern) and (codes := _harmless(wanted))
     }
     length, target = found.get("line-length"), found.get("target-version")
@@ -75,12 +77,19 @@ def _ruff_tables(base: Path) -> Iterator[dict[str, object] | None]:
     yield _toml(base, ".ruff.toml")
     yield _toml(base, "ruff.toml")
     document = _toml(base, "pyproject.toml") or {}
-    yield _table(_table(document, "tool"), "ruff")
+    yield table(table(document, "tool"), "ruff")
 
 
 def _harmless(wanted: object) -> tuple[str, ...]:
     """The codes in a list, but for security rules and whatever would take them along."""
     return tuple(code for code in _strings(wanted) if _CODE.fullmatch(code) and not _SECURITY.fullmatch(code))
+
+
+def target_version(root: Path) -> str:
+    """The oldest Python that the project declares, as ruff writes it; the newest we know when it declares none."""
+    stated = table(_toml(root, "pyproject.toml") or {}, "project").get("requires-python")
+    minors = [int(minor) for minor in _MINIMUM.findall(stated)] if isinstance(stated, str) else []
+    return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
 
 
 def mypy_options(base: Path) -> MypyOptions | None:
@@ -105,7 +114,7 @@ def is_typed(base: Path) -> bool:
 def _mypy_tables(base: Path) -> Iterator[Mapping[str, object]]:
     for name in ("mypy.ini", ".mypy.ini"):
         yield _ini(base, name)
-    yield _table(_table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
+    yield table(table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
     yield _ini(base, "setup.cfg")
 
 
@@ -133,7 +142,8 @@ def _toml(base: Path, name: str) -> dict[str, object] | None:
         return {}
 
 
-def _table(within: Mapping[str, object], key: str) -> dict[str, object]:
+def table(within: Mapping[str, object], key: str) -> dict[str, object]:
+    """A table within another one of a document; empty without one."""
     found = within.get(key)
     return found if isinstance(found, dict) else {}
 

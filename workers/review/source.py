@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import stat
 import threading
-import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +19,6 @@ MAX_FILES, MAX_TREE_CHARACTERS = 2_000, 10_000_000
 
 _LOOKED_AT = 8_000
 """Git looks for a zero among so many bytes."""
-
-_OLDEST, _NEWEST = 7, 14
-_MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d+)")
 
 
 class Unread(ApprenticeError):
@@ -91,25 +86,6 @@ def _python_paths(root: Path) -> Iterator[str]:
             path = Path(folder, name).relative_to(root).as_posix()
             if name.endswith(".py") and is_unicode(path):
                 yield path
-
-
-def target_version(root: Path) -> str:
-    """The oldest Python that the project declares, as ruff writes it; the newest we know when it declares none."""
-    try:
-        stated = _requires_python(read_text(root, "pyproject.toml"))
-    except Unread:
-        stated = ""
-    minors = [int(minor) for minor in _MINIMUM.findall(stated)]
-    return f"py3{max(_OLDEST, min(*minors, _NEWEST))}" if minors else f"py3{_NEWEST}"
-
-
-def _requires_python(pyproject: str) -> str:
-    try:
-        project = tomllib.loads(pyproject).get("project")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return ""
-    stated = project.get("requires-python") if isinstance(project, dict) else None
-    return stated if isinstance(stated, str) else ""
 
 
 _ONE_AT_A_TIME = threading.Lock()

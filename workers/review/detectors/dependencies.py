@@ -15,6 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from memory.model import Severity
 from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
+from workers.review.project_options import table
 
 _NAMES = """
     aiohttp alembic ansible anthropic anyio apache-airflow arrow asyncpg attrs babel bandit bcrypt beautifulsoup4 black
@@ -208,15 +209,15 @@ def _in_pyproject(text: str) -> Iterator[str]:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise DetectorFailed(f"not TOML ({str(error)[:120]})") from error
-    project, build, groups = (_table(document, key) for key in ("project", "build-system", "dependency-groups"))
+    project, build, groups = (table(document, key) for key in ("project", "build-system", "dependency-groups"))
     lists = [project.get("dependencies"), build.get("requires"), *groups.values()]
-    lists += _table(project, "optional-dependencies").values()
+    lists += table(project, "optional-dependencies").values()
     for found in lists:
         yield from (each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
-    poetry = _table(_table(document, "tool"), "poetry")
-    tables = [poetry, *(group for group in _table(poetry, "group").values() if isinstance(group, dict))]
-    for table in tables:
-        yield from _of_poetry(_table(table, "dependencies"))
+    poetry = table(table(document, "tool"), "poetry")
+    tables = [poetry, *(group for group in table(poetry, "group").values() if isinstance(group, dict))]
+    for each in tables:
+        yield from _of_poetry(table(each, "dependencies"))
 
 
 def _of_poetry(table: Mapping[str, object]) -> Iterator[str]:
@@ -226,11 +227,6 @@ def _of_poetry(table: Mapping[str, object]) -> Iterator[str]:
             yield f"{name} @ git+{wanted['git']}@{revision}"
         elif name != "python":
             yield name
-
-
-def _table(within: Mapping[str, object], key: str) -> dict[str, object]:
-    found = within.get(key)
-    return found if isinstance(found, dict) else {}
 
 
 def _needed(text: str) -> Needed | None:

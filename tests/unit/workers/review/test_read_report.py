@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from workers.diffs import FileChange, FileStatus
+from workers.review.project_options import target_version
 from workers.review.read_report import CoverageStatus, base_source, coverage, skipped, source_of
-from workers.review.source import MAX_BYTES, Unread, python_sources, read_text, target_version
+from workers.review.source import MAX_BYTES, Unread, python_sources, read_text
 
 
 def changed(
