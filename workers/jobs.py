@@ -91,6 +91,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     source: str
     undone: bool = False
     note: str = ""
+    reply_to: int = 0
     number: int = 0
 
 

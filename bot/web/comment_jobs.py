@@ -137,6 +137,7 @@ def _feedback(command: Command, posted: PostedText, subject: Subject, origin: Or
         subject=subject,
         source=posted.source,
         note=command.argument,
+        reply_to=posted.comment_id,
         number=posted.number,
     )
 
