@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, print_result, refuse, refusing
-from bot.cli.table import TextTable
+from bot.cli.console import AsJson, TextTable, command_context, print_result, refuse, refusing
 
 if TYPE_CHECKING:
     from memory.preferences.model import PreferenceModel

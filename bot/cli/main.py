@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.cli import data, evaluate, history, model_server, repair, review, stats
-from bot.cli.console import BAD_INPUT, AsJson, note, out, print_json, refusing, worker_settings
+from bot.cli import data, evaluate, history, local, stats
+from bot.cli.console import BAD_INPUT, AsJson, note, out, print_json, refuse, refusing, worker_settings
 
 app = typer.Typer(
     name="apprentice",
@@ -16,8 +19,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(repair.fix)
-app.command()(review.review)
+app.command()(local.fix)
+app.command()(local.review)
 
 
 @app.command()
@@ -104,6 +107,29 @@ def demo(
         raise typer.Exit(run(out, stay=stay))
 
 
+@app.command("model-server")
+def model_server(
+    script: Annotated[Path | None, typer.Option(metavar="FILE", help="Answer by this script, YAML or JSON.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free one.")] = 0,
+) -> None:
+    """A stand-in for a model: speaks OpenAI's protocol and answers by a script."""
+    from bot.model_server.script import read_script
+    from bot.model_server.server import ModelServer
+
+    with refusing():
+        if script is None:
+            refuse("give --script FILE")
+        server = ModelServer(read_script(script), host=host, port=port)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
+        try:
+            with server:
+                out.print(f"{server.url}: a protocol stand-in, not a model; Ctrl-C ends it", markup=False)
+                threading.Event().wait()
+        except KeyboardInterrupt:
+            out.print("ended")
+
+
 app.command()(stats.why)
 app.command()(stats.stats)
 app.command()(stats.rebuild)
@@ -115,7 +141,6 @@ app.command()(history.learn)
 app.command()(history.backtest)
 app.command()(data.export)
 app.command("import")(data.import_)
-app.command("model-server")(model_server.model_server)
 
 
 def main() -> None:

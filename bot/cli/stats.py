@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, out, print_json, print_result, refuse, refusing
-from bot.cli.table import print_tables
+from bot.cli.console import AsJson, command_context, out, print_json, print_result, print_tables, refuse, refusing
 
 if TYPE_CHECKING:
     from memory.forget import SignalsToForget

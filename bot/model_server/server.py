@@ -18,8 +18,16 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bot.background_server import LOOPBACK, BackgroundServer
-from bot.model_server.request import TOKEN_CHARACTERS, ChatRequest, RequestError, count_tokens, parse_request
-from bot.model_server.script import Script, ScriptedAnswer, no_turn_fits
+from bot.model_server.script import (
+    TOKEN_CHARACTERS,
+    ChatRequest,
+    RequestError,
+    Script,
+    ScriptedAnswer,
+    count_tokens,
+    no_turn_fits,
+    parse_request,
+)
 
 JsonDocument = dict[str, object]
 _CREATED = 1_700_000_000  # the same in each answer, so that two runs are equal byte for byte

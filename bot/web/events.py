@@ -19,7 +19,7 @@ class _Partial(msgspec.Struct, frozen=True, kw_only=True):
 class EventUser(_Partial, frozen=True, kw_only=True):
     id: int
     login: str
-    type: str = "EventUser"
+    type: str = "User"
 
     @property
     def is_bot(self) -> bool:

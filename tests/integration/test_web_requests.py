@@ -11,8 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.web.app import create_app
-from bot.web.signature import HEADER, sign
+from bot.web.app import HEADER, create_app, sign
 from memory.store import Store, open_store
 from memory.store.jobs import JobState, NewJob
 from tests.databases import migrated_store

@@ -12,10 +12,10 @@ import pytest
 import typer
 from pydantic_core import PydanticUndefined
 
-from bot.cli import json_output
+from bot.cli import local_output
 from bot.cli.main import app
 from bot.web import events
-from bot.web.commands import Verb
+from bot.web.comments import Verb
 from bot.web.metrics import Metrics
 from memory.store.jobs import JobState
 from tests.json_contracts import documented, undocumented
@@ -119,7 +119,7 @@ def test_json_is_documented() -> None:
     """Each command with --json has a paragraph of its keys; documents that commands print are held to it (`Ran.document`)."""
     printing = {name for name in COMMANDS if "--json" in options(name)}
     assert set(documented()) == printing - EXPLAINED_BY_THEIR_TABLES
-    assert undocumented("fix", json_output.cannot_run("why")) == set()
+    assert undocumented("fix", local_output.cannot_run("why")) == set()
 
 
 @pytest.mark.parametrize("page", PAGES)

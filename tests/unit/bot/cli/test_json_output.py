@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bot.cli.json_output import cannot_run, repaired
+from bot.cli.local_output import cannot_run, repaired_json
 from memory.model import Attempt, AttemptOutcome, Confidence, DistinguishingCall, Failure, Family, Proof, SuiteCount
 from workers.repair.result import Repaired, RepairStatus
 
@@ -66,7 +66,7 @@ def result(status: RepairStatus, *attempts: Attempt, failure: Failure | None = F
 
 def test_a_fix() -> None:
     """The attempt with the proof gives patch and proof; every attempt is listed with its odds."""
-    assert json.loads(json.dumps(repaired(result(RepairStatus.FIXED, LOST, WON)))) == {
+    assert json.loads(json.dumps(repaired_json(result(RepairStatus.FIXED, LOST, WON)))) == {
         "status": "fixed",
         "failure": {
             "error_type": "ZeroDivisionError",
@@ -125,7 +125,7 @@ def test_a_fix() -> None:
 )
 def test_no_fix(of: Repaired, status: str, failure: str | None) -> None:
     """Without a proof there is neither patch nor proof, and without a failure none."""
-    document = json.loads(json.dumps(repaired(of)))
+    document = json.loads(json.dumps(repaired_json(of)))
     assert (document["status"], document["patch"], document["proof"]) == (status, None, None)
     assert (document["failure"] and document["failure"]["message"]) == failure
 
@@ -133,5 +133,5 @@ def test_no_fix(of: Repaired, status: str, failure: str | None) -> None:
 def test_what_cannot_be_run_has_the_same_keys() -> None:
     """A script finds every key whatever happened, and the reason beside them."""
     document = cannot_run("there is no sandbox")
-    assert set(document) == {*repaired(result(RepairStatus.FIXED, WON)), "error"}
+    assert set(document) == {*repaired_json(result(RepairStatus.FIXED, WON)), "error"}
     assert (document["status"], document["error"]) == ("cannot_run", "there is no sandbox")

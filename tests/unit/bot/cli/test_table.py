@@ -7,7 +7,7 @@ import io
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from bot.cli.table import TextTable, print_tables
+from bot.cli.console import TextTable, print_tables
 
 ODDS = TextTable(
     title="Options",

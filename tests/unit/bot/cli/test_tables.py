@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from rich.console import Console
 
 from bot.cli import tables
-from bot.cli.table import TextTable, print_tables
+from bot.cli.console import TextTable, print_tables
 from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
 from memory.evaluation.control_arm import Uplift
 from memory.evaluation.findings import AddressedShare, HiddenShare

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bot.cli.text_output import Progress
+from bot.cli.local_output import Progress
 
 
 def progress_on(*, terminal: bool) -> tuple[Progress, io.StringIO]:

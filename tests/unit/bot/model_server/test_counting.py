@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.model_server.request import TOKEN_CHARACTERS, count_tokens
+from bot.model_server.script import TOKEN_CHARACTERS, count_tokens
 from bot.model_server.server import BLOCK_TOKENS, PromptCache
 
 SIZE = BLOCK_TOKENS * TOKEN_CHARACTERS

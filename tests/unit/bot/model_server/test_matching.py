@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.model_server.request import ChatRequest, RequestError, parse_request
-from bot.model_server.script import Script, Turn, When, no_turn_fits
+from bot.model_server.script import ChatRequest, RequestError, Script, Turn, When, no_turn_fits, parse_request
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}

@@ -1,4 +1,4 @@
-"""What `fix` and `review` print for people."""
+"""What `fix` and `review` print: JSON, which is a contract that scripts rely on, and text for users."""
 
 from __future__ import annotations
 
@@ -8,9 +8,79 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from bot.local import LocalReview
-from memory.model import Proof
+from memory.model import Finding, Proof, Suggestion
+from memory.policy.review_policy import PostingDecision
 from workers.messages import repair
 from workers.repair.result import Repaired, RepairStatus
+
+Json = dict[str, object]
+
+
+def _fields(value: object, *names: str) -> Json:
+    """These attributes under their own names; tuples are lists in JSON."""
+    return {name: getattr(value, name) for name in names}
+
+
+def repaired_json(result: Repaired) -> Json:
+    """`apprentice fix --json`."""
+    proven, failure = result.proven, result.failure
+    tried = ("strategy", "probability", "candidates", "rivals", "outcome", "reflection")
+    return {
+        "status": result.status,
+        "failure": _fields(failure, "error_type", "family", "message", "failing_tests") if failure else None,
+        "attempts": [_fields(attempt, *tried) for attempt in result.attempts],
+        "patch": proven.patch if proven else None,
+        "proof": _proof(proven.proof) if proven and proven.proof else None,
+        "flaky": list(result.flaky),
+        "candidates_tried": result.candidates,
+        "test_runs": result.test_runs,
+        "seconds": round(result.seconds, 3),
+        "decision_ids": [attempt.decision_id for attempt in result.attempts],
+    }
+
+
+def cannot_run(reason: str) -> Json:
+    """`apprentice fix --json` when nothing could be run."""
+    none: Json = dict.fromkeys(("failure", "patch", "proof"))
+    empty: Json = {name: [] for name in ("attempts", "flaky", "decision_ids")}
+    zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0}
+    return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
+
+
+def reviewed_json(result: LocalReview) -> Json:
+    """`apprentice review --json`."""
+    return {
+        "findings": [_finding(each, result.decided[each.fingerprint]) for each in result.shown()],
+        "coverage": [_fields(each, "path", "status", "reason") for each in result.reviewed.coverage],
+    }
+
+
+def _proof(proof: Proof) -> Json:
+    judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share")
+    suite = _fields(proof.suite, "passed", "failed", "skipped", "collected")
+    return {
+        **_fields(proof, "failed_before", "passed_after"),
+        "suite": {**suite, "command": proof.command},
+        **_fields(proof, "repeats", *judged),
+        "telling": None if proof.telling is None else _fields(proof.telling, "call", "this", "other", "patch"),
+    }
+
+
+def _finding(finding: Finding, decided: PostingDecision) -> Json:
+    names = ("fingerprint", "path", "line", "end_line", "rule", "category", "severity", "message")
+    return {
+        **_fields(finding, *names),
+        "suggestion": _suggestion(finding.suggestion) if finding.suggestion else None,
+        "decision": {
+            **_fields(decided.decision, "id", "probability", "arm"),
+            **_fields(decided, "action", "why"),
+        },
+    }
+
+
+def _suggestion(suggestion: Suggestion) -> Json:
+    proof = _proof(suggestion.proof) if suggestion.proof else None
+    return {**_fields(suggestion, "start_line", "end_line", "replacement"), "proof": proof}
 
 
 class Progress:
@@ -32,7 +102,7 @@ class Progress:
         self._held = None
 
 
-def repaired(result: Repaired, out: Console, *, applied: bool) -> None:
+def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     """`apprentice fix`."""
     if result.status is RepairStatus.NOTHING_FAILING:
         out.print(f"nothing fails: {result.tests} tests")
@@ -41,20 +111,20 @@ def repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     out.print(f"[bold]{escape(result.failure.error_type)}[/] {escape(result.failure.message[:200])}")
     for test in result.failure.failing_tests:
         out.print(f"  {escape(test)}")
-    out.print(_attempts(result))
+    out.print(_attempts_table(result))
     proven = result.proven
     if proven is None or proven.proof is None:
         out.print(f"[bold]not fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried")
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))
-    out.print(_proof(proven.proof))
+    out.print(_proof_line(proven.proof))
     _confidence(proven.proof, out)
     where = "applied" if applied else "not applied; run again with --apply"
     out.print(f"[bold]fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
     out.print(f"why: apprentice why {proven.decision_id}")
 
 
-def _attempts(result: Repaired) -> Table:
+def _attempts_table(result: Repaired) -> Table:
     table = Table("strategy", "probability", "candidates", "outcome", box=None, pad_edge=False)
     for attempt in result.attempts:
         table.add_row(
@@ -66,7 +136,7 @@ def _attempts(result: Repaired) -> Table:
     return table
 
 
-def _proof(proof: Proof) -> str:
+def _proof_line(proof: Proof) -> str:
     suite = proof.suite
     return (
         f"proof: {len(proof.failed_before)} failing tests pass; suite {suite.passed} passed, {suite.failed} failed, "
@@ -83,7 +153,7 @@ def _confidence(proof: Proof, out: Console) -> None:
         out.print(Syntax(proof.telling.patch, "diff", background_color="default"))
 
 
-def reviewed(result: LocalReview, out: Console) -> None:
+def print_reviewed(result: LocalReview, out: Console) -> None:
     """`apprentice review`."""
     for finding in result.shown():
         decided = result.decided[finding.fingerprint]

@@ -1,4 +1,4 @@
-"""`apprentice fix`."""
+"""`apprentice fix` and `review`: repair and review on this machine, without GitHub."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import BAD_INPUT, AsJson, complain, notes, out, print_json, worker_settings
+from bot.cli.console import BAD_INPUT, AsJson, complain, notes, out, print_json, refusing, worker_settings
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 
@@ -24,20 +24,40 @@ def fix(
 ) -> None:
     """Repair what fails in a project, with proof. PATH is not changed unless --apply is given."""
     from bot import local
-    from bot.cli import json_output, text_output
+    from bot.cli import local_output
     from workers.context import open_context
 
     given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
     try:
-        context = open_context(worker_settings(**given), progress=text_output.Progress(notes))
+        context = open_context(worker_settings(**given), progress=local_output.Progress(notes))
         result = local.fix(path, context, test_command=test_command, apply=apply)
     except (ApprenticeError, StoreError) as error:
         if as_json:
-            print_json(json_output.cannot_run(str(error)))
+            print_json(local_output.cannot_run(str(error)))
         complain(str(error))
         raise typer.Exit(BAD_INPUT) from error
     if as_json:
-        print_json(json_output.repaired(result))
+        print_json(local_output.repaired_json(result))
     else:
-        text_output.repaired(result, out, applied=apply)
+        local_output.print_repaired(result, out, applied=apply)
     raise typer.Exit(NOT_FIXED if result.failure is not None and result.proven is None else 0)
+
+
+def review(
+    path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
+    base: Annotated[str, typer.Option(help="The commit that the change starts from.", show_default=False)],
+    head: Annotated[str, typer.Option(help="The commit that the change ends at.")] = "HEAD",
+    as_json: AsJson = False,
+) -> None:
+    """Review the change from BASE to HEAD of a git repository, and try out every suggestion."""
+    from bot import local
+    from bot.cli import local_output
+    from workers.context import open_context
+
+    with refusing():
+        context = open_context(worker_settings(), progress=local_output.Progress(notes))
+        result = local.review(path, context, base=base, head=head)
+    if as_json:
+        print_json(local_output.reviewed_json(result))
+    else:
+        local_output.print_reviewed(result, out)
