@@ -24,13 +24,20 @@ from pathlib import Path
 
 from benchmarks.history import name_of
 from benchmarks.report import show, spread
-from benchmarks.suggestions import directory_of
-from workers.git import Mirror, Remote, local_commits
+from workers.git import Mirror, Remote, git_directory, local_commits
 from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
 
 MOST_COMMITS = 100
+
+
+def directory_of(path: Path) -> Path:
+    """Where git keeps it."""
+    directory = git_directory(path)
+    if directory is None:
+        raise SystemExit(f"{path} is not a git repository")
+    return directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

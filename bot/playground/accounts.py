@@ -16,17 +16,7 @@ from bot.playground.models import (
     RepositoryRole,
     WebhookDelivery,
 )
-from bot.playground.payloads import (
-    JsonObject,
-    app,
-    fields,
-    installation,
-    permissions,
-    repository,
-    user,
-    when,
-    when_or_null,
-)
+from bot.playground.payloads import JsonObject, app, installation, permissions, repository, shown, user
 from bot.playground.world import World
 
 routes = Routes()
@@ -46,21 +36,15 @@ class _TokenBody(Struct):
 
 def profile(world: World, account: HostedAccount) -> JsonObject:
     """public-user."""
-    return {
-        **user(world, account),
-        **fields("profile"),
-        "name": account.name,
-        "public_repos": _owned(world, account, private=False),
-        "created_at": when(account.created_at),
-        "updated_at": when(account.created_at),
-    }
+    counts = {"public_repos": _owned(world, account, private=False)}
+    return {**user(world, account), **shown(world, "profile", account, **counts)}
 
 
 def own_profile(world: World, account: HostedAccount) -> JsonObject:
     """private-user: what users see of their own account."""
     owned = _owned(world, account, private=True)
     counts = {"total_private_repos": owned, "owned_private_repos": owned}
-    return {**profile(world, account), **fields("own_profile"), **counts}
+    return {**profile(world, account), **shown(world, "own_profile", account, **counts)}
 
 
 def _owned(world: World, account: HostedAccount, *, private: bool) -> int:
@@ -138,12 +122,7 @@ def create_token(call: ApiCall) -> JsonObject:
         if level not in _LEVELS or name not in held or _LEVELS.index(level) > _LEVELS.index(held[name]):
             raise unprocessable("The permissions requested are not granted to this installation.")
     token = call.world.issue_installation_token(made, frozenset(chosen), asked or held)
-    body: JsonObject = {
-        "token": token.value,
-        "expires_at": when_or_null(token.expires_at),
-        "permissions": dict(token.permissions),
-        "repository_selection": "selected",
-    }
+    body = shown(call.world, "token", token)
     if wanted.repository_ids is not None or wanted.repositories is not None:
         body["repositories"] = [repository(call.world, call.world.repositories[number]) for number in sorted(chosen)]
     return body
@@ -162,24 +141,6 @@ def _chosen_repositories(call: ApiCall, made: HostedInstallation, wanted: _Token
 # Webhook deliveries.
 
 
-def delivery_item(made: WebhookDelivery) -> JsonObject:
-    """hook-delivery-item."""
-    return {
-        "id": made.id,
-        "guid": made.notice.guid,
-        "delivered_at": made.delivered_at.isoformat().replace("+00:00", "Z"),
-        "redelivery": made.notice.redelivery,
-        "duration": made.duration,
-        "status": made.status,
-        "status_code": made.status_code,
-        "event": made.notice.event,
-        "action": made.notice.action,
-        "installation_id": made.notice.installation_id,
-        "repository_id": made.notice.repository_id,
-        "throttled_at": None,
-    }
-
-
 def _deliveries(call: ApiCall) -> list[WebhookDelivery]:
     """Newest first."""
     return [each for each in reversed(call.world.deliveries) if each.notice.app is _app(call)]
@@ -187,7 +148,7 @@ def _deliveries(call: ApiCall) -> list[WebhookDelivery]:
 
 @routes.on("GET", "/app/hook/deliveries", AS_APP)
 def list_deliveries(call: ApiCall) -> list[JsonObject]:
-    return [delivery_item(each) for each in _deliveries(call)]
+    return [shown(call.world, "delivery_item", each) for each in _deliveries(call)]
 
 
 @routes.on("POST", "/app/hook/deliveries/{delivery_id:int}/attempts", AS_APP, status=202)

@@ -18,8 +18,8 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject
-from bot.playground.pull_payloads import comment, full_pull, issue, issue_event, label, reaction, rendered
+from bot.playground.payloads import JsonObject, shown
+from bot.playground.pull_payloads import comment, full_pull, issue, issue_event, label, rendered
 from bot.playground.webhooks import announce
 from bot.playground.world import World
 
@@ -257,15 +257,15 @@ def _create_reaction(call: ApiCall) -> ApiAnswer:
     there, user = _reactions(call), call.who.user
     known = next((each for each in there if each.user is user and each.content == content), None)
     if known is not None:
-        return ApiAnswer(body=reaction(call.world, known))
+        return ApiAnswer(body=shown(call.world, "reaction", known))
     made = HostedReaction(id=call.world.next_id("reaction"), user=user, content=content, created_at=call.world.now())
     there.append(made)
-    return ApiAnswer(status=201, body=reaction(call.world, made))
+    return ApiAnswer(status=201, body=shown(call.world, "reaction", made))
 
 
 def _list_reactions(call: ApiCall) -> list[JsonObject]:
     content = call.query.get("content")
-    return [reaction(call.world, each) for each in _reactions(call) if content in (None, each.content)]
+    return [shown(call.world, "reaction", each) for each in _reactions(call) if content in (None, each.content)]
 
 
 def _delete_reaction(call: ApiCall) -> None:

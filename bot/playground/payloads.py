@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,15 +31,36 @@ def _known_fields() -> dict[str, JsonObject]:
     return found
 
 
-def fields(kind: str, api: str = "", page: str = "") -> JsonObject:
+def shown(world: World, kind: str, made: object, api: str = "", page: str = "", /, **computed: object) -> JsonObject:
     """The fields of payload_fields.yaml for this kind of object, at its address in the API and that of its page."""
-    bases = {"+": api, "@": page}
 
     def value_of(value: object) -> object:
-        is_address = isinstance(value, str) and value[:1] in bases and value
-        return bases[value[0]] + value[1:] if is_address and isinstance(value, str) else value
+        match value:
+            case str() if value.startswith("="):
+                return json_of(world, attrgetter(value[1:])(made))
+            case str() if value.startswith("+"):
+                return api + value[1:]
+            case str() if value.startswith("@"):
+                return page + value[1:]
+            case _:
+                return value
 
-    return {name: value_of(value) for name, value in _known_fields()[kind].items()}
+    return {name: value_of(value) for name, value in _known_fields()[kind].items()} | computed
+
+
+def json_of(world: World, value: object) -> object:
+    """An attribute's value as GitHub shows it."""
+    match value:
+        case datetime():
+            return when(value)
+        case HostedAccount():
+            return user(world, value)
+        case App():
+            return app(world, value)
+        case list() | tuple():
+            return [json_of(world, each) for each in value]
+        case _:
+            return value
 
 
 def when(moment: datetime) -> str:
@@ -50,20 +72,11 @@ def when_or_null(moment: datetime | None) -> str | None:
     return when(moment) if moment else None
 
 
-# Accounts.
-
-
 def user(world: World, account: HostedAccount) -> JsonObject:
     """simple-user."""
-    page = f"apps/{account.app_slug}" if account.app_slug else account.login
-    return {
-        "login": account.login,
-        "id": account.id,
-        "node_id": account.node_id,
-        "avatar_url": f"{world.base_url}/avatars/u/{account.id}?v=4",
-        "type": account.type,
-        **fields("user", f"{world.base_url}/users/{quote(account.login)}", f"{world.base_url}/{page}"),
-    }
+    home, page = world.base_url, f"apps/{account.app_slug}" if account.app_slug else account.login
+    avatar = f"{home}/avatars/u/{account.id}?v=4"
+    return shown(world, "user", account, f"{home}/users/{quote(account.login)}", f"{home}/{page}", avatar_url=avatar)
 
 
 def user_or_null(world: World, account: HostedAccount | None) -> JsonObject | None:
@@ -72,58 +85,20 @@ def user_or_null(world: World, account: HostedAccount | None) -> JsonObject | No
 
 def organization(world: World, account: HostedAccount) -> JsonObject:
     """organization-simple, as webhooks carry it."""
-    return {
-        "login": account.login,
-        "id": account.id,
-        "node_id": account.node_id,
-        "avatar_url": f"{world.base_url}/avatars/u/{account.id}?v=4",
-        **fields("organization", f"{world.base_url}/orgs/{account.login}"),
-    }
-
-
-# Apps, installations, tokens and deliveries.
+    avatar = f"{world.base_url}/avatars/u/{account.id}?v=4"
+    return shown(world, "organization", account, f"{world.base_url}/orgs/{account.login}", avatar_url=avatar)
 
 
 def app(world: World, made: App) -> JsonObject:
     """integration."""
-    return {
-        "id": made.id,
-        "client_id": made.client_id,
-        "slug": made.slug,
-        "node_id": made.node_id,
-        "owner": user(world, made.owner),
-        "name": made.name,
-        "description": "",
-        "external_url": made.webhook_url or world.base_url,
-        "html_url": f"{world.base_url}/apps/{made.slug}",
-        "created_at": when(made.created_at),
-        "updated_at": when(made.created_at),
-        "permissions": dict(made.permissions),
-        "events": list(made.events),
-    }
-
-
-def app_or_null(world: World, made: App | None) -> JsonObject | None:
-    return app(world, made) if made else None
+    external = made.webhook_url or world.base_url
+    return shown(world, "app", made, "", f"{world.base_url}/apps/{made.slug}", external_url=external)
 
 
 def installation(world: World, made: HostedInstallation) -> JsonObject:
     home = world.base_url
-    return {
-        "id": made.id,
-        "client_id": made.app.client_id,
-        "account": user(world, made.account),
-        "repositories_url": f"{home}/installation/repositories",
-        "app_id": made.app.id,
-        "app_slug": made.app.slug,
-        "target_id": made.account.id,
-        "target_type": made.account.type,
-        "permissions": dict(made.app.permissions),
-        "events": list(made.app.events),
-        "created_at": when(made.created_at),
-        "updated_at": when(made.created_at),
-        **fields("installation", f"{home}/app/installations/{made.id}", f"{home}/settings/installations/{made.id}"),
-    }
+    api, page = f"{home}/app/installations/{made.id}", f"{home}/settings/installations/{made.id}"
+    return shown(world, "installation", made, api, page, repositories_url=f"{home}/installation/repositories")
 
 
 # Repositories and roles.
@@ -145,10 +120,9 @@ def permissions(role: RepositoryRole) -> JsonObject:
     return {name: role >= RepositoryRole[needed] for name, needed in switches.items()}
 
 
-def repository_stub(made: HostedRepository) -> JsonObject:
+def repository_stub(world: World, made: HostedRepository) -> JsonObject:
     """The five fields that an installation event carries."""
-    names = {"id": made.id, "node_id": made.node_id, "name": made.name, "full_name": made.full_name}
-    return {**names, "private": made.private}
+    return shown(world, "repository_stub", made)
 
 
 def repository(world: World, made: HostedRepository) -> JsonObject:
@@ -156,24 +130,16 @@ def repository(world: World, made: HostedRepository) -> JsonObject:
     forks = sum(1 for each in world.repositories.values() if each.parent is made)
     still_open = sum(1 for issue in made.issues.values() if issue.state == "open")
     host = world.base_url.removeprefix("http://")
-    return {
-        **repository_stub(made),
-        "owner": user(world, made.owner),
+    computed = {
         "description": made.description or None,
         "fork": made.parent is not None,
-        **fields("repository", api(world, made), web(world, made)),
         "git_url": f"git://{host}/{made.full_name}.git",
         "ssh_url": f"git@{host.split(':')[0]}:{made.full_name}.git",
-        "forks_count": forks,
-        "forks": forks,
-        "open_issues_count": still_open,
-        "open_issues": still_open,
         "visibility": "private" if made.private else "public",
-        "default_branch": made.default_branch,
-        "created_at": when(made.created_at),
-        "updated_at": when(made.pushed_at),
-        "pushed_at": when(made.pushed_at),
+        **dict.fromkeys(("forks_count", "forks"), forks),
+        **dict.fromkeys(("open_issues_count", "open_issues"), still_open),
     }
+    return shown(world, "repository", made, api(world, made), web(world, made), **computed)
 
 
 # What git holds.
@@ -191,41 +157,37 @@ def _signature(identity: GitIdentity, at: datetime) -> JsonObject:
 def commit(world: World, made: HostedRepository, info: CommitInfo) -> JsonObject:
     """commit, without its files."""
     home, page = f"{api(world, made)}/commits", f"{web(world, made)}/commit"
-    return {
-        "sha": info.sha,
+    identified = {
+        "author": _signature(info.author, info.authored_at),
+        "committer": _signature(info.committer, info.committed_at),
+        "message": info.message,
+        "tree": {"sha": info.tree, "url": f"{api(world, made)}/git/trees/{info.tree}"},
+        "url": f"{api(world, made)}/git/commits/{info.sha}",
+        "comment_count": 0,
+        "verification": shown(world, "verification", info),
+    }
+    computed = {
         "node_id": f"C_{node_id('', made.id)[1:]}{info.sha[:12]}",
-        "commit": {
-            "author": _signature(info.author, info.authored_at),
-            "committer": _signature(info.committer, info.committed_at),
-            "message": info.message,
-            "tree": {"sha": info.tree, "url": f"{api(world, made)}/git/trees/{info.tree}"},
-            "url": f"{api(world, made)}/git/commits/{info.sha}",
-            "comment_count": 0,
-            "verification": fields("verification"),
-        },
-        **fields("commit", f"{home}/{info.sha}", f"{page}/{info.sha}"),
+        "commit": identified,
         "author": user_or_null(world, _account_of(world, info.author)),
         "committer": user_or_null(world, _account_of(world, info.committer)),
         "parents": [{"sha": sha, "url": f"{home}/{sha}", "html_url": f"{page}/{sha}"} for sha in info.parents],
     }
+    return shown(world, "commit", info, f"{home}/{info.sha}", f"{page}/{info.sha}", **computed)
 
 
 def file_change(world: World, made: HostedRepository, change: ChangedFile, head: str) -> JsonObject:
     """diff-entry."""
     page = web(world, made)
     optional = {"previous_filename": change.previous, "patch": change.patch}
-    return {
-        "sha": change.sha,
-        "filename": change.path,
-        "status": change.status,
-        "additions": change.additions,
-        "deletions": change.deletions,
+    computed = {
         "changes": change.additions + change.deletions,
         "blob_url": f"{page}/blob/{head}/{change.path}",
         "raw_url": f"{page}/raw/{head}/{change.path}",
         "contents_url": f"{api(world, made)}/contents/{change.path}?ref={head}",
-        **{name: value for name, value in optional.items() if value},
     }
+    given = {name: value for name, value in optional.items() if value}
+    return shown(world, "file_change", change, **computed, **given)
 
 
 def push(world: World, where: HostedRepository, who: ActingAccount, ref: str, before: str, after: str) -> JsonObject:
@@ -265,19 +227,16 @@ def _push_commit(world: World, where: HostedRepository, info: CommitInfo) -> Jso
     def paths(*kinds: str) -> list[str]:
         return [each.path for each in changes if each.status in kinds]
 
-    return {
-        "id": info.sha,
-        "tree_id": info.tree,
-        "distinct": True,
-        "message": info.message,
+    page = f"{web(world, where)}/commit/{info.sha}"
+    computed = {
         "timestamp": info.committed_at.isoformat(),
-        "url": f"{web(world, where)}/commit/{info.sha}",
         "author": _push_identity(world, info.author),
         "committer": _push_identity(world, info.committer),
         "added": paths("added", "copied"),
         "removed": paths("removed"),
         "modified": paths("modified", "renamed", "changed"),
     }
+    return shown(world, "push_commit", info, "", page, **computed)
 
 
 def _push_identity(world: World, identity: GitIdentity) -> JsonObject:

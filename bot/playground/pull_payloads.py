@@ -27,15 +27,12 @@ from bot.playground.models import (
 from bot.playground.payloads import (
     JsonObject,
     api,
-    app,
-    app_or_null,
-    fields,
     repository,
+    shown,
     user,
     user_or_null,
     web,
     when,
-    when_or_null,
 )
 from bot.playground.world import World
 
@@ -56,25 +53,8 @@ def association(author: HostedAccount, repository: HostedRepository) -> str:
 
 
 def label(world: World, repository: HostedRepository, made: HostedLabel) -> JsonObject:
-    return {
-        "id": made.id,
-        "node_id": made.node_id,
-        "url": f"{api(world, repository)}/labels/{made.name}",
-        "name": made.name,
-        "color": made.color,
-        "default": False,
-        "description": made.description or None,
-    }
-
-
-def reaction(world: World, made: HostedReaction) -> JsonObject:
-    return {
-        "id": made.id,
-        "node_id": made.node_id,
-        "user": user(world, made.user),
-        "content": made.content,
-        "created_at": when(made.created_at),
-    }
+    url = f"{api(world, repository)}/labels/{made.name}"
+    return shown(world, "label", made, url, description=made.description or None)
 
 
 def rollup(url: str, reactions: list[HostedReaction]) -> JsonObject:
@@ -89,21 +69,11 @@ def page(world: World, made: HostedIssue) -> str:
 
 
 def _conversation(world: World, made: HostedIssue) -> JsonObject:
-    """What an issue and a pull request have in common."""
+    """What is computed for an issue and for a pull request."""
     return {
-        "node_id": made.node_id,
-        "number": made.number,
-        "state": made.state,
-        "title": made.title,
-        "body": made.body,
-        "user": user(world, made.author),
         "author_association": association(made.author, made.repository),
         "labels": [label(world, made.repository, each) for each in made.labels],
-        "assignee": user(world, made.assignees[0]) if made.assignees else None,
-        "assignees": [user(world, each) for each in made.assignees],
-        "created_at": when(made.created_at),
-        "updated_at": when(made.updated_at),
-        "closed_at": when_or_null(made.closed_at),
+        "assignee": user_or_null(world, made.assignees[0] if made.assignees else None),
     }
 
 
@@ -112,23 +82,18 @@ def _conversation(world: World, made: HostedIssue) -> JsonObject:
 
 def issue(world: World, made: HostedIssue) -> JsonObject:
     """issue; a pull request's conversation too."""
-    home = api(world, made.repository)
+    home, where = api(world, made.repository), page(world, made)
     url = f"{home}/issues/{made.number}"
-    shown: JsonObject = {
-        "id": made.id,
+    computed = {
         **_conversation(world, made),
-        **fields("issue", url, page(world, made)),
         "repository_url": home,
-        "state_reason": made.state_reason,
         "comments": len(made.comments),
-        "closed_by": user_or_null(world, made.closed_by),
-        "performed_via_github_app": app_or_null(world, made.via),
         "reactions": rollup(url, made.reactions),
     }
     if isinstance(made, HostedPull):
-        links = fields("pull_links", f"{home}/pulls/{made.number}", page(world, made))
-        shown |= {"draft": made.draft, "pull_request": {**links, "merged_at": when_or_null(made.merged_at)}}
-    return shown
+        links = shown(world, "pull_links", made, f"{home}/pulls/{made.number}", where)
+        computed |= {"draft": made.draft, "pull_request": links}
+    return shown(world, "issue", made, url, where, **computed)
 
 
 def rendered(made: HostedIssue) -> JsonObject:
@@ -145,22 +110,14 @@ def issue_event(world: World, made: HostedIssue) -> JsonObject:
 
 def comment(world: World, made: HostedComment) -> JsonObject:
     """issue-comment."""
-    repository = made.issue.repository
-    url = f"{api(world, repository)}/issues/comments/{made.id}"
-    return {
-        "id": made.id,
-        "node_id": made.node_id,
-        "url": url,
-        "html_url": f"{page(world, made.issue)}#issuecomment-{made.id}",
-        "issue_url": f"{api(world, repository)}/issues/{made.issue.number}",
-        "user": user(world, made.author),
-        "body": made.body,
-        "author_association": association(made.author, repository),
-        "performed_via_github_app": app_or_null(world, made.via),
+    home = api(world, made.issue.repository)
+    url, where = f"{home}/issues/comments/{made.id}", f"{page(world, made.issue)}#issuecomment-{made.id}"
+    computed = {
+        "issue_url": f"{home}/issues/{made.issue.number}",
+        "author_association": association(made.author, made.issue.repository),
         "reactions": rollup(url, made.reactions),
-        "created_at": when(made.created_at),
-        "updated_at": when(made.updated_at),
     }
+    return shown(world, "comment", made, url, where, **computed)
 
 
 # Pull requests.
@@ -172,7 +129,7 @@ def _end(world: World, where: HostedRepository, ref: str, sha: str) -> JsonObjec
         "ref": ref,
         "sha": sha,
         "user": user(world, where.owner),
-        "repo": {**repository(world, where), **fields("pull_end_repository")},
+        "repo": {**repository(world, where), **shown(world, "pull_end_repository", where)},
     }
 
 
@@ -189,18 +146,14 @@ def simple_pull(world: World, made: HostedPull) -> JsonObject:
         "statuses": f"{home}/statuses/{made.head_sha}",
     }
     hrefs = {"self": url, "html": page(world, made), **links}
-    return {
-        "id": made.pull_id,
+    computed = {
         **_conversation(world, made),
-        **fields("pull", url, page(world, made)),
         **{f"{name}_url": link for name, link in links.items()},
-        "merged_at": when_or_null(made.merged_at),
-        "merge_commit_sha": made.merge_sha,
         "head": _end(world, made.head_repository, made.head_ref, made.head_sha),
         "base": _end(world, made.repository, made.base_ref, made.base_sha),
         "_links": {name: {"href": link} for name, link in hrefs.items()},
-        "draft": made.draft,
     }
+    return shown(world, "pull", made, url, page(world, made), **computed)
 
 
 def full_pull(world: World, made: HostedPull) -> JsonObject:
@@ -232,21 +185,13 @@ def full_pull(world: World, made: HostedPull) -> JsonObject:
 
 def review(world: World, made: HostedReview) -> JsonObject:
     """pull-request-review."""
-    shown = f"{page(world, made.pull)}#pullrequestreview-{made.id}"
+    where = f"{page(world, made.pull)}#pullrequestreview-{made.id}"
     url = f"{api(world, made.pull.repository)}/pulls/{made.pull.number}"
-    return {
-        "id": made.id,
-        "node_id": made.node_id,
-        "user": user(world, made.author),
-        "body": made.body,
-        "state": made.state,
-        "html_url": shown,
-        "pull_request_url": url,
+    computed = {
         "author_association": association(made.author, made.pull.repository),
-        "_links": {"html": {"href": shown}, "pull_request": {"href": url}},
-        "submitted_at": when(made.submitted_at),
-        "commit_id": made.sha,
+        "_links": {"html": {"href": where}, "pull_request": {"href": url}},
     }
+    return shown(world, "review", made, url, where, **computed)
 
 
 def review_event(world: World, made: HostedReview) -> JsonObject:
@@ -260,37 +205,16 @@ def review_comment(world: World, made: ReviewComment) -> JsonObject:
     pull, original = made.thread.pull, made.original
     url = f"{api(world, pull.repository)}/pulls/comments/{made.id}"
     above = f"{api(world, pull.repository)}/pulls/{pull.number}"
-    shown = f"{page(world, pull)}#discussion_r{made.id}"
-    answered: JsonObject = {"in_reply_to_id": made.reply_to} if made.reply_to else {}
-    return {
-        "id": made.id,
-        "node_id": made.node_id,
-        "url": url,
-        "html_url": shown,
+    where = f"{page(world, pull)}#discussion_r{made.id}"
+    computed = {
+        **({"in_reply_to_id": made.reply_to} if made.reply_to else {}),
         "pull_request_url": above,
-        "pull_request_review_id": made.review.id,
-        "diff_hunk": original.hunk,
-        "path": original.path,
-        "commit_id": made.sha,
-        "original_commit_id": made.original_sha,
-        **answered,
-        "user": user(world, made.author),
-        "body": made.body,
-        "created_at": when(made.created_at),
-        "updated_at": when(made.updated_at),
         "author_association": association(made.author, pull.repository),
-        "_links": {"self": {"href": url}, "html": {"href": shown}, "pull_request": {"href": above}},
+        "_links": {"self": {"href": url}, "html": {"href": where}, "pull_request": {"href": above}},
         "reactions": rollup(url, made.reactions),
-        "start_line": made.start_line,
-        "original_start_line": original.start_line,
         "start_side": original.side if original.start_line is not None else None,
-        "line": made.line,
-        "original_line": original.line,
-        "side": original.side,
-        "position": made.position,
-        "original_position": original.position,
-        "subject_type": "line",
     }
+    return shown(world, "review_comment", made, url, where, **computed)
 
 
 def thread(world: World, made: HostedThread) -> JsonObject:
@@ -303,49 +227,23 @@ def thread(world: World, made: HostedThread) -> JsonObject:
 
 def check_run(world: World, made: HostedCheckRun) -> JsonObject:
     url = f"{api(world, made.repository)}/check-runs/{made.id}"
-    return {
-        "id": made.id,
-        "node_id": made.node_id,
-        "head_sha": made.head_sha,
-        "external_id": made.external_id,
-        "url": url,
-        "html_url": f"{web(world, made.repository)}/runs/{made.id}",
-        "details_url": made.details_url,
-        "status": made.status,
-        "conclusion": made.conclusion,
-        "started_at": when(made.started_at),
-        "completed_at": when_or_null(made.completed_at),
-        "output": {
-            "title": made.title,
-            "summary": made.summary,
-            "text": made.text,
-            "annotations_count": len(made.annotations),
-            "annotations_url": f"{url}/annotations",
-        },
-        "name": made.name,
+    computed = {
+        "output": shown(world, "check_output", made, url, annotations_count=len(made.annotations)),
         "check_suite": {"id": made.suite_id},
-        "app": app(world, made.app),
         "pull_requests": _checked_pulls(world, made),
     }
+    return shown(world, "check_run", made, url, f"{web(world, made.repository)}/runs/{made.id}", **computed)
 
 
 def check_run_event(world: World, made: HostedCheckRun) -> JsonObject:
     """A check run as webhooks carry it: with its suite."""
-    suite = {
-        "id": made.suite_id,
+    computed = {
         "node_id": node_id("CS", made.suite_id),
-        "head_branch": None,
-        "head_sha": made.head_sha,
-        "status": made.status,
-        "conclusion": made.conclusion,
-        "url": f"{api(world, made.repository)}/check-suites/{made.suite_id}",
-        "before": None,
-        "after": None,
         "pull_requests": _checked_pulls(world, made),
-        "app": app(world, made.app),
-        "created_at": when(made.started_at),
         "updated_at": when(made.completed_at or made.started_at),
     }
+    url = f"{api(world, made.repository)}/check-suites/{made.suite_id}"
+    suite = shown(world, "check_suite", made, url, **computed)
     return {**check_run(world, made), "check_suite": suite}
 
 

@@ -11,7 +11,7 @@ from bot.playground.auth import Needs, check
 from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.git import EMPTY_TREE
 from bot.playground.models import HostedRepository, RepositoryRole
-from bot.playground.payloads import JsonObject, api, commit, fields, file_change, permissions, repository, web
+from bot.playground.payloads import JsonObject, api, commit, file_change, permissions, repository, shown, web
 from bot.playground.world import World
 
 routes = Routes()
@@ -22,7 +22,12 @@ READ = Needs(permissions=("contents",))
 def full_repository(world: World, made: HostedRepository, role: RepositoryRole) -> JsonObject:
     """full-repository, as this role sees it."""
     parent = {"parent": repository(world, made.parent), "source": repository(world, made.parent)} if made.parent else {}
-    return {**repository(world, made), **parent, "permissions": permissions(role), **fields("full_repository")}
+    return {
+        **repository(world, made),
+        **parent,
+        "permissions": permissions(role),
+        **shown(world, "full_repository", made),
+    }
 
 
 @routes.on("GET", "{repository}", METADATA)
@@ -74,7 +79,7 @@ def get_branch(call: ApiCall) -> JsonObject:
         "name": name,
         "commit": commit(call.world, where, where.git.commit(sha)),
         "_links": {"self": home, "html": f"{web(call.world, where)}/tree/{name}"},
-        **fields("branch", home),
+        **shown(call.world, "branch", where, home),
     }
 
 
@@ -117,7 +122,7 @@ def compare_commits(call: ApiCall) -> JsonObject:
     status = ("diverged" if behind else "ahead") if ahead else ("behind" if behind else "identical")
     page = f"{web(call.world, where)}/compare/{name}"
     return {
-        **fields("comparison", f"{api(call.world, where)}/compare/{name}", page),
+        **shown(call.world, "comparison", where, f"{api(call.world, where)}/compare/{name}", page),
         "base_commit": commit(call.world, where, where.git.commit(base)),
         "merge_base_commit": commit(call.world, where, where.git.commit(start)),
         "status": status,

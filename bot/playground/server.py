@@ -164,7 +164,7 @@ class Fixtures:
 
 
 def announce_installed(world: World, made: HostedInstallation, sender: HostedAccount, action: str) -> None:
-    stubs = [repository_stub(world.repositories[number]) for number in sorted(made.repository_ids)]
+    stubs = [repository_stub(world, world.repositories[number]) for number in sorted(made.repository_ids)]
     announce_installation(world, made, sender, "installation", action, repositories=stubs)
 
 

@@ -22,13 +22,12 @@ from bot.playground.models import (
 )
 from bot.playground.payloads import (
     JsonObject,
-    fields,
     installation,
     organization,
     repository,
     repository_stub,
+    shown,
     user,
-    when,
 )
 from bot.playground.world import World
 
@@ -65,7 +64,7 @@ def announce_repositories(
     world: World, made: HostedInstallation, sender: HostedAccount, added: list[HostedRepository]
 ) -> None:
     """The `installation_repositories` event for added repositories."""
-    stubs = [repository_stub(each) for each in added]
+    stubs = [repository_stub(world, each) for each in added]
     parts = {"repository_selection": "selected", "repositories_added": stubs, "repositories_removed": []}
     announce_installation(world, made, sender, "installation_repositories", "added", **parts)
 
@@ -73,16 +72,8 @@ def announce_repositories(
 def ping(world: World, app: App) -> None:
     """The `ping` that a new webhook gets."""
     config = {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": app.webhook_url}
-    hook = {
-        **fields("hook"),
-        "id": app.hook_id,
-        "events": list(app.events),
-        "config": config,
-        "updated_at": when(app.created_at),
-        "created_at": when(app.created_at),
-        "app_id": app.id,
-        "deliveries_url": f"{world.base_url}/app/hook/deliveries",
-    }
+    deliveries = f"{world.base_url}/app/hook/deliveries"
+    hook = shown(world, "hook", app, config=config, deliveries_url=deliveries)
     _queue(world, app, "ping", {"zen": ZEN, "hook_id": app.hook_id, "hook": hook})
 
 
