@@ -46,7 +46,7 @@ def test_the_demo_fails_without_the_template_for_its_bug(tmp_path: Path) -> None
     """Nothing in it is faked: with the edit family that repairs the bug removed, the demo fails."""
     for package in ("bot", "workers", "memory", "deploy/demo"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    templates = tmp_path / "workers" / "repair" / "engines" / "search" / "templates" / "methods.py"
+    templates = tmp_path / "workers" / "repair" / "engines" / "search" / "templates" / "expressions.py"
     without = re.sub(
         r"\n@template\([^@]*?\ndef missing_method\(.*?(?=\n@template|\Z)", "\n", templates.read_text(), flags=re.S
     )

@@ -1,4 +1,4 @@
-"""Wrong arguments are put right."""
+"""The templates of `calls`: a small bug of each kind is undone."""
 
 from __future__ import annotations
 
@@ -130,6 +130,247 @@ CASES = [
         """,
         {"error": "TypeError"},
     ),
+    (
+        "misplaced_arguments",
+        """
+        def box(width, height, depth):
+            return width + height * depth
+
+        def shown(width, height, depth):
+            return box(height, depth, height)
+        """,
+        """
+        def box(width, height, depth):
+            return width + height * depth
+
+        def shown(width, height, depth):
+            return box(width, height, depth)
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        Span = collections.namedtuple("Span", ["start", "end"])
+
+        def shift(span, by):
+            start = span.start + by
+            end = span.end + by
+            return Span(end, end)
+        """,
+        """
+        Span = collections.namedtuple("Span", ["start", "end"])
+
+        def shift(span, by):
+            start = span.start + by
+            end = span.end + by
+            return Span(start, end)
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        class Report:
+            def note(self, path, line, text):
+                print(path, line, text)
+
+        def told(report, path, error):
+            report.note(report, error.args[0], error.line)
+        """,
+        """
+        class Report:
+            def note(self, path, line, text):
+                print(path, line, text)
+
+        def told(report, path, error):
+            report.note(path, error.line, error.args[0])
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        def f(name, mode, encoding):
+            return open(name, mode, encoding=mode)
+        """,
+        """
+        def f(name, mode, encoding):
+            return open(name, mode, encoding=encoding)
+        """,
+    ),
+    (
+        "misplaced_arguments",
+        """
+        class Point:
+            def __init__(self, x, y):
+                self.x, self.y = x, y
+
+            def moved(self, x, y):
+                return type(self)(y, y) if x else self
+
+            @classmethod
+            def at(cls, x, y):
+                return cls(y, y)
+        """,
+        """
+        class Point:
+            def __init__(self, x, y):
+                self.x, self.y = x, y
+
+            def moved(self, x, y):
+                return type(self)(y, y) if x else self
+
+            @classmethod
+            def at(cls, x, y):
+                return cls(x, y)
+        """,
+    ),
+    (
+        "arguments_of_like_call",
+        """
+        def f(put, a, b):
+            put(a, b, 1)
+
+        def g(put, a, b):
+            put(b, b, a)
+        """,
+        """
+        def f(put, a, b):
+            put(a, b, 1)
+
+        def g(put, a, b):
+            put(a, b, 1)
+        """,
+    ),
+    (
+        "missing_super_init",
+        """
+        class Base:
+            def __init__(self, name):
+                self.name = name
+
+        class Dog(Base):
+            def __init__(self, name, age):
+                self.age = age
+        """,
+        """
+        class Base:
+            def __init__(self, name):
+                self.name = name
+
+        class Dog(Base):
+            def __init__(self, name, age):
+                super().__init__(name)
+                self.age = age
+        """,
+        {"error": "AttributeError", "message": "'Dog' object has no attribute 'name'"},
+    ),
+    (
+        "missing_await",
+        """
+        async def read(x):
+            return x
+
+        async def both(x):
+            return read(x) + 1
+        """,
+        """
+        async def read(x):
+            return x
+
+        async def both(x):
+            return await read(x) + 1
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "decorator_misuse",
+        """
+        class Disc:
+            def area(self):
+                return 3
+        """,
+        """
+        class Disc:
+            @property
+            def area(self):
+                return 3
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "coroutine_or_function",
+        """
+        def read(x):
+            return x
+        """,
+        """
+        async def read(x):
+            return x
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "missing_initialisation",
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+
+            def run(self, x):
+                self.seen += 1
+        """,
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+                self.seen = 0
+
+            def run(self, x):
+                self.seen += 1
+        """,
+        {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
+    ),
+    (
+        "missing_initialisation",
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+
+            def run(self, x):
+                self.seen.append(x)
+        """,
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+                self.seen = []
+
+            def run(self, x):
+                self.seen.append(x)
+        """,
+        {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
+    ),
+    (
+        "missing_initialisation",
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+
+            def run(self, x):
+                self.seen[x] = 1
+        """,
+        """
+        class Job:
+            def __init__(self, name):
+                self.name = name
+                self.seen = {}
+
+            def run(self, x):
+                self.seen[x] = 1
+        """,
+        {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
+    ),
 ]
 
 
@@ -139,3 +380,59 @@ def test_the_right_edit_is_among_those_proposed(
 ) -> None:
     """A small bug of its kind is undone by one of the template's edits, to the letter."""
     assert dedent(after).lstrip("\n") in edits(template, before, **failure)
+
+
+def test_the_called_is_known_from_other_modules(edits: Callable[..., set[str]]) -> None:
+    """A function of another module of the project tells the names of its parameters as well."""
+    other = {"shapes.py": "def box(width, height):\n    return width * height\n"}
+    found = edits("misplaced_arguments", "def f(width, height):\n    return box(height, height)\n", others=other)
+    assert "def f(width, height):\n    return box(width, height)\n" in found
+
+
+TARGETS = [
+    (
+        """
+        def f(a, b):
+            day, month, year = a.split(b)
+            return year, month, day
+        """,
+        """
+        def f(a, b):
+            month, day, year = a.split(b)
+            return year, month, day
+        """,
+    ),
+    (
+        """
+        def f(a, b):
+            for value, key in a.items():
+                b[key] = value
+        """,
+        """
+        def f(a, b):
+            for key, value in a.items():
+                b[key] = value
+        """,
+    ),
+    (
+        """
+        def f(a, b):
+            return {key: value for value, key in a.items()}
+        """,
+        """
+        def f(a, b):
+            return {key: value for key, value in a.items()}
+        """,
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TARGETS, ids=["assignment", "loop", "comprehension"])
+def test_the_right_order_is_among_those_proposed(edits: Callable[..., set[str]], before: str, after: str) -> None:
+    """The bug is undone by one of the edits, to the letter."""
+    assert dedent(after).lstrip("\n") in edits("unpacked_order", before)
+
+
+def test_a_value_is_no_target(edits: Callable[..., set[str]]) -> None:
+    """Tuples that are values have no order to be put right here."""
+    assert not edits("unpacked_order", "def f(a, b):\n    c = a, b\n    return b, c\n")

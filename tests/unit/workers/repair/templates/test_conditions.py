@@ -1,4 +1,4 @@
-"""Conditions that ask too much, too little, or the wrong thing are put right."""
+"""The templates of `conditions`: a small bug of each kind is undone."""
 
 from __future__ import annotations
 
@@ -187,6 +187,266 @@ CASES = [
         """
         def f(a, b):
             return [x + b for x in a if x is not None]
+        """,
+        {},
+    ),
+    (
+        "negation",
+        """
+        def f(a, b):
+            if a.open:
+                return b
+            return None
+        """,
+        """
+        def f(a, b):
+            if not a.open:
+                return b
+            return None
+        """,
+        {},
+    ),
+    (
+        "negation",
+        """
+        def f(a, b):
+            return 1 if not a else 2
+        """,
+        """
+        def f(a, b):
+            return 1 if a else 2
+        """,
+        {},
+    ),
+    (
+        "boolean_operator",
+        """
+        def f(a, b):
+            return a.paid and b.paid
+        """,
+        """
+        def f(a, b):
+            return a.paid or b.paid
+        """,
+        {},
+    ),
+    (
+        "swapped_sides",
+        """
+        def f(a, b):
+            return a.alias() or a.name(b) if b else None
+        """,
+        """
+        def f(a, b):
+            return a.name(b) or a.alias() if b else None
+        """,
+        {},
+    ),
+    (
+        "boolean_grouping",
+        """
+        def f(a, b):
+            return a.x or a.y and b
+        """,
+        """
+        def f(a, b):
+            return (a.x or a.y) and b
+        """,
+        {},
+    ),
+    (
+        "negated_group",
+        """
+        def f(a, b):
+            return not (a and b)
+        """,
+        """
+        def f(a, b):
+            return not a and b
+        """,
+        {},
+    ),
+    (
+        "sign",
+        """
+        def f(a, b):
+            return a.offset
+        """,
+        """
+        def f(a, b):
+            return -a.offset
+        """,
+        {},
+    ),
+    (
+        "swapped_comparison",
+        """
+        def f(a, b):
+            return a in b
+        """,
+        """
+        def f(a, b):
+            return b in a
+        """,
+        {},
+    ),
+    (
+        "missing_symmetry",
+        """
+        def right(a, b, c):
+            return a * a + b * b == c * c
+        """,
+        """
+        def right(a, b, c):
+            return a * a + b * b == c * c or b * b + c * c == a * a or c * c + a * a == b * b
+        """,
+        {},
+    ),
+    (
+        "unguarded_condition",
+        """
+        def f(a, limit=None):
+            return [x for x in a if x.days <= limit]
+        """,
+        """
+        def f(a, limit=None):
+            return [x for x in a if limit is None or x.days <= limit]
+        """,
+        {"error": "TypeError", "message": "'<=' not supported between instances of 'int' and 'NoneType'"},
+    ),
+    (
+        "unguarded_condition",
+        """
+        def f(a, limit=None):
+            return [x for x in a if x and x.days <= limit]
+        """,
+        """
+        def f(a, limit=None):
+            return [x for x in a if x and limit is not None and x.days <= limit]
+        """,
+        {"error": "TypeError", "message": "'<=' not supported between instances of 'int' and 'NoneType'"},
+    ),
+    (
+        "unguarded_condition",
+        """
+        def f(a, limit=None):
+            return a in limit
+        """,
+        """
+        def f(a, limit=None):
+            return limit is not None and a in limit
+        """,
+        {"error": "TypeError", "message": "argument of type 'NoneType' is not iterable"},
+    ),
+    (
+        "unguarded_condition",
+        """
+        def f(a, b):
+            while b or a.next.ready:
+                a = a.next
+            return a
+        """,
+        """
+        def f(a, b):
+            while b or (a.next is not None and a.next.ready):
+                a = a.next
+            return a
+        """,
+        {"error": "AttributeError", "message": "'NoneType' object has no attribute 'ready'"},
+    ),
+    (
+        "unguarded_condition",
+        """
+        class Box:
+            def fits(self, n):
+                return n < self.limit
+        """,
+        """
+        class Box:
+            def fits(self, n):
+                return self.limit is None or n < self.limit
+        """,
+        {"error": "TypeError", "message": "'<=' not supported between instances of 'int' and 'NoneType'"},
+    ),
+    (
+        "accepted_types",
+        """
+        class Key:
+            pass
+
+        def f(a):
+            return isinstance(a, str)
+        """,
+        """
+        class Key:
+            pass
+
+        def f(a):
+            return isinstance(a, Key)
+        """,
+        {},
+    ),
+    (
+        "accepted_types",
+        """
+        def f(self, item):
+            if isinstance(item, int):
+                return self.fixed[item]
+        """,
+        """
+        def f(self, item):
+            if isinstance(item, (int, slice)):
+                return self.fixed[item]
+        """,
+        {"error": "KeyError"},
+    ),
+    (
+        "accepted_types",
+        """
+        def f(a):
+            return isinstance(a, (int, bool))
+        """,
+        """
+        def f(a):
+            return isinstance(a, int)
+        """,
+        {},
+    ),
+    (
+        "foreign_operand",
+        """
+        class Zone:
+            def __eq__(self, other):
+                'Equal by name.'
+                return self.name == other.name
+        """,
+        """
+        class Zone:
+            def __eq__(self, other):
+                'Equal by name.'
+                if not isinstance(other, Zone):
+                    return False
+                return self.name == other.name
+        """,
+        {"error": "AttributeError"},
+    ),
+    (
+        "converted_parameter",
+        """
+        class Key:
+            pass
+
+        def f(rows, key):
+            return key in rows
+        """,
+        """
+        class Key:
+            pass
+
+        def f(rows, key):
+            if not isinstance(key, Key):
+                key = Key(key)
+            return key in rows
         """,
         {},
     ),

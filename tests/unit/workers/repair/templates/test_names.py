@@ -1,4 +1,4 @@
-"""A variable or function taken for another is put right."""
+"""The templates of `names`: a small bug of each kind is undone."""
 
 from __future__ import annotations
 
@@ -151,6 +151,308 @@ CASES = [
             return text.split()
         """,
         {"error": "ImportError", "message": "cannot import name 'parse_line' from 'it' (/x/it.py)"},
+    ),
+    (
+        "attribute_misuse",
+        """
+        class Timed(Base):
+            def __init__(self, size):
+                Base.close(self, size)
+        """,
+        """
+        class Timed(Base):
+            def __init__(self, size):
+                Base.__init__(self, size)
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "attribute_misuse",
+        """
+        def parts(ps, qs):
+            return [p.real for p in ps], [q.get for q in qs]
+        """,
+        """
+        def parts(ps, qs):
+            return [p.real for p in ps], [q.real for q in qs]
+        """,
+        {"error": "AttributeError", "message": "'complex' object has no attribute 'get'"},
+    ),
+    (
+        "attribute_misuse",
+        """
+        from kinds import tokens as T
+
+        def f(t):
+            return t.match(T.Punctuation, ",")
+
+        def g(t):
+            return t.match(T.Newline, ",")
+        """,
+        """
+        from kinds import tokens as T
+
+        def f(t):
+            return t.match(T.Punctuation, ",")
+
+        def g(t):
+            return t.match(T.Punctuation, ",")
+        """,
+        {},
+    ),
+    (
+        "attribute_misuse",
+        """
+        class Box:
+            def __init__(self, w, h):
+                self.width = w
+                self.height = h
+
+            def area(self):
+                return self.width * self.width
+        """,
+        """
+        class Box:
+            def __init__(self, w, h):
+                self.width = w
+                self.height = h
+
+            def area(self):
+                return self.width * self.height
+        """,
+        {},
+    ),
+    (
+        "attribute_misuse",
+        """
+        def f(a, b):
+            a.lenght = b
+            return a.length
+        """,
+        """
+        def f(a, b):
+            a.length = b
+            return a.length
+        """,
+        {"error": "AttributeError", "message": "'A' object has no attribute 'length'"},
+    ),
+    (
+        "attribute_misuse",
+        """
+        class Offer:
+            def __init__(self, net):
+                self.net = net
+
+            @property
+            def gross(self):
+                return self.net * 1.2
+
+        def f(offers):
+            return [offer.net for offer in offers]
+        """,
+        """
+        class Offer:
+            def __init__(self, net):
+                self.net = net
+
+            @property
+            def gross(self):
+                return self.net * 1.2
+
+        def f(offers):
+            return [offer.gross for offer in offers]
+        """,
+        {},
+    ),
+    (
+        "attribute_misuse",
+        """
+        class Bag:
+            kilos = 1
+            price = 2
+
+        def f(it):
+            return it.kilos
+        """,
+        """
+        class Bag:
+            kilos = 1
+            price = 2
+
+        def f(it):
+            return it.price
+        """,
+        {},
+    ),
+    (
+        "method_misuse",
+        """
+        def f(a, b):
+            a.append(b)
+            return a
+        """,
+        """
+        def f(a, b):
+            a.extend(b)
+            return a
+        """,
+        {},
+    ),
+    (
+        "missing_self",
+        """
+        class Till:
+            def __init__(self):
+                self.coins = []
+
+            def put(self, coin):
+                coins.append(coin)
+        """,
+        """
+        class Till:
+            def __init__(self):
+                self.coins = []
+
+            def put(self, coin):
+                self.coins.append(coin)
+        """,
+        {"error": "NameError", "message": "name 'coins' is not defined"},
+    ),
+    (
+        "unset_attribute",
+        """
+        class Till:
+            def __init__(self, owner):
+                owner = owner
+                self.sum = 0
+        """,
+        """
+        class Till:
+            def __init__(self, owner):
+                self.owner = owner
+                self.sum = 0
+        """,
+        {"error": "AttributeError", "message": "'Till' object has no attribute 'owner'"},
+    ),
+    (
+        "attribute_base",
+        """
+        def f(a, b):
+            return a.parent + b
+        """,
+        """
+        def f(a, b):
+            return a + b
+        """,
+        {},
+    ),
+    (
+        "missing_part",
+        """
+        def f(a, b):
+            if a.size > 3:
+                return a
+            return b
+        """,
+        """
+        def f(a, b):
+            if a.size > 3:
+                return a.size
+            return b
+        """,
+        {},
+    ),
+    (
+        "missing_import",
+        """
+        # A module.
+
+        from __future__ import annotations
+
+        def root(x):
+            return math.sqrt(x)
+        """,
+        """
+        # A module.
+
+        from __future__ import annotations
+
+        import math
+
+        def root(x):
+            return math.sqrt(x)
+        """,
+        {"error": "NameError", "message": "name 'math' is not defined"},
+    ),
+    (
+        "missing_import",
+        """
+        def count(words):
+            return Counter(words)
+        """,
+        """
+        from collections import Counter
+
+
+        def count(words):
+            return Counter(words)
+        """,
+        {"error": "NameError", "message": "name 'Counter' is not defined"},
+    ),
+    (
+        "missing_import",
+        """
+        def price(x):
+            return with_tax(x)
+        """,
+        """
+        from shop.tax import with_tax
+
+
+        def price(x):
+            return with_tax(x)
+        """,
+        {
+            "error": "NameError",
+            "message": "name 'with_tax' is not defined",
+            "others": {"src/shop/tax.py": "def with_tax(x):\n    return x\n"},
+        },
+    ),
+    (
+        "missing_qualifier",
+        """
+        import math
+
+        def root(x):
+            return sqrt(x)
+        """,
+        """
+        import math
+
+        def root(x):
+            return math.sqrt(x)
+        """,
+        {"error": "NameError", "message": "name 'sqrt' is not defined"},
+    ),
+    (
+        "imported_name",
+        """
+        from shop.tax import wth_tax
+        """,
+        """
+        from shop.tax import with_tax
+        """,
+        {"error": "ImportError", "others": {"shop/tax.py": "def with_tax(x):\n    return x\n"}},
+    ),
+    (
+        "imported_from",
+        """
+        from shop.till import with_tax
+        """,
+        """
+        from shop.tax import with_tax
+        """,
+        {"error": "ImportError", "others": {"shop/tax.py": "def with_tax(x):\n    return x\n"}},
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Wrong operators are put right."""
+"""The templates of `operators`: a small bug of each kind is undone."""
 
 from __future__ import annotations
 
@@ -142,6 +142,222 @@ CASES = [
         """,
         {},
     ),
+    (
+        "missing_term",
+        """
+        def last(rows: list[int], n: int):
+            return len(rows)
+        """,
+        """
+        def last(rows: list[int], n: int):
+            return len(rows) - n
+        """,
+        {},
+    ),
+    (
+        "missing_term",
+        """
+        def label(name: str, unit: str):
+            return name
+        """,
+        """
+        def label(name: str, unit: str):
+            return name + unit
+        """,
+        {},
+    ),
+    (
+        "superfluous_term",
+        """
+        def f(a, b):
+            return (a - 1) ** 2 * b
+        """,
+        """
+        def f(a, b):
+            return (a - 1) ** b
+        """,
+        {},
+    ),
+    (
+        "integer_by_one",
+        """
+        def f(a, b):
+            return a[b:][0] + 3
+        """,
+        """
+        def f(a, b):
+            return a[b:][0] + 2
+        """,
+        {},
+    ),
+    (
+        "index_by_one",
+        """
+        def f(a, b):
+            return a[b]
+        """,
+        """
+        def f(a, b):
+            return a[b - 1]
+        """,
+        {},
+    ),
+    (
+        "index_by_one",
+        """
+        def f(a, b):
+            return a[len(b) - 1]
+        """,
+        """
+        def f(a, b):
+            return a[len(b)]
+        """,
+        {},
+    ),
+    (
+        "slice_bound",
+        """
+        def f(a, b):
+            return a[:b]
+        """,
+        """
+        def f(a, b):
+            return a[:b + 1]
+        """,
+        {},
+    ),
+    (
+        "slice_bound",
+        """
+        def f(a, b):
+            return a[b:]
+        """,
+        """
+        def f(a, b):
+            return a[:b]
+        """,
+        {},
+    ),
+    (
+        "slice_bound",
+        """
+        def f(a, b):
+            return a[b:]
+        """,
+        """
+        def f(a, b):
+            return a[-b:]
+        """,
+        {},
+    ),
+    (
+        "integer_by_one",
+        """
+        def f(a, b):
+            return a - 1
+        """,
+        """
+        def f(a, b):
+            return a
+        """,
+        {},
+    ),
+    (
+        "missing_slice",
+        """
+        def f(a, b):
+            return float(a.text) / b
+        """,
+        """
+        def f(a, b):
+            return float(a.text[:-1]) / b
+        """,
+        {},
+    ),
+    (
+        "missing_slice",
+        """
+        def f(a, b):
+            return [line.strip() for line in a]
+        """,
+        """
+        def f(a, b):
+            return [line.strip() for line in a[1:]]
+        """,
+        {},
+    ),
+    (
+        "range_bound",
+        """
+        def f(a, b):
+            return [a * i for i in range(b)]
+        """,
+        """
+        def f(a, b):
+            return [a * i for i in range(1, b + 1)]
+        """,
+        {},
+    ),
+    (
+        "expression_by_one",
+        """
+        def f(a, b):
+            return len(a)
+        """,
+        """
+        def f(a, b):
+            return len(a) - 1
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return a[i : n]
+        """,
+        """
+        def f(a, i, n):
+            return a[i : i + n]
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return a[i : i + n]
+        """,
+        """
+        def f(a, i, n):
+            return a[i : n]
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return list(range(i, n))
+        """,
+        """
+        def f(a, i, n):
+            return list(range(i, i + n))
+        """,
+        {},
+    ),
+    (
+        "length_or_end",
+        """
+        def f(a, i, n):
+            return list(range(i, n + i))
+        """,
+        """
+        def f(a, i, n):
+            return list(range(i, n))
+        """,
+        {},
+    ),
 ]
 
 
@@ -159,3 +375,11 @@ def test_an_accumulation_is_not_silenced_where_its_start_is_missing(edits: Calla
         source = f"class A:\n    def {method}(self):\n        self.n += 1\n"
         found = edits("augmented_operator", source, error="AttributeError", message="'A' object has no attribute 'n'")
         assert (source.replace("+=", "=") in found) is offered
+
+
+def test_only_amounts_are_shifted(edits: Callable[..., set[str]]) -> None:
+    """A member, and what is asked for being the same, is no amount that could be one off."""
+    source = "def f(a, b):\n    return [c for c in a if c {} b]\n"
+    assert edits("expression_by_one", source.format("<"))
+    for operator in ("in", "not in", "is", "is not"):
+        assert not edits("expression_by_one", source.format(operator))

@@ -1,4 +1,4 @@
-"""Statements in excess or in the wrong place are put right."""
+"""The templates of `statements`: a small bug of each kind is undone."""
 
 from __future__ import annotations
 
@@ -201,6 +201,244 @@ CASES = [
                 found.append(mark)
             found.append(rows[-1])
             return found
+        """,
+        {},
+    ),
+    (
+        "missing_jump",
+        """
+        def f(a, b):
+            for x in a:
+                if x == b:
+                    found = x
+            return found
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                if x == b:
+                    found = x
+                    break
+            return found
+        """,
+        {},
+    ),
+    (
+        "wrong_jump",
+        """
+        def f(a, b):
+            for x in a:
+                if x is None:
+                    break
+                b.append(x)
+            return b
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                if x is None:
+                    continue
+                b.append(x)
+            return b
+        """,
+        {},
+    ),
+    (
+        "wrong_branching",
+        """
+        def f(a, b):
+            if a:
+                a.pop()
+            return b
+        """,
+        """
+        def f(a, b):
+            while a:
+                a.pop()
+            return b
+        """,
+        {},
+    ),
+    (
+        "else_for_loop",
+        """
+        def f(a, b):
+            for x in a:
+                if x == b:
+                    break
+            else:
+                return None
+            return b
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                if x == b:
+                    break
+            return None
+            return b
+        """,
+        {},
+    ),
+    (
+        "missing_final_return",
+        """
+        class Box:
+            def __init__(self, width):
+                self._width = width
+
+            def width(self):
+                "How wide it is."
+        """,
+        """
+        class Box:
+            def __init__(self, width):
+                self._width = width
+
+            def width(self):
+                "How wide it is."
+                return self._width
+        """,
+        {},
+    ),
+    (
+        "missing_return",
+        """
+        from parsing import Parser
+
+        def parsed(text, strict):
+            return Parser(text, strict=strict).run()
+
+        def parser(text, strict):
+            pass
+        """,
+        """
+        from parsing import Parser
+
+        def parsed(text, strict):
+            return Parser(text, strict=strict).run()
+
+        def parser(text, strict):
+            pass
+            return Parser(text, strict=strict)
+        """,
+        {},
+    ),
+    (
+        "expression_to_return",
+        """
+        def f(a, b):
+            a + b
+        """,
+        """
+        def f(a, b):
+            return a + b
+        """,
+        {},
+    ),
+    (
+        "expression_to_return",
+        """
+        def f(a, b):
+            a.strip()
+            return a
+        """,
+        """
+        def f(a, b):
+            a = a.strip()
+            return a
+        """,
+        {},
+    ),
+    (
+        "missing_return",
+        """
+        def f(a, b):
+            if a:
+                b = b + 1
+            else:
+                return 0
+            return None
+        """,
+        """
+        def f(a, b):
+            if a:
+                b = b + 1
+                return b
+            else:
+                return 0
+            return None
+        """,
+        {},
+    ),
+    (
+        "missing_final_return",
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+        """,
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+            return total
+        """,
+        {},
+    ),
+    (
+        "return_value",
+        """
+        def f(a, b):
+            best = max(a)
+            return b
+        """,
+        """
+        def f(a, b):
+            best = max(a)
+            return best
+        """,
+        {},
+    ),
+    (
+        "return_to_other",
+        """
+        def f(a, b):
+            for x in a:
+                return x + b
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                yield x + b
+        """,
+        {},
+    ),
+    (
+        "yield_to_other",
+        """
+        def f(a, b):
+            for x in a:
+                yield x
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                yield from x
+        """,
+        {},
+    ),
+    (
+        "assignment_to_return",
+        """
+        def f(a, b):
+            b = a * 2
+        """,
+        """
+        def f(a, b):
+            return a * 2
         """,
         {},
     ),

@@ -1,12 +1,16 @@
-"""Wrong calls: arguments swapped, missing, in excess, or under a wrong keyword.
+"""Wrong calls: arguments swapped, missing, in excess, or under a wrong keyword; objects that are not initialised.
 
-"Same function more/less args", "same function swap args", "wrong function name" of ManySStuBs4J (Karampatsis and
-Sutton 2020); MC-DNP and MC-DAP of Pan et al. 2009.
+"Same function more/less args", "same function swap args" of ManySStuBs4J (Karampatsis and Sutton 2020); MC-DNP and MC-DAP
+of Pan et al. 2009; name-based argument selection (Rice et al. 2017); PySStuBs (Kamienski et al. 2021) on initialisers;
+un-awaited coroutines: ruff RUF006.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
 
 import libcst as cst
 
@@ -15,7 +19,7 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.scope import Signature
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.names import alike
+from workers.repair.engines.search.templates.names import alike, bound_in_statement
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.ARITHMETIC)
 
@@ -209,3 +213,214 @@ def _own_methods(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         names = [m for m in scope.methods if not m.startswith("__") and m != function.signature.name]
         for name, weight in fading(names[:10], first=0.4):
             yield site.replace(node, f"{function.receiver}.{name}({site.code(node)})", weight=weight)
+
+
+_ARGUMENTS = (
+    Family.ASSERTION,
+    Family.TYPE,
+    Family.VALUE,
+    Family.LOOKUP,
+    Family.ATTRIBUTE,
+    Family.ARITHMETIC,
+    Family.NAME,
+)
+
+MOST_LACKING = 2
+"""So many parameters may be called like nothing in scope, or the names tell too little."""
+
+
+@template(cst.Call, strategy="calls", prior=0.65, families=_ARGUMENTS)
+def misplaced_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`area(b, b)` → `area(a, b)` where `def area(a, b)`: each parameter gets what is called like it."""
+    if not node.args or any(arg.star for arg in node.args):
+        return
+    given = [site.code(arg.value) for arg in node.args if arg.keyword is None]
+    named = [(site.code(arg.keyword), site.code(arg.value)) for arg in node.args if arg.keyword is not None]
+    words = [name for name, _ in named]
+    stock = list(dict.fromkeys((*given, *(value for _, value in named), *site.live, *bound_in_statement(site))))
+    kept = [f"{name}={value}" for name, value in named]
+    put_right = [f"{name}={next((code for code in stock if _bears(code, name)), value)}" for name, value in named]
+    for way in signatures(node, site) or (Signature(name="", parameters=(), required=0),):
+        free = [name for name in way.parameters if name not in words]
+        for count in dict.fromkeys((len(given), way.required)):
+            for arguments in matched(free[:count], given, stock):
+                for rest in (put_right, kept) if put_right != kept else (kept,):
+                    yield site.replace(node, f"{site.code(node.func)}({', '.join((*arguments, *rest))})")
+
+
+def matched(parameters: Sequence[str], given: Sequence[str], stock: Sequence[str]) -> Iterator[Sequence[str]]:
+    """What fits each parameter by its name, with the rest of what is given in every order for the others, its own first."""
+    fitting = {name: code for name in parameters for code in reversed(stock) if _bears(code, name)}
+    lacking = [name for name in parameters if name not in fitting]
+    left = [code for code in given if code not in fitting.values()]
+    if len(parameters) < len(given) or len(lacking) > len(left) or len(lacking) > MOST_LACKING:
+        yield given
+        return
+    for rest in permutations(left, len(lacking)):
+        filled = fitting | dict(zip(lacking, rest, strict=True))
+        yield [filled[name] for name in parameters]
+
+
+def _bears(code: str, name: str) -> bool:
+    """Whether an expression is called like a parameter: `size`, `self.size`, `event._size`."""
+    return code.rpartition(".")[2].strip("_") == name.strip("_")
+
+
+@template(cst.Call, strategy="calls", prior=0.45, families=_ARGUMENTS)
+def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`put(b, a, a)` → `put(a, b, c)`: the arguments that another call of it in the module has."""
+    name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)
+    others = Counter(call.arguments for call in site.usage.calls if call.name == name and call.arguments != own)
+    alike = sorted(others, key=lambda arguments: (len(arguments) != len(own), -others[arguments]))
+    for arguments, weight in fading(alike[:8]):
+        yield site.replace(node, f"{site.code(node.func)}({', '.join(arguments)})", weight=weight)
+
+
+_USES = (
+    ("[]", r"\.(?:append|extend|insert|sort|reverse)\(|\s*\+=\s*\["),
+    ("set()", r"\.(?:add|discard|intersection|difference|union)\("),
+    ("{}", r"\.(?:items|keys|values|get|setdefault|update)\(|\[[^\]]*\]\s*(?:=(?!=)|[-+*|]=)"),
+    ('""', r"\s*\+=\s*[rbf]?[\"']|\.(?:strip|split|upper|lower|startswith|endswith|join)\("),
+    ("False", r"\s*=\s*(?:True|False)\b"),
+    ("None", r"\s+is\s+(?:not\s+)?None\b"),
+    ("0", r"\s*(?:[-+*/]=|[<>]=?|[-+*/%])"),
+)
+
+EMPTIES = ("0", "[]", "{}", "None", '""', "False", "set()")
+
+
+def empties(use: str, source: str) -> Iterator[str]:
+    """Every empty value, first those that suit what follows the pattern `use` in `source`."""
+    found = [value for value, following in _USES if re.search(f"{use}(?:{following})", source)]
+    yield from dict.fromkeys((*found, *EMPTIES))
+
+
+@template(
+    cst.FunctionDef,
+    strategy="calls",
+    prior=0.7,
+    families=(Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.RECURSION),
+)
+def missing_super_init(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`def __init__` gets `super().__init__(…)` as its first statement."""
+    scope = site.module.classes.get(site.function.owner) if site.function else None
+    is_constructor = (
+        node.name.value == "__init__" and site.unit.node is node and isinstance(node.body, cst.IndentedBlock)
+    )
+    if not is_constructor or scope is None or not scope.bases or "super()" in site.code(node.body):
+        return
+    assert isinstance(node.body, cst.IndentedBlock)
+    first = node.body.body[0]
+    start = site.region.span(first)[0]
+    indent = site.region.text(site.region.line_start(start), start)
+    wanted = [
+        p
+        for f in site.module.functions
+        if f.owner in scope.bases and f.signature.name == "__init__"
+        for p in f.parameters
+    ]
+    own = site.function.parameters if site.function else ()
+    shared = ", ".join(p for p in wanted if p in own)
+    if not indent.strip():
+        at = site.lines_of(first)[0]
+        for arguments, weight in fading(dict.fromkeys((shared, "", ", ".join(own)))):
+            yield site.splice(at, at, f"{indent}super().__init__({arguments})\n", weight=weight)
+
+
+@template(cst.FunctionDef, strategy="names", prior=0.85, families=(Family.ATTRIBUTE,))
+def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`__init__` gets `self.attempts = 0` as its last statement: an attribute used before it is set (cf. pylint W0201).
+
+    Only for the class and attribute that the error names; the value is judged by the attribute's uses.
+    """
+    attribute, body, function = site.clues.attribute, node.body, site.function
+    fits = node.name.value == "__init__" and site.unit.node is node and isinstance(body, cst.IndentedBlock)
+    if not (fits and attribute and function and function.owner in _lineage(site.clues.owner, site)):
+        return
+    assert isinstance(body, cst.IndentedBlock)
+    start = site.region.span(body.body[-1])[0]
+    last = site.lines_of(body.body[-1])
+    indent = site.region.text(site.region.line_start(start), start)
+    values = empties(rf"\.{re.escape(attribute)}\b", site.region.module.source)
+    given = (attribute,) if attribute in function.parameters else ()
+    leaves = site.code(body.body[-1]).startswith(("return", "raise"))
+    for value, weight in fading((*given, *values), step=0.1):
+        line = f"{indent}{function.receiver}.{attribute} = {value}\n"
+        if not indent.strip():
+            yield site.splice(*(last[0], last[0]) if leaves else (last[1], last[1]), line, weight=weight)
+
+
+def _lineage(owner: str, site: Site) -> set[str]:
+    """A class and its bases in this module."""
+    found, queue = set[str](), [owner.rpartition(".")[2]]
+    while queue:
+        name = queue.pop()
+        if name not in found and (scope := site.module.classes.get(name)):
+            queue.extend(scope.bases)
+        found.add(name)
+    return found
+
+
+@template(cst.Call, strategy="calls", prior=0.8, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
+def missing_await(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f()` → `await f()` in an async function, and back."""
+    parent = site.parent(node)
+    if isinstance(parent, cst.Await):
+        yield site.replace(parent, site.code(node), weight=0.6)
+    elif site.function is not None and site.function.is_async:
+        name = site.code(node.func).rpartition(".")[2]
+        known = any(f.is_async and f.signature.name == name for f in site.module.functions)
+        told = "coroutine" in site.failure.message
+        yield site.replace(node, f"await {site.code(node)}", weight=1.0 if known else 0.6 if told else 0.2)
+
+
+@template(cst.FunctionDef, strategy="statements", prior=0.4, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
+def decorator_misuse(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """A method gets or loses `@property`, `@staticmethod`, `@classmethod`."""
+    if site.unit.node is not node or site.function is None or not site.function.owner:
+        return
+    for decorator in node.decorators:
+        start, end = site.region.span(decorator)
+        yield site.splice(site.region.line_start(start), site.region.line_end(end - 1), "")
+    names = [parameter.name.value for parameter in node.params.params]
+    options = {"": ("staticmethod",), "self": ("property",), "cls": ("classmethod",)}
+    for name, weight in fading(options.get(names[0] if names else "", ("staticmethod",))):
+        if not node.decorators and not node.name.value.startswith("__"):
+            at = site.lines_of(node)[0]
+            yield site.splice(at, at, f"{site.indent}@{name}\n", weight=weight)
+
+
+@template(cst.FunctionDef, strategy="statements", prior=0.35, families=(Family.TYPE, Family.ATTRIBUTE))
+def coroutine_or_function(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`def f` → `async def f` and back."""
+    if site.unit.node is not node:
+        return
+    start = site.region.span(node)[0]
+    line = (start, site.region.line_end(start))
+    if node.asynchronous is None:
+        yield site.splice(start, start, "async ", around=line)
+    else:
+        yield site.splice(start, site.region.data.index(b"def", start), "", around=line)
+
+
+_VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ATTRIBUTE, Family.ARITHMETIC)
+MOST_TARGETS = 5
+
+
+@template(cst.Tuple, strategy="names", prior=0.5, families=_VALUES)
+def unpacked_order(node: cst.Tuple, site: Site) -> Iterator[Edit]:
+    """`d, m = date` → `m, d = date`; likewise in `for` and in comprehensions."""
+    if not _is_target(node, site) or len(node.elements) > MOST_TARGETS:
+        return
+    for one, other in combinations(node.elements, 2):
+        if not isinstance(one, cst.StarredElement) and not isinstance(other, cst.StarredElement):
+            yield site.exchange(one.value, other.value, around=node)
+
+
+def _is_target(node: cst.Tuple, site: Site) -> bool:
+    match site.parent(node):
+        case cst.AssignTarget():
+            return True
+        case cst.For(target=target) | cst.CompFor(target=target):
+            return target is node
+    return False

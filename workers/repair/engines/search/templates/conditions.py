@@ -1,7 +1,9 @@
-"""Conditions that ask too much, too little, or for nothing at all.
+"""Conditions that ask too much, too little, or for nothing at all; that forget None or a type.
 
-"More specific if" and "less specific if" of ManySStuBs4J (Karampatsis and Sutton 2020); "mutate conditional expression"
-of TBar (Liu et al. 2019); condition synthesis by in-scope atoms after Nopol (Xuan et al. 2017), one atom at a time.
+"More specific if", "less specific if", "change unary operator" of ManySStuBs4J (Karampatsis and Sutton 2020); IF-CC of Pan
+et al. 2009; "mutate conditional expression", "insert missed null checker" of TBar (Liu et al. 2019); condition synthesis
+by in-scope atoms after Nopol (Xuan et al. 2017). Type checks are what most fixes of TypeErrors add or widen (PyTER, Oh and
+Oh 2022). Guards overfit, so those against None are likely only when the error speaks of NoneType.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site, below, wrapped
 from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.constants import quoted
+from workers.repair.engines.search.templates.names import TYPES, bound_in_statement
+from workers.repair.engines.search.templates.values import quoted
 
 _LOGIC = (
     Family.ASSERTION,
@@ -107,7 +110,7 @@ def _asked_elsewhere(site: Site) -> list[str]:
 
 @template(cst.Comparison, strategy="guards", prior=0.35, families=_LOGIC)
 def another_alternative(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == "s"` → `a in ("s", "x")`: a case that docstring or tests show and the code forgets."""
+    """`a == "s"` → `a in ("s", "x")`: a case that docstring or tests show and nobody thought of."""
     compared = node.comparisons[0]
     if len(node.comparisons) > 1 or not isinstance(compared.comparator, cst.SimpleString):
         return
@@ -159,3 +162,267 @@ def comprehension_filter(node: cst.CompFor, site: Site) -> Iterator[Edit]:
     for condition, weight in fading(c for name in names for c in (name, f"{name} is not None", f"not {name}")):
         if not node.ifs and node.inner_for_in is None:
             yield site.token(node, f"{site.code(node)} if {condition}", weight=weight)
+
+
+_ALL_BUT_NAMES = (
+    Family.ASSERTION,
+    Family.VALUE,
+    Family.LOOKUP,
+    Family.TYPE,
+    Family.ATTRIBUTE,
+    Family.ITERATION,
+    Family.RECURSION,
+    Family.TIMEOUT,
+)
+
+
+def is_condition(node: cst.CSTNode, site: Site) -> bool:
+    """Whether an expression is asked for its truth."""
+    match site.parent(node):
+        case cst.If(test=test) | cst.While(test=test) | cst.IfExp(test=test) | cst.Assert(test=test):
+            return test is node
+        case cst.CompIf() | cst.BooleanOperation():
+            return True
+        case cst.Return():
+            return isinstance(node, (cst.Comparison, cst.BooleanOperation, cst.Call, cst.Name, cst.Attribute))
+    return False
+
+
+@template(cst.BaseExpression, strategy="operators", prior=0.75, families=_ALL_BUT_NAMES)
+def negation(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`if a:` → `if not a:` and back."""
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        yield site.replace(node, site.code(node.expression))
+    elif is_condition(node, site) and not (isinstance(node, cst.Comparison) and len(node.comparisons) == 1):
+        returned = isinstance(site.parent(node), cst.Return) and not isinstance(node, cst.BooleanOperation)
+        yield site.replace(node, f"not {wrapped(site.code(node), 5)}", weight=0.4 if returned else 1.0)
+
+
+@template(cst.BooleanOperation, strategy="operators", prior=0.85, families=_ALL_BUT_NAMES)
+def boolean_operator(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
+    """`a and b` → `a or b` and back."""
+    yield site.token(node.operator, "or" if isinstance(node.operator, cst.And) else "and", around=node)
+
+
+@template(cst.BooleanOperation, strategy="operators", prior=0.5, families=_ALL_BUT_NAMES)
+def swapped_sides(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
+    """`a or b` → `b or a`: which one is preferred, or asked first so that the other need not be."""
+    yield site.replace(node, f"{site.operand(node.right, 5)} {site.code(node.operator)} {site.operand(node.left, 5)}")
+
+
+@template(cst.BooleanOperation, strategy="operators", prior=0.35, families=_ALL_BUT_NAMES)
+def boolean_grouping(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
+    """`a or b and c` → `(a or b) and c`, `not a and b` → `not (a and b)`, and back."""
+    left, right, sign = node.left, node.right, site.code(node.operator)
+    if isinstance(left, cst.BooleanOperation):
+        inner = f"{site.code(left.right)} {sign} {site.code(right)}"
+        yield site.token(node, f"{site.code(left.left)} {site.code(left.operator)} ({inner})")
+    if isinstance(right, cst.BooleanOperation):
+        inner = f"{site.code(left)} {sign} {site.code(right.left)}"
+        yield site.token(node, f"({inner}) {site.code(right.operator)} {site.code(right.right)}")
+    if isinstance(left, cst.UnaryOperation) and isinstance(left.operator, cst.Not):
+        yield site.replace(node, f"not ({site.code(left.expression)} {sign} {site.code(right)})")
+
+
+@template(cst.UnaryOperation, strategy="operators", prior=0.35, families=_ALL_BUT_NAMES)
+def negated_group(node: cst.UnaryOperation, site: Site) -> Iterator[Edit]:
+    """`not (a and b)` → `not a and b`, `not a and not b`."""
+    inner = node.expression
+    if isinstance(node.operator, cst.Not) and isinstance(inner, cst.BooleanOperation):
+        left, right = wrapped(site.code(inner.left), 5), wrapped(site.code(inner.right), 5)
+        yield site.replace(node, f"not {left} {site.code(inner.operator)} {right}")
+        yield site.replace(node, f"not {left} {site.code(inner.operator)} not {right}")
+
+
+@template(cst.BaseExpression, strategy="operators", prior=0.4, families=(Family.ASSERTION, Family.VALUE, Family.LOOKUP))
+def sign(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`-a` → `a` and back; `~a` → `a`."""
+    if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+        yield site.replace(node, site.code(node.expression))
+        if isinstance(node.operator, cst.BitInvert):
+            yield site.replace(node, f"not {site.code(node.expression)}", weight=0.6)
+    elif isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Call, cst.Attribute, cst.Subscript)):
+        parent = site.parent(node)
+        taken = (cst.Return, cst.Arg, cst.Index, cst.Slice, cst.Assign, cst.Tuple, cst.AugAssign)
+        if isinstance(parent, taken) and not getattr(parent, "star", ""):
+            yield site.replace(node, f"-{site.code(node)}", weight=0.3 if isinstance(node, cst.Name) else 0.5)
+
+
+@template(cst.Comparison, strategy="operators", prior=0.3, families=_ALL_BUT_NAMES)
+def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a in b` → `b in a`; `a < b < c` loses a side."""
+    if len(node.comparisons) == 1:
+        target = node.comparisons[0]
+        if isinstance(target.operator, (cst.In, cst.NotIn)):
+            code = f"{site.operand(target.comparator)} {site.code(target.operator)} {site.operand(node.left)}"
+            yield site.replace(node, code)
+        return
+    for index, target in enumerate(node.comparisons):
+        left = node.left if index == 0 else node.comparisons[index - 1].comparator
+        yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
+
+
+@template(cst.Comparison, strategy="operators", prior=0.3, families=_ALL_BUT_NAMES)
+def missing_symmetry(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a < b` → `a < b or b < a`; with three names the comparison for each in turn: the other cases were forgotten."""
+    text = site.code(node)
+    names = [name for name in site.local_variables if re.search(rf"\b{name}\b", text)]
+    turned = {2: [{0: 1, 1: 0}], 3: [{0: 1, 1: 2, 2: 0}, {0: 2, 1: 0, 2: 1}]}.get(len(names), [])
+    others = [_turned(text, {names[i]: names[j] for i, j in turn.items()}) for turn in turned]
+    for word in ("or", "and") if others else ():
+        yield site.replace(node, f" {word} ".join([text, *others]))
+
+
+def _turned(text: str, names: dict[str, str]) -> str:
+    return re.sub(r"\b(?:" + "|".join(names) + r")\b", lambda found: names[found.group()], text)
+
+
+_UNTOLD = 0.35
+"""What an edit is worth when the message does not speak of NoneType."""
+
+_PLACES = (
+    (r"and 'NoneType'|'NoneType' is not iterable", "right"),
+    (r"'NoneType' and", "left"),
+    (r"has no attribute|not subscriptable", "base"),
+    (r"has no len|must be|argument", "argument"),
+)
+"""Where the value stood, by the interpreter's words."""
+
+
+@template(cst.BaseExpression, strategy="guards", prior=0.8, families=(Family.ATTRIBUTE, Family.TYPE))
+def unguarded_condition(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a <= limit` → `limit is None or a <= limit`, `limit is not None and a <= limit`; likewise `k in d`, `x.ready`."""
+    if not _is_clause(node, site):
+        return
+    told = 1.0 if "NoneType" in site.failure.message else _UNTOLD
+    text = site.code(node)
+    for name, weight in fading(_nullable(node, site)[:4], step=0.3):
+        yield _put(node, f"{name} is not None and {wrapped(text, 4)}", cst.And, site, weight * told)
+        yield _put(node, f"{name} is None or {wrapped(text, 3)}", cst.Or, site, weight * told)
+
+
+def _put(node: cst.BaseExpression, code: str, operator: type[cst.BaseBooleanOp], site: Site, weight: float) -> Edit:
+    parent = site.parent(node)
+    chained = isinstance(parent, cst.BooleanOperation) and isinstance(parent.operator, operator)
+    if chained or isinstance(parent, (cst.CompIf, cst.IfExp)):
+        return site.token(node, code, weight=weight)  # reads the same without parentheses
+    return site.replace(node, code, weight=weight)
+
+
+def _is_clause(node: cst.BaseExpression, site: Site) -> bool:
+    """Whether a node is a truth value: a comparison, or what a condition or a part of one consists of."""
+    parent = site.parent(node)
+    if isinstance(parent, cst.BooleanOperation):
+        return not isinstance(node, cst.BooleanOperation)
+    if isinstance(parent, cst.UnaryOperation):
+        return isinstance(parent.operator, cst.Not)
+    if isinstance(parent, (cst.If, cst.While, cst.CompIf, cst.IfExp, cst.Assert)):
+        return parent.test is node
+    return isinstance(node, cst.Comparison)
+
+
+def _nullable(node: cst.BaseExpression, site: Site) -> list[str]:
+    """Names and attributes that the clause needs not to be None, the likeliest first."""
+    place = next((place for words, place in _PLACES if re.search(words, site.failure.message)), "")
+    known = {*site.variables, *bound_in_statement(site)}
+    receiver = site.receiver
+    optional = _optional(site)
+    ranks: dict[str, tuple[bool, bool]] = {}
+    for where, operand in _operands(node):
+        text = site.code(operand)
+        if isinstance(operand, (cst.Name, cst.Attribute)) and text != receiver:
+            base = text.partition(".")[0]
+            if (base in known or base == receiver) and not text.endswith(")"):
+                rank = (text not in optional, where != place)
+                ranks[text] = min(rank, ranks.get(text, rank))
+    return sorted(ranks, key=lambda text: ranks[text])
+
+
+def _operands(node: cst.CSTNode) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """Expressions below that raise when they are None, and where they stand; equality and identity never raise."""
+    match node:
+        case cst.Comparison():
+            for target in node.comparisons:
+                if not isinstance(target.operator, (cst.Equal, cst.NotEqual, cst.Is, cst.IsNot)):
+                    yield "right", target.comparator
+                    if not isinstance(target.operator, (cst.In, cst.NotIn)):
+                        yield "left", node.left
+        case cst.BinaryOperation():
+            yield from (("right", node.right), ("left", node.left))
+        case cst.Attribute() | cst.Subscript():
+            yield "base", node.value
+        case cst.Arg():
+            yield "argument", node.value
+        case cst.Lambda() | cst.CompFor():
+            return
+    for child in node.children:
+        yield from _operands(child)
+
+
+def _optional(site: Site) -> set[str]:
+    """Parameters of this function whose default is None."""
+    if site.definition is None:
+        return set()
+    params = site.definition.params
+    both = (*params.params, *params.kwonly_params)
+    return {p.name.value for p in both if isinstance(p.default, cst.Name) and p.default.value == "None"}
+
+
+_ANY = (Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION, Family.LOOKUP, Family.VALUE)
+_COMPARING = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__sub__", "__or__", "__and__")
+
+
+@template(cst.Call, strategy="guards", prior=0.5, families=_ANY)
+def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`isinstance(a, int)` → `isinstance(a, (int, slice))`, `isinstance(a, Key)`; of several types one is dropped."""
+    if site.code(node.func) not in ("isinstance", "issubclass") or len(node.args) != 2:
+        return
+    types = node.args[1].value
+    named = [site.code(e.value) for e in types.elements] if isinstance(types, cst.Tuple) else [site.code(types)]
+    known = (*TYPES, "slice", *site.module.classes)
+    wider = [(*named, name) for name in known if name not in named]
+    narrower = [tuple(name for name in named if name != left_out) for left_out in named if len(named) > 1]
+    place, around = site.region.outer_span(types), site.region.span(node)
+    other = [(name,) for name in (*site.module.classes, *site.module.imported) if [name] != named]
+    for kept, weight in (*fading(wider, step=0.15), *fading(narrower, first=0.6), *fading(other, first=0.8)):
+        code = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
+        yield site.splice(*place, code, weight=weight, around=around)
+
+
+@template(cst.CSTNode, strategy="guards", prior=0.6, families=(Family.ATTRIBUTE, Family.TYPE))
+def foreign_operand(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`__eq__` and its like get `if not isinstance(other, Owner): return False` before all else."""
+    function = site.function
+    if function is None or function.signature.name not in _COMPARING or not _is_first(node, site):
+        return
+    for other in function.signature.parameters[:1]:
+        for answer, weight in fading(("NotImplemented", "False", "True")):
+            guard = f"if not isinstance({other}, {function.owner}):"
+            yield from site.insert_before((guard, f"{site.step}return {answer}"), weight=weight)
+
+
+@template(cst.CSTNode, strategy="guards", prior=0.35, families=_ANY)
+def converted_parameter(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`if not isinstance(key, Key): key = Key(key)` before all else, for a class that is called like the parameter."""
+    if site.function is None or not _is_first(node, site):
+        return
+    for name in site.function.signature.parameters:
+        classes = [c for c in (*site.module.classes, *site.module.imported) if c[:1].isupper()]
+        for kind, weight in fading(sorted(classes, key=lambda c: -likeness(c, name))[:2], step=0.5):
+            if likeness(kind, name) >= 0.5:
+                lines = (f"if not isinstance({name}, {kind}):", f"{site.step}{name} = {kind}({name})")
+                yield from site.insert_before(lines, weight=weight * likeness(kind, name))
+
+
+def _is_first(node: cst.CSTNode, site: Site) -> bool:
+    """Whether a statement is the first of its function, but for the docstring."""
+    body = site.definition.body if site.definition is not None else None
+    if node is not site.unit.node or not isinstance(body, cst.IndentedBlock):
+        return False
+    statements = [n for n in body.body if not _is_text(n)]
+    return bool(statements) and statements[0] is node
+
+
+def _is_text(node: cst.CSTNode) -> bool:
+    line = node.body[0] if isinstance(node, cst.SimpleStatementLine) else None
+    return isinstance(line, cst.Expr) and isinstance(line.value, (cst.SimpleString, cst.ConcatenatedString))

@@ -1,7 +1,8 @@
-"""A variable used for another.
+"""One name used for another: variables, attributes, methods, imports.
 
-"Wrong variable identifier" of ManySStuBs4J (Karampatsis and Sutton 2020); variable misuse (Allamanis et al. 2018);
-"mutate variable" of TBar (Liu et al. 2019).
+"Wrong variable identifier", "change identifier used", "wrong function name" of ManySStuBs4J (Karampatsis and Sutton
+2020); variable misuse (Allamanis et al. 2018); "mutate variable" of TBar (Liu et al. 2019). Undefined names and missing
+imports are among the commonest single-statement Python bugs (PySStuBs: Kamienski et al. 2021).
 """
 
 from __future__ import annotations
@@ -158,3 +159,271 @@ _BUILTINS = tuple(
     name for name, value in vars(builtins).items() if callable(value) and name[0].islower() and name not in _ASKING
 )
 """Builtin functions and types, but for those that read from a person or run a text."""
+
+
+_ATTRIBUTES = (Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.NAME, Family.VALUE, Family.LOOKUP)
+
+METHOD_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("strip", "lstrip", "rstrip", "removeprefix", "removesuffix"),
+    ("lower", "upper", "title", "capitalize", "casefold", "swapcase"),
+    ("startswith", "endswith"),
+    ("find", "rfind", "index", "rindex"),
+    ("split", "rsplit", "splitlines", "partition", "rpartition"),
+    ("ljust", "rjust", "center", "zfill"),
+    ("isdigit", "isnumeric", "isdecimal", "isalpha", "isalnum", "isspace", "isupper", "islower"),
+    ("append", "extend", "add", "update", "insert", "appendleft", "push", "put"),
+    ("remove", "discard", "pop", "popleft", "popitem", "clear"),
+    ("keys", "values", "items"),
+    ("get", "pop", "setdefault"),
+    ("union", "intersection", "difference", "symmetric_difference"),
+    ("issubset", "issuperset", "isdisjoint"),
+    ("intersection_update", "difference_update", "symmetric_difference_update", "update"),
+    ("sort", "reverse"),
+    ("encode", "decode"),
+    ("read", "readline", "readlines"),
+    ("write", "writelines"),
+    ("match", "search", "fullmatch", "findall", "finditer"),
+    ("group", "groups", "groupdict", "start", "end", "span"),
+    ("year", "month", "day"),
+    ("hour", "minute", "second"),
+    ("floor", "ceil", "trunc"),
+    ("dump", "dumps"),
+    ("load", "loads"),
+    ("stdin", "stdout", "stderr"),
+)
+"""Methods that are easily taken for one another."""
+
+
+def relatives(name: str) -> tuple[str, ...]:
+    """The other members of a method's families."""
+    return tuple(dict.fromkeys(m for family in METHOD_FAMILIES if name in family for m in family if m != name))
+
+
+def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
+    function = site.function
+    if function and function.receiver and site.code(node.value) == function.receiver:
+        return site.module.members(function.owner)
+    if not isinstance(node.value, cst.Name) or node.value.value in site.local_variables:
+        return ()
+    name = node.value.value
+    own = site.module.members(name) if name in site.module.classes else site.project.definitions(name)
+    return *site.usage.parts.get(name, ()), *own
+
+
+def _beside(node: cst.Attribute, site: Site) -> list[str]:
+    """Members of the project's classes that have this attribute, for an object of which no class is known.
+
+    Classes that also have what else this function takes of the object come first; within one, the alike names.
+    """
+    name = node.attr.value
+    base = site.code(node.value)
+    taken = (n for n in site.body if isinstance(n, cst.Attribute) and site.code(n.value) == base)
+    seen = {n.attr.value for n in taken} | {name}
+    if site.clues.attribute == name:
+        seen.discard(name)  # that it is not there is what the error says
+    found = {id(scope): scope for other in seen for scope in site.project.classes_having(other)}
+    ranked = sorted(found.values(), key=lambda scope: -len(seen & {*scope.attributes, *scope.methods}))
+    members = (alike(name, (*scope.attributes, *scope.methods)) for scope in ranked)
+    return list(dict.fromkeys(m for group in members for m in group if not m.startswith("_")))
+
+
+@template(cst.Attribute, strategy="names", prior=0.7, families=_ATTRIBUTES)
+def attribute_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`self.a` → `self.b`: another of its class or of a class that has it, of the module's objects, or an alike builtin method."""
+    name = node.attr.value
+    focus = 0.2 if site.clues.attribute and site.clues.attribute != name else 1.0
+    read = [n.attr.value for n in site.body if isinstance(n, cst.Attribute)]
+    members = alike(name, _members(node, site))[:60] or [*alike(name, read)[:12], *_beside(node, site)[:24]]
+    known = (*site.module.attributes, *(m for family in METHOD_FAMILIES for m in family))
+    others = [option for option in alike(name, known)[:12] if likeness(name, option) >= 0.45]
+    if site.clues.attribute == name:
+        others = list(dict.fromkeys((*others, *alike(name, _class_members(site))[:12])))
+    options = [option for option in dict.fromkeys((*members, *others)) if not option.startswith("__")]
+    options = [*_same_of_base(node, site), *options]
+    for option, weight in fading(options, step=0.12):
+        yield site.token(node.attr, option, weight=weight * focus, around=node)
+
+
+def _same_of_base(node: cst.Attribute, site: Site) -> list[str]:
+    """`Base.close(self)` → `Base.__init__(self)` within `__init__`: a base's method is called by its own name."""
+    call, function = site.parent(node), site.function
+    if not isinstance(call, cst.Call) or not call.args or function is None or not function.receiver:
+        return []
+    name = function.signature.name
+    return [name] if site.code(call.args[0]) == function.receiver and name != node.attr.value else []
+
+
+def _class_members(site: Site) -> tuple[str, ...]:
+    owner = site.clues.owner.rpartition(".")[2]
+    if owner in site.module.classes:
+        return site.module.members(owner)
+    if isinstance(builtin := getattr(builtins, owner, None), type):
+        return tuple(name for name in dir(builtin) if not name.startswith("_"))
+    return tuple(m for scope in site.module.classes.values() for m in (*scope.attributes, *scope.methods))
+
+
+@template(cst.Attribute, strategy="calls", prior=0.65, families=_ATTRIBUTES)
+def method_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`s.lstrip()` → `s.rstrip()`, `a.append(b)` → `a.extend(b)`: methods of one family."""
+    for option, weight in fading(relatives(node.attr.value), step=0.15):
+        yield site.token(node.attr, option, weight=weight, around=node)
+
+
+@template(cst.Name, strategy="names", prior=0.7, families=(Family.NAME, Family.ASSERTION))
+def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`total` → `self.total`, where the class has it."""
+    function = site.function
+    if function is None or not function.receiver or not is_read(node, site):
+        return
+    undefined = site.clues.undefined == node.value
+    if undefined or node.value in site.module.members(function.owner):
+        yield site.replace(node, f"{function.receiver}.{node.value}", weight=1.0 if undefined else 0.6)
+        yield site.replace(node, f"{function.owner}.{node.value}", weight=0.3)
+
+
+@template(cst.AssignTarget, strategy="names", prior=0.5, families=_ATTRIBUTES)
+def unset_attribute(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
+    """`total = 0` → `self.total = 0`; `self._a = a` → the attribute that others read."""
+    function = site.function
+    if function is None or not function.receiver:
+        return
+    if isinstance(node.target, cst.Name):
+        yield site.token(node.target, f"{function.receiver}.{node.target.value}")
+    elif isinstance(node.target, cst.Attribute) and site.clues.attribute:
+        yield site.token(
+            node.target.attr, site.clues.attribute, weight=likeness(node.target.attr.value, site.clues.attribute)
+        )
+
+
+@template(cst.Attribute, strategy="names", prior=0.45, families=_ATTRIBUTES)
+def attribute_base(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`a.b` → `b`, `a`: an object taken for its part; `self.f` → `f`."""
+    if isinstance(node.value, cst.Name) and not isinstance(site.parent(node), (cst.AssignTarget, cst.Decorator)):
+        if node.attr.value in site.variables or node.attr.value in site.callables:
+            yield site.replace(node, node.attr.value)
+        yield site.replace(node, node.value.value, weight=0.4)
+
+
+@template(cst.Name, strategy="names", prior=0.3, families=(Family.ASSERTION, Family.TYPE, Family.VALUE))
+def missing_part(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`a` → `a.b`: a part that this function takes of the same or of an alike object elsewhere."""
+    if node.value not in site.local_variables or not is_read(node, site):
+        return
+    if isinstance(site.parent(node), (cst.Attribute, cst.Call)) and not isinstance(site.parent(node), cst.Arg):
+        return
+    read = [n for n in site.body if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name)]
+    own = [n.attr.value for n in read if site.code(n.value) == node.value]
+    for part, weight in fading(dict.fromkeys((*own, *(n.attr.value for n in read)))):
+        yield site.replace(node, f"{node.value}.{part}", weight=weight)
+
+
+WELL_KNOWN: dict[str, tuple[str, ...]] = {
+    "collections": ("defaultdict", "Counter", "OrderedDict", "deque", "namedtuple", "ChainMap", "UserDict"),
+    "functools": ("partial", "reduce", "wraps", "lru_cache", "cache", "cached_property", "total_ordering", "singledispatch", "cmp_to_key"),
+    "itertools": ("chain", "product", "permutations", "combinations", "groupby", "islice", "count", "cycle", "repeat", "accumulate", "zip_longest", "takewhile", "dropwhile", "starmap", "tee"),
+    "dataclasses": ("dataclass", "field", "asdict", "astuple", "replace", "fields"),
+    "datetime": ("datetime", "date", "time", "timedelta", "timezone"),
+    "pathlib": ("Path", "PurePath", "PurePosixPath"),
+    "typing": ("Any", "Optional", "Union", "List", "Dict", "Tuple", "Set", "Callable", "Iterable", "Iterator", "Sequence", "Mapping", "NamedTuple", "TypeVar", "Generic", "Protocol", "cast"),
+    "collections.abc": ("Iterable", "Iterator", "Sequence", "Mapping", "MutableMapping", "Callable", "Hashable"),
+    "enum": ("Enum", "IntEnum", "Flag", "StrEnum", "auto"),
+    "abc": ("ABC", "abstractmethod", "ABCMeta"),
+    "math": ("sqrt", "ceil", "floor", "log", "exp", "sin", "cos", "pi", "inf", "gcd", "isclose", "hypot", "prod"),
+    "decimal": ("Decimal", "ROUND_HALF_UP", "ROUND_DOWN", "InvalidOperation"),
+    "fractions": ("Fraction",),
+    "copy": ("deepcopy", "copy"),
+    "contextlib": ("contextmanager", "suppress", "closing", "ExitStack", "nullcontext", "redirect_stdout"),
+    "operator": ("itemgetter", "attrgetter", "methodcaller", "add", "mul"),
+    "io": ("StringIO", "BytesIO", "TextIOWrapper"),
+    "threading": ("Lock", "RLock", "Thread", "Event"),
+    "textwrap": ("dedent", "indent", "wrap", "fill", "shorten"),
+    "string": ("ascii_letters", "ascii_lowercase", "digits", "punctuation", "Template"),
+    "bisect": ("bisect_left", "bisect_right", "insort"),
+    "heapq": ("heappush", "heappop", "heapify", "nlargest", "nsmallest"),
+    "uuid": ("uuid4", "UUID"),
+    "urllib.parse": ("urlparse", "urljoin", "quote", "unquote", "urlencode", "parse_qs", "urlsplit"),
+    "random": ("randint", "choice", "shuffle", "sample", "uniform"),
+    "types": ("SimpleNamespace", "MappingProxyType", "ModuleType"),
+    "warnings": ("warn",),
+    "numbers": ("Number", "Real", "Integral"),
+    "time": ("sleep", "monotonic", "perf_counter"),
+    "inspect": ("signature", "isclass", "isfunction"),
+    "json": ("JSONDecodeError",),
+}  # fmt: skip
+"""Names of the standard library that people use bare, by module."""
+
+_MODULES = (
+    "abc argparse array ast asyncio base64 bisect calendar cmath codecs collections configparser contextlib copy csv "
+    "dataclasses datetime decimal difflib enum errno fnmatch fractions functools glob gzip hashlib heapq hmac html io "
+    "inspect itertools json locale logging math numbers operator os pathlib pickle platform pprint queue random re "
+    "secrets shlex shutil signal socket sqlite3 stat statistics string struct subprocess sys tempfile textwrap threading "
+    "time traceback types typing unicodedata urllib uuid warnings weakref zlib"
+)
+MODULES = frozenset(_MODULES.split())
+"""Modules of the standard library that people import whole."""
+
+
+def import_lines(name: str, site: Site) -> list[str]:
+    """The import statements that would define `name`: the standard library's modules, then the project's own."""
+    lines = [f"import {name}"] if name in MODULES else []
+    lines += [f"from {module} import {name}" for module in site.project.defining(name)[:4]]
+    lines += [f"from {module} import {name}" for module, names in WELL_KNOWN.items() if name in names]
+    lines += [
+        f"from {m.rpartition('.')[0]} import {name}" if "." in m else f"import {m}"
+        for m in site.project.modules(name)[:2]
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _is_defined(name: str, site: Site) -> bool:
+    module = site.module
+    known = (*site.variables, *site.callables, *module.modules, *dir(builtins))
+    return name in known or bool(site.function and name == site.function.receiver)
+
+
+@template(cst.Name, strategy="imports", prior=0.9, families=(Family.NAME,))
+def missing_import(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """An undefined name gets its import at the module's top."""
+    if not is_read(node, site) or _is_defined(node.value, site):
+        return
+    span = site.region.span(node)
+    for line, weight in fading(import_lines(node.value, site)):
+        yield Edit(splices=(), around=span, imports=(line,), weight=weight)
+
+
+@template(cst.Name, strategy="imports", prior=0.6, families=(Family.NAME, Family.ATTRIBUTE, Family.TYPE))
+def missing_qualifier(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`sqrt(x)` → `math.sqrt(x)`, where `math` is imported already; `datetime.now()` → `datetime.datetime.now()`."""
+    if not is_read(node, site):
+        return
+    for module in site.module.modules:
+        if node.value in WELL_KNOWN.get(module, ()) or node.value in site.project.definitions(module):
+            yield site.replace(node, f"{module}.{node.value}")
+
+
+@template(cst.ImportAlias, strategy="imports", prior=0.8, families=(Family.IMPORT, Family.ATTRIBUTE, Family.NAME))
+def imported_name(node: cst.ImportAlias, site: Site) -> Iterator[Edit]:
+    """`from m import totl` → `from m import total`: another name that the module defines."""
+    parent = site.parent(node)
+    if not isinstance(parent, cst.ImportFrom):
+        for module, weight in fading(alike(site.code(node.name), sorted(MODULES))[:5]):
+            yield site.token(node.name, module, weight=weight)
+        return
+    module = site.code(parent.module) if parent.module else ""
+    known = (*site.project.definitions(module), *WELL_KNOWN.get(module, ()))
+    for name, weight in fading(alike(site.code(node.name), known)[:8]):
+        yield site.token(node.name, name, weight=weight)
+
+
+@template(cst.ImportFrom, strategy="imports", prior=0.8, families=(Family.IMPORT,))
+def imported_from(node: cst.ImportFrom, site: Site) -> Iterator[Edit]:
+    """`from a import x` → `from b import x`: the module that defines it; an absolute import made relative, and back."""
+    if node.module is None or isinstance(node.names, cst.ImportStar):
+        return
+    names = [site.code(alias.name) for alias in node.names]
+    homes = [module for module in site.project.defining(names[0]) if module]
+    homes += [module for module, known in WELL_KNOWN.items() if names[0] in known]
+    text = site.code(node.module)
+    for module, weight in fading(home for home in dict.fromkeys(homes) if home != text):
+        yield site.token(node.module, module, weight=weight)
+    yield site.token(node.module, f".{text}" if not node.relative else text, weight=0.5)

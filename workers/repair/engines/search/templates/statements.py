@@ -1,7 +1,8 @@
-"""Statements in excess, in the wrong order, or in the wrong block.
+"""Statements in excess, missing, in the wrong order or block; wrong jumps, missing returns.
 
-"Remove buggy statement" and "move statement" of TBar (Liu et al. 2019); SQ-AMO, SQ-RMO of Pan et al. 2009; deletion and
-swap are the operators of GenProg (Le Goues et al. 2012).
+"Remove buggy statement", "move statement", "mutate return statement" of TBar (Liu et al. 2019); "insert statement" of PAR
+(Kim et al. 2013); SQ-AMO, SQ-RMO, LP-CC of Pan et al. 2009; deletion and swap are the operators of GenProg (Le Goues et al.
+2012).
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from memory.model import Family
-from workers.repair.engines.search.candidates import fading
+from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.guards import exits
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, SET, TEXT, element, outer
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
@@ -37,7 +39,7 @@ def _holds_long_string(node: cst.CSTNode, site: Site) -> bool:
 
 @template(cst.CSTNode, strategy="statements", prior=0.4, families=_FLOW)
 def deleted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """A statement is dropped, or becomes `pass` where it is alone."""
+    """A statement is dropped, or becomes `pass` where it stands alone."""
     if not _is_statement(node, site):
         return
     siblings, _ = _position(site)
@@ -160,7 +162,7 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
 
 @template(cst.CSTNode, strategy="statements", prior=0.22, families=_FLOW)
 def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that is missing."""
+    """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that nobody wrote."""
     if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
         return
     for text, weight in fading(list(_updates(site))[:40], step=0.12):
@@ -214,3 +216,187 @@ def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Ed
         weight = 1 / (1 + rank / 4)
         yield from site.insert_after((text,), weight=weight)
         yield from site.insert_before((text,), weight=weight * 0.9)
+
+
+_CONTROL = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.VALUE, Family.ITERATION)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.5, families=_CONTROL)
+def missing_jump(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`break`, `continue` or an early return behind the last statement of a block in a loop or branch."""
+    siblings = site.siblings
+    if node is not site.unit.node or siblings is None or siblings[-1] is not node:
+        return
+    outer = site.parent(site.parent(node))
+    if isinstance(outer, (cst.If, cst.Else, cst.ExceptHandler, cst.For, cst.While)):
+        loop = ("break", "continue") if site.in_loop else ()
+        for code, weight in fading(dict.fromkeys((*loop, *exits(site)[:6]))):
+            yield from site.insert_after((code,), weight=weight)
+
+
+@template(cst.BaseSmallStatement, strategy="statements", prior=0.55, families=_CONTROL)
+def wrong_jump(node: cst.BaseSmallStatement, site: Site) -> Iterator[Edit]:
+    """`break` → `continue`, `return`, `pass`, and back."""
+    if not isinstance(node, (cst.Break, cst.Continue, cst.Pass)) and not (
+        isinstance(node, cst.Return) and not node.value
+    ):
+        return
+    loop = ("break", "continue") if site.in_loop else ()
+    options = [code for code in (*loop, *exits(site)[:6], "pass") if code != site.code(node).rstrip(";")]
+    for code, weight in fading(dict.fromkeys(options)):
+        yield site.token(node, code, weight=weight)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.45, families=_CONTROL)
+def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`while` → `if` and back; `if` behind an `if` → `elif`, and `elif` → `if`."""
+    if node is not site.unit.node or not isinstance(node, (cst.If, cst.While)):
+        return
+    start = site.region.span(node)[0]
+    word = site.region.text(start, start + 5).partition(" ")[0]
+    other = {"while": ("if",), "if": ("while", "elif"), "elif": ("if",)}.get(word, ())
+    for code, weight in fading(other):
+        if not (isinstance(node, cst.If) and node.orelse and code == "while"):
+            yield site.splice(
+                start, start + len(word), code, weight=weight, around=(start, site.region.line_end(start))
+            )
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.3, families=_CONTROL)
+def else_for_loop(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`for …: …` followed by `return a` → the same in the loop's `else`, and an `else` that goes."""
+    if node is not site.unit.node or not isinstance(node, (cst.For, cst.While, cst.If)) or node.orelse is None:
+        return
+    orelse = node.orelse
+    if isinstance(orelse, cst.Else) and isinstance(orelse.body, cst.IndentedBlock):
+        text = site.region.text(*site.region.span(orelse))
+        head, _, body = text.partition("\n")
+        lines = [line.removeprefix(site.step) for line in body.splitlines()]
+        if (
+            head.strip().startswith("else:")
+            and '"""' not in body
+            and all(s.startswith(site.indent) or not s.strip() for s in lines)
+        ):
+            start, end = site.region.span(orelse)
+            yield site.splice(site.region.line_start(start), end, "\n".join(lines))
+
+
+_ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ITERATION, Family.RECURSION)
+_LONGEST_CALL = 80
+
+
+@template(cst.Expr, strategy="returns", prior=0.75, families=_ANY)
+def expression_to_return(node: cst.Expr, site: Site) -> Iterator[Edit]:
+    """`a + b` as a statement → `return a + b`; a call whose result is thrown away, too."""
+    if site.definition is None or isinstance(node.value, (cst.SimpleString, cst.Yield, cst.Await, cst.Ellipsis)):
+        return
+    last = _is_last(site)
+    yield site.token(node, f"return {site.code(node.value)}", weight=1.0 if last else 0.5)
+    if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Attribute):
+        owner = node.value.func.value
+        if isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)):
+            yield site.token(node, f"{site.code(owner)} = {site.code(node.value)}", weight=0.6)
+
+
+def _is_last(site: Site) -> bool:
+    return bool(site.siblings) and site.siblings is not None and site.siblings[-1] is site.unit.node
+
+
+@template(cst.CSTNode, strategy="returns", prior=0.55, families=_ANY)
+def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`return total` behind a function's, a branch's or a loop's last statement."""
+    if node is not site.unit.node or site.definition is None or not _is_last(site) or _ends_in_a_jump(node):
+        return
+    names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
+    receiver = (site.receiver,) if site.receiver else ()
+    for code, weight in fading((*names, *_made(site), "True", "False", "None", *receiver), step=0.15):
+        yield from site.insert_after((f"return {code}",), weight=weight)
+
+
+def _ends_in_a_jump(node: cst.CSTNode) -> bool:
+    last = node.body[-1] if isinstance(node, cst.SimpleStatementLine) and node.body else None
+    return isinstance(last, (cst.Return, cst.Raise, cst.Continue, cst.Break))
+
+
+def _assigned(site: Site) -> list[str]:
+    targets = [n.target for n in site.body if isinstance(n, (cst.AugAssign, cst.AssignTarget))]
+    return list(dict.fromkeys(t.value for t in reversed(targets) if isinstance(t, cst.Name)))
+
+
+def _made(site: Site) -> list[str]:
+    """What a function may give that assigns nothing: the attribute that it is called like, a call of its parameters."""
+    function = site.function
+    if function is None or _assigned(site):
+        return []
+    name, parameters = function.signature.name, set(function.parameters)
+    members = [m for m in site.module.members(function.owner) if m != name] if function.receiver else []
+    called_like = sorted(members, key=lambda member: -likeness(member, name))[:4]
+    calls = [call.code for call in site.usage.calls if parameters & call.names and call.names <= site.names]
+    return [*(f"{function.receiver}.{m}" for m in called_like), *(c for c in calls[:12] if len(c) < _LONGEST_CALL)]
+
+
+@template(cst.FunctionDef, strategy="returns", prior=0.55, families=_ANY)
+def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`return total` at the end of a function that falls off its end."""
+    if (
+        not isinstance(node.body, cst.IndentedBlock)
+        or site.unit.node is not node
+        or _ends_in_a_jump(node.body.body[-1])
+    ):
+        return
+    first = node.body.body[0]
+    start = site.region.span(first)[0]
+    indent = site.region.text(site.region.line_start(start), start)
+    at = site.lines_of(node.body.body[-1])[1]
+    newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
+    names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
+    receiver = (site.receiver,) if site.receiver else ()
+    if not indent.strip():
+        for code, weight in fading((*names, *_made(site), *receiver, "True", "False"), step=0.15):
+            yield site.splice(at, at, f"{newline}{indent}return {code}\n", weight=weight)
+
+
+@template(cst.Return, strategy="returns", prior=0.5, families=_ANY)
+def return_value(node: cst.Return, site: Site) -> Iterator[Edit]:
+    """`return a` → `return b`, `return not a`, `return a, b`, a constant."""
+    old = site.code(node.value) if node.value else ""
+    returned = [site.code(n.value) for n in site.body if isinstance(n, cst.Return) and n.value is not None]
+    short = [text for text in returned if len(text) < 40]
+    constants = ("None", "True", "False", "[]", "{}", '""', "0", "-1", "1")
+    receiver = (site.receiver,) if site.receiver else ()
+    options = dict.fromkeys((*_assigned(site), *site.local_variables, *receiver, *short, *constants))
+    options.pop(old, None)
+    for code, weight in fading(options, step=0.12):
+        yield site.token(node, f"return {code}", weight=weight)
+
+
+@template(cst.Return, strategy="returns", prior=0.35, families=(*_ANY, Family.LOOKUP))
+def return_to_other(node: cst.Return, site: Site) -> Iterator[Edit]:
+    """`return a` → `yield a`, `yield from a`, `raise a`, `x = a`; `return` → nothing."""
+    if node.value is None:
+        return
+    value = site.code(node.value)
+    yield site.token(node, f"yield {value}", weight=1.0)
+    yield site.token(node, f"yield from {value}", weight=0.6)
+    if isinstance(node.value, cst.Call) or value.endswith(("Error", "Exception")):
+        yield site.token(node, f"raise {value}", weight=0.5)
+    for name, weight in fading(site.local_variables[:6], first=0.4):
+        yield site.token(node, f"{name} = {value}", weight=weight)
+
+
+@template(cst.Yield, strategy="returns", prior=0.5, families=(*_ANY, Family.LOOKUP))
+def yield_to_other(node: cst.Yield, site: Site) -> Iterator[Edit]:
+    """`yield a` → `return a`, `yield from a`, and back."""
+    if node.value is None or not isinstance(site.parent(node), cst.Expr):
+        return
+    spread = isinstance(node.value, cst.From)
+    value = site.code(node.value.item if isinstance(node.value, cst.From) else node.value)
+    yield site.token(node, f"yield {value}" if spread else f"yield from {value}")
+    yield site.token(node, f"return {value}", weight=0.8)
+
+
+@template(cst.Assign, strategy="returns", prior=0.3, families=_ANY)
+def assignment_to_return(node: cst.Assign, site: Site) -> Iterator[Edit]:
+    """`a = b` → `return b`, where nothing follows."""
+    if site.definition is not None and _is_last(site):
+        yield site.token(node, f"return {site.code(node.value)}")

@@ -1,0 +1,457 @@
+"""An expression for another: one from elsewhere in the function, a method or call that is missing, a slice, an aggregate.
+
+The redundancy assumption: most fixes consist of code that is already there (Martinez et al. 2014; the "plastic surgery
+hypothesis" of Barr et al. 2014), and the nearer the likelier. "Mutate expression", "mutate method invocation" of TBar (Liu
+et al. 2019); missing calls of BugsInPy (Widyasari et al. 2020); "insert range" of PAR (Kim et al. 2013). Both sides of a
+comparison lack the same call as often as one does, which no single-node edit can mend.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.engines.search.candidates import fading, likeness
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.names import bound_in_statement, is_read
+from workers.repair.engines.search.type_inference import (
+    MAPPING,
+    NUMBER,
+    SEQUENCE,
+    SET,
+    TEXT,
+    comparable,
+    element,
+    may_be,
+    outer,
+)
+
+_ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
+_LONGEST, _MOST = 40, 16
+
+
+@template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
+def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `len(b)`, `a[i]` → `a[j]`, `f(a)` → `b.c`: another expression of the function, of a like kind and place."""
+    if site.definition is None or not _is_replaceable(node, site):
+        return
+    text, kind = site.code(node), site.kind(site.code(node))
+    stock = [(code, place) for code, place in _stock(site) if code != text and code not in text]
+    fitting = [item for item in stock if comparable(kind, site.kind(item[0]))]
+    place = _place(node, site)
+    ordered = sorted(fitting, key=lambda item: (item[1] != place, -round(likeness(text, item[0]), 1)))
+    for code, weight in fading(dict.fromkeys(code for code, _ in ordered[:_MOST]), step=0.15):
+        yield site.replace(node, code, weight=weight)
+
+
+@template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
+def variable_for_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `b`, `a[i]` → `b`: what is computed again, or wrongly, is at hand as a variable."""
+    if isinstance(node, (cst.Name, cst.Integer, cst.SimpleString)) or not _is_replaceable(node, site):
+        return
+    kind, text = site.kind(site.code(node)), site.code(node)
+    names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if comparable(kind, site.kind(n))]
+    inside = [n for n in names if n in text]
+    for name, weight in fading([n for n in names if n not in inside] + inside, step=0.2):
+        yield site.replace(node, name, weight=weight)
+
+
+@template(cst.AssignTarget, strategy="names", prior=0.35, families=_ANY)
+def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
+    """`a[i, j] = b[j] + c` → `b[j] = b[j] + c`: the value belongs where the statement reads it from."""
+    target, statement = site.code(node.target), site.parent(node)
+    read = [n for n in site.body if isinstance(n, (cst.Subscript, cst.Attribute, cst.Name)) and n is not node.target]
+    inner = [n for n in read if statement in site.ancestors(n) and is_read_place(n, site)]
+    texts = dict.fromkeys(site.code(n) for n in inner)
+    for code, weight in fading([t for t in texts if t != target], step=0.3):
+        yield site.token(node.target, code, weight=weight)
+
+
+def is_read_place(node: cst.CSTNode, site: Site) -> bool:
+    """Whether what is read here could be assigned to: no method, function, target, or part of such a place."""
+    parent = site.parent(node)
+    if isinstance(parent, (cst.AssignTarget, cst.Attribute, cst.Subscript, cst.Annotation)):
+        return False
+    return not (isinstance(parent, cst.Call) and parent.func is node)
+
+
+def _is_replaceable(node: cst.BaseExpression, site: Site) -> bool:
+    parent = site.parent(node)
+    if isinstance(node, cst.Name) and (not is_read(node, site) or isinstance(parent, cst.Call)):
+        return False
+    if isinstance(parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param)):
+        return False
+    targets = (cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AnnAssign)
+    kinds = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.Integer, cst.SimpleString)
+    return isinstance(node, kinds) and not (isinstance(parent, targets) and parent.target is node)
+
+
+def _stock(site: Site) -> list[tuple[str, str]]:
+    """The function's expressions beyond plain names, and where each stands."""
+    found: dict[str, str] = {}
+    for node in site.body:
+        if isinstance(
+            node, (cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.SimpleString, cst.Integer)
+        ):
+            if isinstance(site.parent(node), (cst.AssignTarget, cst.Expr, cst.ConcatenatedString)):
+                continue
+            text = site.code(node)
+            if len(text) <= _LONGEST and "\n" not in text:
+                found.setdefault(text, _place(node, site))
+    return list(found.items())
+
+
+def _place(node: cst.CSTNode, site: Site) -> str:
+    """What the node is a part of: the operator or function around it."""
+    parent = site.parent(node)
+    if isinstance(parent, cst.Arg):
+        call = site.parent(parent)
+        return f"argument of {site.code(call.func)}" if isinstance(call, cst.Call) else "argument"
+    return type(parent).__name__
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.3, families=_ANY)
+def called_on_other(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `bin(x)`, `str(x)`, `len(b)`: a builtin of a value in scope, where its result is of the kind wanted."""
+    if not isinstance(node, cst.Name) or not is_read(node, site) or site.definition is None:
+        return
+    if isinstance(site.parent(node), cst.Call):
+        return
+    names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if n != node.value]
+    for name, worth in fading(names[:6], step=0.4):
+        for function, weight in fading(_functions(site.kind(name))):
+            yield site.replace(node, f"{function}({name})", weight=worth * weight)
+
+
+def _functions(kind: str) -> tuple[str, ...]:
+    if outer(kind) == "number":
+        return "str", "abs", "bin", "int", "range", "chr"
+    if outer(kind) == "text":
+        return "len", "int", "set", "sorted", "list", "ord"
+    if not kind:
+        return "str", "len", "abs", "bin", "int", "sum", "set"
+    numeric = ("sum", "min", "max") if element(kind) in ("", "number") else ("min", "max")
+    return "len", *numeric, "set", "sorted", "str"
+
+
+@template(cst.Subscript, strategy="calls", prior=0.35, families=_ANY)
+def element_for_aggregate(node: cst.Subscript, site: Site) -> Iterator[Edit]:
+    """`a[-1]` → `sum(a)`, `max(a)`, `min(a)`, `len(a)`: one element taken where all of them count."""
+    if isinstance(site.parent(node), (cst.AssignTarget, cst.Del)) or not isinstance(node.slice[0].slice, cst.Index):
+        return
+    text = site.code(node.value)
+    for name, weight in fading(("sum", "max", "min", "len", "any", "all")):
+        yield site.replace(node, f"{name}({text})", weight=weight)
+
+
+@template(cst.Name, strategy="names", prior=0.3, families=_ANY)
+def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, where a variable of another meaning stands."""
+    if not is_read(node, site) or isinstance(site.parent(node), (cst.Call, cst.Subscript, cst.Attribute)):
+        return
+    kind = site.kind(node.value)
+    rows = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
+    fitting = [n for n in rows if n != node.value and comparable(kind, element(site.kind(n)))]
+    indexes = [n for n in site.live if outer(site.kind(n)) == NUMBER and n != node.value]
+    for name, worth in fading(fitting[:3]):
+        for index, weight in fading((*indexes[:3], "0", "-1")):
+            yield site.replace(node, f"{name}[{index}]", weight=worth * weight)
+
+
+_VALUES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.ATTRIBUTE)
+_METHODS = {
+    TEXT: (".lower()", ".upper()", ".strip()", ".split()", "[::-1]", ".replace(' ', '')", ".swapcase()", ".title()"),
+    MAPPING: (".items()", ".values()", ".keys()", ".copy()"),
+    SEQUENCE: (".copy()", "[::-1]"),
+    "": (".lower()", ".strip()", ".split()", ".items()", ".values()", ".keys()", ".upper()", ".copy()"),
+}
+_WRAPS = {
+    NUMBER: ("abs({})", "str({})", "int({})", "round({})"),
+    TEXT: ("{}.lower()", "set({})", "sorted({})", "len({})", "{}.strip()", "int({})", "list({})", "{}[::-1]"),
+    SEQUENCE: ("sorted({})", "set({})", "len({})", "sum({})", "list({})", "max({})", "min({})", "tuple({})"),
+    "": ("str({})", "abs({})", "len({})", "sorted({})", "set({})", "int({})", "{}.lower()", "list({})"),
+}
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.45, families=_VALUES)
+def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`set(a)` → `set(a.lower())`; `for x in a` → `for x in a.items()`: by what kind of value it is."""
+    parent = site.parent(node)
+    if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.SimpleString)):
+        return
+    if isinstance(node, cst.Name) and (not is_read(node, site) or (isinstance(parent, cst.Call))):
+        return
+    targets = (cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AnnAssign)
+    others = (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param, cst.Call)
+    if isinstance(parent, others) or (isinstance(parent, targets) and parent.target is node):
+        return
+    for ending, weight in fading(_METHODS.get(outer(site.kind(site.code(node))), ())):
+        yield site.replace(node, f"{site.operand(node, 15)}{ending}", weight=weight)
+
+
+@template(cst.Comparison, strategy="calls", prior=0.55, families=_VALUES)
+def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`."""
+    if len(node.comparisons) == 1 and not isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot)):
+        yield from _wrapped(node, node.left, node.comparisons[0].operator, node.comparisons[0].comparator, site)
+
+
+@template(cst.Comparison, strategy="calls", prior=0.5, families=_VALUES)
+def case_of_literal(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a == "AS"` → `a.upper() == "AS"`, `a in ("x", "y")` → `a.lower() in ("x", "y")`: as the literals are written."""
+    target = node.comparisons[0].comparator
+    words = "".join(re.findall(r"[A-Za-z]", site.code(target)))
+    literal = isinstance(target, cst.SimpleString) or (
+        isinstance(target, (cst.Tuple, cst.List, cst.Set))
+        and all(isinstance(element.value, cst.SimpleString) for element in target.elements)
+    )
+    if literal and words and len(node.comparisons) == 1:
+        method = "upper" if words.isupper() else "lower"
+        yield site.replace(node.left, f"{site.operand(node.left, 15)}.{method}()", around=node)
+
+
+@template(cst.BinaryOperation, strategy="calls", prior=0.4, families=_VALUES)
+def both_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
+    """`a - b` → `abs(a) - abs(b)`, `len(a) - len(b)`; `a + b` → `str(a) + str(b)`."""
+    yield from _wrapped(node, node.left, node.operator, node.right, site)
+
+
+def _wrapped(
+    node: cst.BaseExpression, left: cst.BaseExpression, sign: cst.CSTNode, right: cst.BaseExpression, site: Site
+) -> Iterator[Edit]:
+    kind = outer(site.kind(site.code(left))) or outer(site.kind(site.code(right)))
+    for form, weight in fading(_WRAPS.get(kind, _WRAPS[""])):
+        called = not form.startswith("{}")
+        one, other = (site.code(n) if called else site.operand(n, 15) for n in (left, right))
+        yield site.replace(node, f"{form.format(one)} {site.code(sign)} {form.format(other)}", weight=weight)
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.3, families=_VALUES)
+def mapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`sum(a)` → `sum(abs(x) for x in a)`, `sum(map(int, a))`, `sum(x for x in a if x > 0)`: each element by itself."""
+    parent = site.parent(node)
+    if (
+        not isinstance(parent, cst.Arg)
+        or parent.star
+        or parent.keyword
+        or not isinstance(node, (cst.Name, cst.Attribute))
+    ):
+        return
+    call = site.parent(parent)
+    if not isinstance(call, cst.Call) or site.code(call.func) not in (
+        "sum",
+        "max",
+        "min",
+        "set",
+        "sorted",
+        "list",
+        "any",
+        "all",
+    ):
+        return
+    kind = site.kind(site.code(node))
+    if outer(kind) in ("", SEQUENCE, SET, TEXT):
+        text = site.code(node)
+        numeric = element(kind) in ("", NUMBER)
+        forms = ("abs(x) for x in {}", "x ** 2 for x in {}", "x for x in {} if x > 0", "x for x in {} if x % 2 == 0")
+        textual = ("len(x) for x in {}", "int(x) for x in {}", "x.lower() for x in {}", "str(x) for x in {}")
+        options = [*(forms if numeric else ()), *(textual if element(kind) in ("", TEXT) else ())]
+        for form, weight in fading(options):
+            code = form.format(text)
+            yield site.token(node, code if len(call.args) == 1 else f"({code})", weight=weight)
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
+def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`best = a` → `best = max(best, a)`; `max(rows)` → `max(best, a)`: a running extreme that forgot itself or the new one."""
+    parent = site.parent(node)
+    call = isinstance(node, cst.Call) and site.code(node.func) in ("min", "max")
+    if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not (
+        call or isinstance(node, (cst.Name, cst.BinaryOperation))
+    ):
+        return
+    if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
+        return
+    names = [n for n in site.live if outer(site.kind(n)) in ("", NUMBER)][:4]
+    pairs = list(combinations(names, 2)) if call else [(name, site.code(node)) for name in names]
+    both = (site.code(node.func),) if isinstance(node, cst.Call) and call else ("max", "min")
+    for (one, other), weight in fading([pair for pair in pairs if pair[0] != pair[1]], step=0.2):
+        for name in both:
+            yield site.replace(node, f"{name}({one}, {other})", weight=weight)
+
+
+_SLICES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION)
+_WHOLES = (cst.Name, cst.Attribute, cst.Call, cst.ListComp, cst.Subscript, cst.List, cst.SimpleString)
+_PLACES = (cst.Arg, cst.For, cst.CompFor, cst.Return, cst.Assign, cst.BinaryOperation, cst.Comparison)
+_MORE = (cst.ComparisonTarget, cst.AugAssign, cst.Element, cst.Attribute, cst.Index)
+
+
+@template(cst.BaseExpression, strategy="boundaries", prior=0.4, families=_SLICES)
+def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `f(a[i:])`, `f(a[:n])`; `return [x for …]` → `return [x for …][1:]`; `a` → `a[::-1]`."""
+    if not _is_whole(node, site):
+        return
+    near = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if outer(site.kind(n)) == NUMBER]
+    unknown = [n for n in site.live if not site.kind(n)]
+    fixed = ["1:", ":-1", "::-1", "1:-1", "2:", "::2", "1::2"]
+    named = list(dict.fromkeys(_complements(site)))
+    named += [
+        f"{name}{rest}" if not before else f":{name}" for name in (*near[:5], *unknown[:2]) for before, rest in _FORMS
+    ]
+    more = [f"{name} + 1:" for name in near[:3]] + [f":{name} + 1" for name in near[:3]]
+    known = 1.0 if outer(site.kind(site.code(node))) in (SEQUENCE, TEXT) else 0.6
+    for bounds, weight in fading((*named[:4], *fixed[:4], *named[4:], *fixed[4:], *more), step=0.15):
+        yield site.replace(node, f"{site.operand(node, 15)}[{bounds}]", weight=weight * known)
+
+
+_FORMS = (("", ":"), (":", ""))
+
+
+def _complements(site: Site) -> Iterator[str]:
+    """The other side of where the function cuts already: beside `a[:k]` there is often `a[k:]`."""
+    for node in site.body:
+        if isinstance(node, cst.Slice) and (node.lower is None) != (node.upper is None):
+            bound = node.upper or node.lower
+            assert bound is not None, "one of them is there"
+            yield from (f"{site.code(bound)}:", f":{site.code(bound)}")
+
+
+def _is_whole(node: cst.BaseExpression, site: Site) -> bool:
+    parent = site.parent(node)
+    if not isinstance(node, _WHOLES) or not isinstance(parent, (*_PLACES, *_MORE)) or getattr(parent, "star", None):
+        return False
+    if isinstance(node, cst.Name) and not is_read(node, site):
+        return False
+    if isinstance(parent, (cst.AugAssign, cst.For, cst.CompFor)) and parent.target is node:
+        return False
+    if isinstance(parent, cst.Attribute) and not isinstance(node, (cst.Name, cst.Subscript)):
+        return False
+    return may_be(site.kind(site.code(node)), SEQUENCE, TEXT)
+
+
+_ORDERING = (Family.ASSERTION, Family.TYPE, Family.VALUE)
+_ORDERED = ("sorted", "sort", "min", "max", "nlargest", "nsmallest")
+_COUNTERPARTS = (
+    ("min", "max"),
+    ("any", "all"),
+    ("sum", "len"),
+    ("sum", "max"),
+    ("sorted", "reversed"),
+    ("sorted", "list"),
+    ("list", "set"),
+    ("list", "tuple"),
+    ("enumerate", "range"),
+    ("isinstance", "issubclass"),
+    ("map", "filter"),
+    ("floor", "ceil"),
+    ("hasattr", "getattr"),
+    ("str", "repr"),
+    ("ord", "chr"),
+    ("union", "intersection"),
+)
+_KEYS = ("len", "str", "abs", "str.lower", "lambda x: x[0]", "lambda x: x[1]", "lambda x: -x", "lambda x: x[-1]")
+
+
+@template(cst.Call, strategy="calls", prior=0.5, families=_ORDERING)
+def sort_key(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`sorted(a)` → `sorted(a, key=…)` and back; a function or attribute in scope serves as key."""
+    name = site.code(node.func).rpartition(".")[2]
+    if name not in _ORDERED:
+        return
+    keyed = [arg for arg in node.args if arg.keyword and arg.keyword.value == "key"]
+    others = [site.code(arg) for arg in node.args if arg not in keyed]
+    func = site.code(node.func)
+    if keyed:
+        yield site.replace(node, f"{func}({', '.join(others)})")
+    read = dict.fromkeys(f"lambda x: x.{a}" for a in site.module.attributes[:6])
+    methods = (
+        [f"{site.function.receiver}.{m}" for m in _methods(site)] if site.function and site.function.receiver else []
+    )
+    options = (*site.callables[:6], *methods, *_KEYS, *read, *site.local_variables[:4])
+    for key, weight in fading(options, first=0.8, step=0.15):
+        yield site.replace(node, f"{func}({', '.join([*others, f'key={key}'])})", weight=weight)
+
+
+def _methods(site: Site) -> tuple[str, ...]:
+    scope = site.module.classes.get(site.function.owner) if site.function else None
+    return tuple(m for m in scope.methods if not m.startswith("__"))[:6] if scope else ()
+
+
+@template(cst.Call, strategy="calls", prior=0.55, families=_ORDERING)
+def sort_direction(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`sorted(a)` → `sorted(a, reverse=True)` and back."""
+    name = site.code(node.func).rpartition(".")[2]
+    if name not in ("sorted", "sort"):
+        return
+    func = site.code(node.func)
+    kept = [site.code(arg) for arg in node.args if not (arg.keyword and arg.keyword.value == "reverse")]
+    if len(kept) < len(node.args):
+        yield site.replace(node, f"{func}({', '.join(kept)})")
+    else:
+        yield site.replace(node, f"{func}({', '.join([*kept, 'reverse=True'])})")
+
+
+@template(cst.Name, strategy="calls", prior=0.6, families=(*_ORDERING, Family.LOOKUP))
+def counterpart(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`min` → `max`, `any` → `all`, `sum` → `len`, and back."""
+    others = [b if node.value == a else a for a, b in _COUNTERPARTS if node.value in (a, b)]
+    for name, weight in fading(others):
+        parent = site.parent(node)
+        yield site.token(node, name, weight=weight, around=parent if isinstance(parent, cst.Attribute) else None)
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.3, families=_ORDERING)
+def reordered(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `sorted(a)`, `reversed(a)`, `enumerate(a)`, `a.items()`: what a loop runs over."""
+    parent = site.parent(node)
+    if (
+        isinstance(parent, (cst.For, cst.CompFor))
+        and parent.iter is node
+        and isinstance(node, (cst.Name, cst.Attribute, cst.Call))
+    ):
+        text = site.code(node)
+        for code, weight in fading(
+            (
+                f"sorted({text})",
+                f"reversed({text})",
+                f"{text}.items()",
+                f"{text}.values()",
+                f"enumerate({text})",
+                f"set({text})",
+            )
+        ):
+            yield site.replace(node, code, weight=weight)
+
+
+@template(cst.BaseExpression, strategy="calls", prior=0.35, families=_ORDERING)
+def sorted_by(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a` → `sorted(a, key=len)`, `sorted(a, key=lambda x: d[x])`; ties by the value itself, and the greatest first."""
+    parent = site.parent(node)
+    taken = (
+        isinstance(parent, (cst.Return, cst.Assign, cst.For, cst.CompFor, cst.Subscript))
+        and getattr(parent, "target", None) is not node
+    )
+    passed = isinstance(parent, cst.Arg) and not parent.star and not parent.keyword
+    if not isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)) or not (taken or passed):
+        return
+    kind = site.kind(site.code(node))
+    if not may_be(kind, SEQUENCE, SET, MAPPING, TEXT):
+        return
+    called = isinstance(node, cst.Call) and site.code(node.func) == "sorted" and len(node.args) == 1
+    text = site.code(node.args[0].value) if isinstance(node, cst.Call) and called else site.code(node)
+    for key, weight in fading(_keys(site, element(kind)), step=0.2):
+        yield site.replace(node, f"sorted({text}, {key})", weight=weight)
+
+
+def _keys(site: Site, kind: str) -> list[str]:
+    tables = [f"key=lambda x: {name}[x]" for name in site.live if outer(site.kind(name)) == MAPPING]
+    lengths = ["key=len", "key=lambda x: (len(x), x)", "key=lambda x: (-len(x), x)", "key=lambda x: (-len(set(x)), x)"]
+    numbers = ["key=abs", "reverse=True", "key=lambda x: -x", "key=lambda x: (abs(x), x)"]
+    parts = ["key=lambda x: x[1]", "key=lambda x: x[0]", "key=lambda x: (x[1], x[0])", "key=lambda x: (-x[1], x[0])"]
+    groups = {NUMBER: (*tables, *numbers), TEXT: (*tables, *lengths, "key=str.lower", "reverse=True")}
+    return list(groups.get(outer(kind), (*tables, *lengths[:3], *numbers[:2], *parts)))
