@@ -1,0 +1,170 @@
+"""Which templates make the fixes that developers made: `python -m benchmarks.repair.real_fixes CLONE...`.
+
+Of each clone, commits that speak of a bug and change one place of one file of code, drawn at random; those that also
+change docstrings are left out. Every template's edits are made at the changed lines of the old file; an edit counts when
+it gives the new code, layout and comments aside. No test runs, so what a failure's message gives away is not used. Every
+other clone is held out, so that both halves can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import io
+import random
+import sys
+import time
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.repair.importers.commits import Clone, Commit
+from memory.model import Failure, Family
+from workers.repair.classify import Clues
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.project import ProjectSources
+from workers.repair.engines.search.source_slice import SourceModule
+from workers.repair.engines.search.templates import all_templates
+
+LAYOUT = b" \t\n\r()\\,\"'"
+FAILURE = Failure(error_type="", family=Family.ASSERTION, message="", frames=(), failing_tests=())
+LARGEST, SECONDS = 200_000, 5.0
+"""Files of more bytes are not read, and one commit gets so many seconds of processor time."""
+
+
+@dataclass
+class Count:
+    """What was seen of one half of the clones. `alone` counts fixes that no other template makes."""
+
+    commits: int = 0
+    made: int = 0
+    by: Counter[str] = field(default_factory=Counter)
+    alone: Counter[str] = field(default_factory=Counter)
+
+
+def main() -> None:
+    """Print a table of all templates, those that make most fixes first; anew after each clone."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.repair.real_fixes", description=__doc__)
+    parser.add_argument("clones", type=Path, nargs="+", metavar="CLONE")
+    parser.add_argument("--most", type=int, default=60, help="so many commits of a clone")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    halves = (Count(), Count())
+    for index, clone in enumerate(map(Clone, given.clones)):
+        for old, new, project in _fixes(clone, given.most, random.Random(given.seed)):
+            _count(halves[index % 2], old, new, project, time.process_time() + SECONDS)
+        sys.stdout.write(_table(*halves))
+        sys.stdout.flush()
+
+
+def _table(first: Count, second: Count) -> str:
+    names = sorted((t.name for t in all_templates()), key=lambda n: -first.by[n] - second.by[n])
+    rows = [("fixes", first.commits, second.commits, 0), ("made by any", first.made, second.made, 0)]
+    rows += [(name, first.by[name], second.by[name], first.alone[name] + second.alone[name]) for name in names]
+    head = "| template | fixes | of those held out | made by no other |\n| --- | --- | --- | --- |\n"
+    return head + "".join(f"| {name} | {one} | {other} | {alone} |\n" for name, one, other, alone in rows) + "\n"
+
+
+def _fixes(clone: Clone, most: int, rng: random.Random) -> Iterator[tuple[tuple[str, str], str, dict[str, str]]]:
+    """Each fix as the changed file's path and old text, its new text, and the project's texts with the old one in."""
+    commits = [c for c in clone.commits() if c.says_fix and [c.changed[path] for path in c.sources] == ["M"]]
+    rng.shuffle(commits)
+    found = 0
+    for commit in commits:
+        (path,) = commit.sources
+        with suppress(SyntaxError, ValueError, RecursionError, tokenize.TokenError):
+            if found < most and clone.size(commit).hunks == 1:
+                old, new = (_bare(clone.file(at, path)) for at in (commit.parent, commit.id))
+                if _docstrings(old) == _docstrings(new):
+                    found += 1
+                    yield (path, old), new, {**_texts(clone, commit), path: old}
+
+
+def _texts(clone: Clone, commit: Commit) -> dict[str, str]:
+    with TemporaryDirectory() as folder:
+        at = Path(folder) / "tree"
+        clone.export(commit.id, at)
+        files = (path for path in at.rglob("*.py") if path.is_file() and path.stat().st_size <= LARGEST)
+        return {str(path.relative_to(at)): path.read_text(errors="replace") for path in files}
+
+
+def _bare(data: bytes | None) -> str:
+    """A text without its comments, on the same lines."""
+    text = (data or b"").decode()
+    lines = text.splitlines(keepends=True)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip() + "\n"
+    return "".join(lines)
+
+
+def _docstrings(text: str) -> list[str | None]:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [ast.get_docstring(node) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+
+
+def _count(half: Count, changed: tuple[str, str], new: str, project: dict[str, str], deadline: float) -> None:
+    wanted = ast.dump(ast.parse(new))
+    makers: set[str] = set()
+    for template, text in _edits(*changed, new, ProjectSources(project)):
+        if time.process_time() > deadline:
+            break
+        with suppress(SyntaxError, ValueError):
+            makers |= {template} if text and template not in makers and ast.dump(ast.parse(text)) == wanted else set()
+    half.commits += 1
+    half.made += bool(makers)
+    half.by.update(makers)
+    half.alone.update(makers if len(makers) == 1 else ())
+
+
+def _edits(path: str, old: str, new: str, sources: ProjectSources) -> Iterator[tuple[str, str]]:
+    """Each edit's template, and the module with the edit made where that is the new text but for layout, else ""."""
+    module, wanted = SourceModule(path, old), new.encode().translate(None, LAYOUT)
+    for site in _sites(module, _lines(old, new), sources):
+        nodes = tuple(site.unit.nodes())
+        for template in all_templates():
+            for node in nodes:
+                yield from ((template.name, _made(site, edit, wanted)) for edit in template.edits(node, site))
+
+
+def _made(site: Site, edit: Edit, wanted: bytes) -> str:
+    region, inner = site.region, site.region.edited(edit.splices)
+    behind = region.module.data[region.start + len(region.data) - region.prefix :]
+    text = region.module.data[: region.start] + inner[region.prefix :] + behind
+    alike = bool(edit.imports) or text.translate(None, LAYOUT) == wanted
+    return region.module_source(inner, edit.imports) if alike else ""
+
+
+def _sites(module: SourceModule, lines: set[int], sources: ProjectSources) -> Iterator[Site]:
+    seen: set[int] = set()
+    for line in sorted(lines):
+        extent = module.extent_at(line)
+        region = module.region(extent) if extent else None
+        unit = region.unit_at(line) if region else None
+        if region and unit and id(unit) not in seen:
+            seen.add(id(unit))
+            yield Site(region, unit, sources, FAILURE, Clues())
+
+
+def _lines(old: str, new: str) -> set[int]:
+    """The changed lines of the old text; where lines were only added, those before and behind them."""
+    before = old.splitlines()
+    found: set[int] = set()
+    for kind, start, end, _, _ in difflib.SequenceMatcher(None, before, new.splitlines(), autojunk=False).get_opcodes():
+        if kind == "insert":
+            above = (line for line in range(start, 0, -1) if before[line - 1].strip())
+            below = (line for line in range(start + 1, len(before) + 1) if before[line - 1].strip())
+            found |= {line for line in (next(above, None), next(below, None)) if line}
+        elif kind != "equal":
+            found |= set(range(start + 1, end + 1))
+    return found
+
+
+if __name__ == "__main__":
+    main()
