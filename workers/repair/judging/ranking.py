@@ -2,9 +2,8 @@
 
 That plausible patches which agree on further inputs are right far more often than those that do not is measured in
 docs/benchmarks; the idea is that of Xin and Reiss, Identifying Test-Suite-Overfitted Patches (ISSTA 2017). The worth of an
-edit is its place in the search, times the factor measured for its kind, times what docstring examples, annotations and the
-style of the repository say of it. The smallest edit is not the likeliest: ranking by size was measured to prefer overfitted
-ones.
+edit is its place in the search, times the factor measured for its kind, times what docstring examples and annotations say
+of it. The smallest edit is not the likeliest: ranking by size was measured to prefer overfitted ones.
 """
 
 from __future__ import annotations
@@ -116,15 +115,14 @@ FAR_FETCHED = 0.2
 class Field:
     """The plausible edits, in the order of being found, and what is known of each, in the same order.
 
-    `surprise` is in bits a token, `sizes` in characters; `thorough`: the search for others was adequate;
-    `suspicion` is the score of the likeliest place. `liking` is how well people here like such edits, empty where that is not
-    known: it orders what is worth about the same, and nothing else.
+    `sizes` are in characters; `thorough`: the search for others was adequate; `suspicion` is the score of the likeliest
+    place. `liking` is how well people here like such edits, empty where that is not known: it orders what is worth about
+    the same, and nothing else.
     """
 
     candidates: tuple[Candidate, ...]
     comparison: BehaviourComparison
     kinds: tuple[Kind, ...]
-    surprise: tuple[float, ...]
     sizes: tuple[int, ...]
     thorough: bool
     suspicion: float
@@ -142,7 +140,6 @@ class Field:
                 raising=comparison.raising,
             ),
             kinds=tuple(compress(self.kinds, kept)),
-            surprise=tuple(compress(self.surprise, kept)),
             sizes=tuple(compress(self.sizes, kept)),
             thorough=self.thorough,
             suspicion=self.suspicion,
@@ -186,10 +183,9 @@ def opinion(field: Field) -> RankedField:
 
 def worth(field: Field) -> list[float]:
     """What each edit is worth on its own."""
-    usual = min(field.surprise, default=0.0)
     found = []
     for number, candidate in enumerate(field.candidates):
-        value = candidate.score * field.kinds[number].factor * 2 ** -(0.1 * (field.surprise[number] - usual))
+        value = candidate.score * field.kinds[number].factor
         observed = field.comparison.observed[number]
         if observed is not None and observed.broken > _least_broken(field):
             value *= BROKEN

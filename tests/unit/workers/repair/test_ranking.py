@@ -29,7 +29,6 @@ def field(*each: tuple[float, Observed | None]) -> Field:
         candidates=tuple(candidate(score) for score, _ in each),
         comparison=BehaviourComparison(observed=tuple(seen for _, seen in each), unedited=None, raising=False),
         kinds=(Kind.PLAIN,) * count,
-        surprise=(3.0,) * count,
         sizes=(1,) * count,
         thorough=True,
         suspicion=1.0,
@@ -102,10 +101,9 @@ def test_docstrings_and_annotations_count(bad: Observed) -> None:
     assert opinion(field((0.5, bad), (0.4, behaves("b")))).order == (1, 0)
 
 
-def test_the_more_natural_of_equals_is_first_and_size_is_the_last_resort() -> None:
-    """Which of two equally likely edits reads like the rest of the repository, and then which is smaller."""
+def test_of_equals_the_smaller_is_first() -> None:
+    """Which of two equally likely edits changes less."""
     both = field((0.5, behaves("a")), (0.5, behaves("a")))
-    assert opinion(replace(both, surprise=(5.0, 3.0))).order == (1, 0)
     assert opinion(replace(both, sizes=(9, 2))).order == (1, 0)
 
 
