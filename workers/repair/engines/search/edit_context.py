@@ -76,9 +76,6 @@ def wrapped(code: str, needed: int) -> str:
     return code if precedence(code) >= needed else f"({code})"
 
 
-Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """Splices of one region that make one edit, `weight` within (0, 1] telling it from others of its template.

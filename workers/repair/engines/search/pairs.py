@@ -79,10 +79,8 @@ def propose_around(
     suspects: Sequence[Suspect],
     failure: Failure,
     *,
-    strategies: Sequence[str] | None = None,
     replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
-    seed: int = 0,
 ) -> Iterator[Candidate]:
     """Second edits of the same file on top of `first`, best first; each source has both, none is the original again.
 
@@ -92,9 +90,7 @@ def propose_around(
     original = sources[first.path]
     moved = list(_moved(first, original, suspects))
     edited = {**sources, first.path: first.source}
-    seconds = propose(
-        edited, moved, failure, strategies=strategies, replay=replay, template_weight=template_weight, seed=seed
-    )
+    seconds = propose(edited, moved, failure, strategies=None, replay=replay, template_weight=template_weight)
     return (_pair(first, second) for second in seconds if second.source != original)
 
 
@@ -106,7 +102,6 @@ def combine(
     *,
     replay: Mapping[EditShape, float] = {},
     template_weight: Mapping[str, float] = {},
-    seed: int = 0,
 ) -> Iterator[Candidate]:
     """Second edits on top of several near misses at once, each with its `nearness`; the likeliest pairs first.
 
@@ -116,9 +111,7 @@ def combine(
     """
     streams = [
         _weighed(
-            propose_around(
-                first, sources, suspects, failure, replay=replay, template_weight=template_weight, seed=seed
-            ),
+            propose_around(first, sources, suspects, failure, replay=replay, template_weight=template_weight),
             weight,
         )
         for first, weight in near

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import heapq
+import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
@@ -77,22 +78,12 @@ def _terms(site: Site, extra: tuple[str, ...], near: str) -> list[tuple[str, flo
     read = [site.code(n) for n in site.body if isinstance(n, (cst.Attribute, cst.Subscript)) and site.region.has(n)]
     short = [text for text in dict.fromkeys(read) if len(text) <= _LONGEST and _is_closed(text, site, extra)]
     names = dict.fromkeys((*extra, *site.live))
-    words = set(_words(near))
+    words = set(re.findall(r"\w+", near))
     terms = [(name, (1.0 if name in words else 0.6) / (1 + rank / 8)) for rank, name in enumerate(names)]
     terms += [(text, (0.7 if text in near else 0.35) / (1 + rank / 6)) for rank, text in enumerate(short)]
     ends = [(n, i) for n in names if outer(site.kind(n)) == SEQUENCE for i in ("0", "1", "-1")]
     terms += [(f"{name}[{index}]", 0.25) for name, index in ends if f"{name}[{index}]" not in short]
     return sorted(terms, key=lambda term: -term[1])[:18]
-
-
-def _words(text: str) -> Iterator[str]:
-    word = ""
-    for letter in f"{text} ":
-        if letter.isalnum() or letter == "_":
-            word += letter
-        elif word:
-            yield word
-            word = ""
 
 
 def _is_closed(text: str, site: Site, extra: tuple[str, ...]) -> bool:

@@ -58,7 +58,6 @@ class ModuleScope:
     imported: tuple[str, ...]
     modules: tuple[str, ...]
     attributes: tuple[str, ...]
-    keywords: tuple[str, ...]
     strings: tuple[str, ...]
     records: tuple[Signature, ...]
 
@@ -244,7 +243,6 @@ def read_module(tree: ast.Module) -> ModuleScope:
         imported=tuple(names),
         modules=tuple(modules),
         attributes=tuple(dict.fromkeys(n.attr for n in nodes if isinstance(n, ast.Attribute))),
-        keywords=tuple(dict.fromkeys(n.arg for n in nodes if isinstance(n, ast.keyword) and n.arg)),
         strings=tuple(dict.fromkeys(s for s in strings if 0 < len(s) <= 30 and "\n" not in s)),
         records=tuple(_records(nodes)),
     )

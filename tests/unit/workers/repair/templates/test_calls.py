@@ -51,24 +51,6 @@ CASES = [
         {"error": "TypeError", "message": "area() missing 1 required positional argument: 'height'"},
     ),
     (
-        "keyword_misuse",
-        """
-        def draw(colour, size):
-            return colour, size
-
-        def show(x):
-            return draw(color=x, size=1)
-        """,
-        """
-        def draw(colour, size):
-            return colour, size
-
-        def show(x):
-            return draw(colour=x, size=1)
-        """,
-        {"error": "TypeError", "message": "draw() got an unexpected keyword argument 'color'"},
-    ),
-    (
         "misnamed_parameter",
         """
         def draw(color, size):
@@ -95,18 +77,6 @@ CASES = [
         {"error": "TypeError", "message": "Door.open() takes 0 positional arguments but 1 was given"},
     ),
     (
-        "spread_argument",
-        """
-        def f(a, b):
-            return a(b)
-        """,
-        """
-        def f(a, b):
-            return a(*b)
-        """,
-        {"error": "TypeError"},
-    ),
-    (
         "unwrapped_call",
         """
         def f(a, b):
@@ -117,18 +87,6 @@ CASES = [
             return a + b
         """,
         {},
-    ),
-    (
-        "missing_call",
-        """
-        def f(a, b):
-            return a.total + b
-        """,
-        """
-        def f(a, b):
-            return a.total() + b
-        """,
-        {"error": "TypeError"},
     ),
     (
         "misplaced_arguments",
@@ -146,6 +104,7 @@ CASES = [
         def shown(width, height, depth):
             return box(width, height, depth)
         """,
+        {},
     ),
     (
         "misplaced_arguments",
@@ -165,6 +124,7 @@ CASES = [
             end = span.end + by
             return Span(start, end)
         """,
+        {},
     ),
     (
         "misplaced_arguments",
@@ -184,6 +144,7 @@ CASES = [
         def told(report, path, error):
             report.note(path, error.line, error.args[0])
         """,
+        {},
     ),
     (
         "misplaced_arguments",
@@ -195,6 +156,7 @@ CASES = [
         def f(name, mode, encoding):
             return open(name, mode, encoding=encoding)
         """,
+        {},
     ),
     (
         "misplaced_arguments",
@@ -222,6 +184,7 @@ CASES = [
             def at(cls, x, y):
                 return cls(x, y)
         """,
+        {},
     ),
     (
         "arguments_of_like_call",
@@ -239,29 +202,7 @@ CASES = [
         def g(put, a, b):
             put(a, b, 1)
         """,
-    ),
-    (
-        "missing_super_init",
-        """
-        class Base:
-            def __init__(self, name):
-                self.name = name
-
-        class Dog(Base):
-            def __init__(self, name, age):
-                self.age = age
-        """,
-        """
-        class Base:
-            def __init__(self, name):
-                self.name = name
-
-        class Dog(Base):
-            def __init__(self, name, age):
-                super().__init__(name)
-                self.age = age
-        """,
-        {"error": "AttributeError", "message": "'Dog' object has no attribute 'name'"},
+        {},
     ),
     (
         "missing_await",
@@ -278,33 +219,6 @@ CASES = [
 
         async def both(x):
             return await read(x) + 1
-        """,
-        {"error": "TypeError"},
-    ),
-    (
-        "decorator_misuse",
-        """
-        class Disc:
-            def area(self):
-                return 3
-        """,
-        """
-        class Disc:
-            @property
-            def area(self):
-                return 3
-        """,
-        {"error": "TypeError"},
-    ),
-    (
-        "coroutine_or_function",
-        """
-        def read(x):
-            return x
-        """,
-        """
-        async def read(x):
-            return x
         """,
         {"error": "TypeError"},
     ),
@@ -387,52 +301,3 @@ def test_the_called_is_known_from_other_modules(edits: Callable[..., set[str]]) 
     other = {"shapes.py": "def box(width, height):\n    return width * height\n"}
     found = edits("misplaced_arguments", "def f(width, height):\n    return box(height, height)\n", others=other)
     assert "def f(width, height):\n    return box(width, height)\n" in found
-
-
-TARGETS = [
-    (
-        """
-        def f(a, b):
-            day, month, year = a.split(b)
-            return year, month, day
-        """,
-        """
-        def f(a, b):
-            month, day, year = a.split(b)
-            return year, month, day
-        """,
-    ),
-    (
-        """
-        def f(a, b):
-            for value, key in a.items():
-                b[key] = value
-        """,
-        """
-        def f(a, b):
-            for key, value in a.items():
-                b[key] = value
-        """,
-    ),
-    (
-        """
-        def f(a, b):
-            return {key: value for value, key in a.items()}
-        """,
-        """
-        def f(a, b):
-            return {key: value for key, value in a.items()}
-        """,
-    ),
-]
-
-
-@pytest.mark.parametrize(("before", "after"), TARGETS, ids=["assignment", "loop", "comprehension"])
-def test_the_right_order_is_among_those_proposed(edits: Callable[..., set[str]], before: str, after: str) -> None:
-    """The bug is undone by one of the edits, to the letter."""
-    assert dedent(after).lstrip("\n") in edits("unpacked_order", before)
-
-
-def test_a_value_is_no_target(edits: Callable[..., set[str]]) -> None:
-    """Tuples that are values have no order to be put right here."""
-    assert not edits("unpacked_order", "def f(a, b):\n    c = a, b\n    return b, c\n")

@@ -9,26 +9,6 @@ import pytest
 
 CASES = [
     (
-        "another_alternative",
-        """
-        def plural(word):
-            '''
-            >>> plural("fox")
-            'foxes'
-            '''
-            return word + "es" if word[-1] == "s" else word + "s"
-        """,
-        """
-        def plural(word):
-            '''
-            >>> plural("fox")
-            'foxes'
-            '''
-            return word + "es" if word[-1] in ("s", "x") else word + "s"
-        """,
-        {},
-    ),
-    (
         "replaced_condition",
         """
         def f(text, port):
@@ -135,22 +115,6 @@ CASES = [
         {},
     ),
     (
-        "constant_condition",
-        """
-        def f(a, b):
-            if a:
-                b.flush()
-            return b
-        """,
-        """
-        def f(a, b):
-            if True:
-                b.flush()
-            return b
-        """,
-        {},
-    ),
-    (
         "conditional_branches",
         """
         def f(a, b):
@@ -159,34 +123,6 @@ CASES = [
         """
         def f(a, b):
             return 0 if a < b else a
-        """,
-        {},
-    ),
-    (
-        "none_or_falsy",
-        """
-        def f(a, b):
-            if a:
-                return a + b
-            return b
-        """,
-        """
-        def f(a, b):
-            if a is not None:
-                return a + b
-            return b
-        """,
-        {},
-    ),
-    (
-        "comprehension_filter",
-        """
-        def f(a, b):
-            return [x + b for x in a]
-        """,
-        """
-        def f(a, b):
-            return [x + b for x in a if x is not None]
         """,
         {},
     ),
@@ -243,42 +179,6 @@ CASES = [
         {},
     ),
     (
-        "boolean_grouping",
-        """
-        def f(a, b):
-            return a.x or a.y and b
-        """,
-        """
-        def f(a, b):
-            return (a.x or a.y) and b
-        """,
-        {},
-    ),
-    (
-        "negated_group",
-        """
-        def f(a, b):
-            return not (a and b)
-        """,
-        """
-        def f(a, b):
-            return not a and b
-        """,
-        {},
-    ),
-    (
-        "sign",
-        """
-        def f(a, b):
-            return a.offset
-        """,
-        """
-        def f(a, b):
-            return -a.offset
-        """,
-        {},
-    ),
-    (
         "swapped_comparison",
         """
         def f(a, b):
@@ -287,18 +187,6 @@ CASES = [
         """
         def f(a, b):
             return b in a
-        """,
-        {},
-    ),
-    (
-        "missing_symmetry",
-        """
-        def right(a, b, c):
-            return a * a + b * b == c * c
-        """,
-        """
-        def right(a, b, c):
-            return a * a + b * b == c * c or b * b + c * c == a * a or c * c + a * a == b * b
         """,
         {},
     ),
@@ -409,44 +297,6 @@ CASES = [
         """
         def f(a):
             return isinstance(a, int)
-        """,
-        {},
-    ),
-    (
-        "foreign_operand",
-        """
-        class Zone:
-            def __eq__(self, other):
-                'Equal by name.'
-                return self.name == other.name
-        """,
-        """
-        class Zone:
-            def __eq__(self, other):
-                'Equal by name.'
-                if not isinstance(other, Zone):
-                    return False
-                return self.name == other.name
-        """,
-        {"error": "AttributeError"},
-    ),
-    (
-        "converted_parameter",
-        """
-        class Key:
-            pass
-
-        def f(rows, key):
-            return key in rows
-        """,
-        """
-        class Key:
-            pass
-
-        def f(rows, key):
-            if not isinstance(key, Key):
-                key = Key(key)
-            return key in rows
         """,
         {},
     ),

@@ -41,22 +41,6 @@ CASES = [
         {"error": "ZeroDivisionError"},
     ),
     (
-        "default_before",
-        """
-        def f(a, b):
-            a.append(b)
-            return a
-        """,
-        """
-        def f(a, b):
-            if a is None:
-                a = []
-            a.append(b)
-            return a
-        """,
-        {"error": "AttributeError"},
-    ),
-    (
         "guarded_statement",
         """
         def f(a, b):
@@ -72,32 +56,6 @@ CASES = [
         {"error": "AttributeError"},
     ),
     (
-        "conditional_expression",
-        """
-        def f(a, b):
-            ratio = a / b
-            return ratio
-        """,
-        """
-        def f(a, b):
-            ratio = a / b if b else 0
-            return ratio
-        """,
-        {"error": "ZeroDivisionError"},
-    ),
-    (
-        "default_value",
-        """
-        def f(a, b):
-            return [x + b for x in a]
-        """,
-        """
-        def f(a, b):
-            return [x + b for x in a or []]
-        """,
-        {"error": "TypeError"},
-    ),
-    (
         "subscript_to_get",
         """
         def f(a, b):
@@ -108,174 +66,6 @@ CASES = [
             return a.get(b, 0) + 1
         """,
         {"error": "KeyError"},
-    ),
-    (
-        "missing_first_value",
-        """
-        def f(a, b):
-            for word in b:
-                a[word] += 1
-            return a
-        """,
-        """
-        def f(a, b):
-            for word in b:
-                a[word] = a.get(word, 0) + 1
-            return a
-        """,
-        {"error": "KeyError"},
-    ),
-    (
-        "call_default",
-        """
-        def f(a, b):
-            a.pop(b)
-            return a
-        """,
-        """
-        def f(a, b):
-            a.pop(b, None)
-            return a
-        """,
-        {"error": "KeyError"},
-    ),
-    (
-        "missing_first_value",
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k] += f"{v};"
-            return d
-        """,
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k] = d.get(k, "") + f"{v};"
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
-    ),
-    (
-        "missing_entry",
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k].append(v)
-            return d
-        """,
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d.setdefault(k, []).append(v)
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
-    ),
-    (
-        "missing_entry",
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k].add(v)
-            return d
-        """,
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d.setdefault(k, set()).add(v)
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
-    ),
-    (
-        "missing_entry",
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k].update(v)
-            return d
-        """,
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d.setdefault(k, {}).update(v)
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
-    ),
-    (
-        "missing_entry",
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k][v] = b
-            return d
-        """,
-        """
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d.setdefault(k, {})[v] = b
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
-    ),
-    (
-        "plain_dictionary",
-        """
-        from collections import defaultdict
-
-
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k].append(v)
-            return d
-        """,
-        """
-        from collections import defaultdict
-
-
-        def f(a, b):
-            d = defaultdict(list)
-            for k, v in a:
-                d[k].append(v)
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
-    ),
-    (
-        "plain_dictionary",
-        """
-        from collections import defaultdict
-
-
-        def f(a, b):
-            d = {}
-            for k, v in a:
-                d[k] += v
-            return d
-        """,
-        """
-        from collections import defaultdict
-
-
-        def f(a, b):
-            d = defaultdict(int)
-            for k, v in a:
-                d[k] += v
-            return d
-        """,
-        {"error": "KeyError", "message": "'a'"},
     ),
     (
         "raising_guard",
@@ -345,38 +135,6 @@ CASES = [
             return x
         """,
         {"error": "ValueError"},
-    ),
-    (
-        "missing_raise",
-        """
-        def f(a, b):
-            if a < b:
-                ValueError("too small")
-            return a
-        """,
-        """
-        def f(a, b):
-            if a < b:
-                raise ValueError("too small")
-            return a
-        """,
-        {},
-    ),
-    (
-        "return_to_raise",
-        """
-        def f(a, b):
-            if a < b:
-                return None
-            return a
-        """,
-        """
-        def f(a, b):
-            if a < b:
-                raise ValueError
-            return a
-        """,
-        {"error": "Failed", "message": "DID NOT RAISE <class 'ValueError'>"},
     ),
     (
         "conditioned_statement",
@@ -452,40 +210,6 @@ CASES = [
                     return True
                 last = row
             return False
-        """,
-        {},
-    ),
-    (
-        "synthesised_filter",
-        """
-        def under(rows: list[int], limit: int):
-            return [row for row in rows]
-        """,
-        """
-        def under(rows: list[int], limit: int):
-            return [row for row in rows if row < limit]
-        """,
-        {},
-    ),
-    (
-        "missing_branch",
-        """
-        def balance(text: str):
-            depth = 0
-            for c in text:
-                if c == "<":
-                    depth += 1
-            return depth
-        """,
-        """
-        def balance(text: str):
-            depth = 0
-            for c in text:
-                if c == "<":
-                    depth += 1
-                else:
-                    depth -= 1
-            return depth
         """,
         {},
     ),

@@ -215,42 +215,6 @@ CASES = [
         {},
     ),
     (
-        "slice_bound",
-        """
-        def f(a, b):
-            return a[:b]
-        """,
-        """
-        def f(a, b):
-            return a[:b + 1]
-        """,
-        {},
-    ),
-    (
-        "slice_bound",
-        """
-        def f(a, b):
-            return a[b:]
-        """,
-        """
-        def f(a, b):
-            return a[:b]
-        """,
-        {},
-    ),
-    (
-        "slice_bound",
-        """
-        def f(a, b):
-            return a[b:]
-        """,
-        """
-        def f(a, b):
-            return a[-b:]
-        """,
-        {},
-    ),
-    (
         "integer_by_one",
         """
         def f(a, b):
@@ -259,30 +223,6 @@ CASES = [
         """
         def f(a, b):
             return a
-        """,
-        {},
-    ),
-    (
-        "missing_slice",
-        """
-        def f(a, b):
-            return float(a.text) / b
-        """,
-        """
-        def f(a, b):
-            return float(a.text[:-1]) / b
-        """,
-        {},
-    ),
-    (
-        "missing_slice",
-        """
-        def f(a, b):
-            return [line.strip() for line in a]
-        """,
-        """
-        def f(a, b):
-            return [line.strip() for line in a[1:]]
         """,
         {},
     ),
@@ -307,54 +247,6 @@ CASES = [
         """
         def f(a, b):
             return len(a) - 1
-        """,
-        {},
-    ),
-    (
-        "length_or_end",
-        """
-        def f(a, i, n):
-            return a[i : n]
-        """,
-        """
-        def f(a, i, n):
-            return a[i : i + n]
-        """,
-        {},
-    ),
-    (
-        "length_or_end",
-        """
-        def f(a, i, n):
-            return a[i : i + n]
-        """,
-        """
-        def f(a, i, n):
-            return a[i : n]
-        """,
-        {},
-    ),
-    (
-        "length_or_end",
-        """
-        def f(a, i, n):
-            return list(range(i, n))
-        """,
-        """
-        def f(a, i, n):
-            return list(range(i, i + n))
-        """,
-        {},
-    ),
-    (
-        "length_or_end",
-        """
-        def f(a, i, n):
-            return list(range(i, n + i))
-        """,
-        """
-        def f(a, i, n):
-            return list(range(i, n))
         """,
         {},
     ),

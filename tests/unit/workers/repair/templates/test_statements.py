@@ -9,6 +9,42 @@ import pytest
 
 CASES = [
     (
+        "outdented_statement",
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+                return total
+        """,
+        """
+        def f(a, b):
+            total = 0
+            for x in a:
+                total += x
+            return total
+        """,
+        {},
+    ),
+    (
+        "indented_statement",
+        """
+        def f(a, b):
+            for x in a:
+                y = x + 1
+            b.append(y)
+            return b
+        """,
+        """
+        def f(a, b):
+            for x in a:
+                y = x + 1
+                b.append(y)
+            return b
+        """,
+        {},
+    ),
+    (
         "missing_statement",
         """
         def f(rows, at):
@@ -52,58 +88,6 @@ CASES = [
             a.sort()
             a.pop()
             return a
-        """,
-        {},
-    ),
-    (
-        "swapped_statements",
-        """
-        def f(a, b):
-            b.clear()
-            a.extend(b)
-            return a
-        """,
-        """
-        def f(a, b):
-            a.extend(b)
-            b.clear()
-            return a
-        """,
-        {},
-    ),
-    (
-        "outdented_statement",
-        """
-        def f(a, b):
-            total = 0
-            for x in a:
-                total += x
-                return total
-        """,
-        """
-        def f(a, b):
-            total = 0
-            for x in a:
-                total += x
-            return total
-        """,
-        {},
-    ),
-    (
-        "indented_statement",
-        """
-        def f(a, b):
-            for x in a:
-                y = x + 1
-            b.append(y)
-            return b
-        """,
-        """
-        def f(a, b):
-            for x in a:
-                y = x + 1
-                b.append(y)
-            return b
         """,
         {},
     ),
@@ -205,45 +189,6 @@ CASES = [
         {},
     ),
     (
-        "missing_jump",
-        """
-        def f(a, b):
-            for x in a:
-                if x == b:
-                    found = x
-            return found
-        """,
-        """
-        def f(a, b):
-            for x in a:
-                if x == b:
-                    found = x
-                    break
-            return found
-        """,
-        {},
-    ),
-    (
-        "wrong_jump",
-        """
-        def f(a, b):
-            for x in a:
-                if x is None:
-                    break
-                b.append(x)
-            return b
-        """,
-        """
-        def f(a, b):
-            for x in a:
-                if x is None:
-                    continue
-                b.append(x)
-            return b
-        """,
-        {},
-    ),
-    (
         "wrong_branching",
         """
         def f(a, b):
@@ -255,27 +200,6 @@ CASES = [
         def f(a, b):
             while a:
                 a.pop()
-            return b
-        """,
-        {},
-    ),
-    (
-        "else_for_loop",
-        """
-        def f(a, b):
-            for x in a:
-                if x == b:
-                    break
-            else:
-                return None
-            return b
-        """,
-        """
-        def f(a, b):
-            for x in a:
-                if x == b:
-                    break
-            return None
             return b
         """,
         {},
@@ -325,32 +249,6 @@ CASES = [
         {},
     ),
     (
-        "expression_to_return",
-        """
-        def f(a, b):
-            a + b
-        """,
-        """
-        def f(a, b):
-            return a + b
-        """,
-        {},
-    ),
-    (
-        "expression_to_return",
-        """
-        def f(a, b):
-            a.strip()
-            return a
-        """,
-        """
-        def f(a, b):
-            a = a.strip()
-            return a
-        """,
-        {},
-    ),
-    (
         "missing_return",
         """
         def f(a, b):
@@ -385,60 +283,6 @@ CASES = [
             for x in a:
                 total += x
             return total
-        """,
-        {},
-    ),
-    (
-        "return_value",
-        """
-        def f(a, b):
-            best = max(a)
-            return b
-        """,
-        """
-        def f(a, b):
-            best = max(a)
-            return best
-        """,
-        {},
-    ),
-    (
-        "return_to_other",
-        """
-        def f(a, b):
-            for x in a:
-                return x + b
-        """,
-        """
-        def f(a, b):
-            for x in a:
-                yield x + b
-        """,
-        {},
-    ),
-    (
-        "yield_to_other",
-        """
-        def f(a, b):
-            for x in a:
-                yield x
-        """,
-        """
-        def f(a, b):
-            for x in a:
-                yield from x
-        """,
-        {},
-    ),
-    (
-        "assignment_to_return",
-        """
-        def f(a, b):
-            b = a * 2
-        """,
-        """
-        def f(a, b):
-            return a * 2
         """,
         {},
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import permutations
 
 import libcst as cst
 
@@ -94,23 +94,6 @@ def _values(parameter: str, site: Site) -> list[str]:
     return [*same, *own, *alike(parameter, site.local_variables)[:6], "True", "False", "None", "0", "1"]
 
 
-@template(cst.Arg, strategy="calls", prior=0.6, families=(Family.TYPE, Family.ASSERTION))
-def keyword_misuse(node: cst.Arg, site: Site) -> Iterator[Edit]:
-    """`f(a=1)` → `f(b=1)`: a parameter of the called, else a keyword used elsewhere in the module."""
-    call = site.parent(node)
-    if node.keyword is None or not isinstance(call, cst.Call):
-        return
-    name = node.keyword.value
-    focus = 0.2 if site.clues.keyword and site.clues.keyword != name else 1.0
-    given = {site.code(arg.keyword) for arg in call.args if arg.keyword}
-    parameters = [p for s in signatures(call, site) for p in s.parameters]
-    others = [k for k in site.module.keywords if likeness(k, name) >= 0.4]
-    options = [option for option in alike(name, (*parameters, *others)) if option not in given]
-    for option, weight in fading(options[:10]):
-        yield site.token(node.keyword, option, weight=weight * focus, around=node)
-    yield site.token(node, site.code(node.value), weight=0.2 * focus)
-
-
 @template(cst.Param, strategy="calls", prior=0.45, families=(Family.TYPE,))
 def misnamed_parameter(node: cst.Param, site: Site) -> Iterator[Edit]:
     """`def f(sise)` → `def f(size)`, when callers use that keyword; the body follows."""
@@ -157,17 +140,6 @@ def missing_parameter(node: cst.Parameters, site: Site) -> Iterator[Edit]:
             )
 
 
-@template(cst.Arg, strategy="calls", prior=0.4, families=(Family.TYPE, Family.VALUE, Family.ASSERTION))
-def spread_argument(node: cst.Arg, site: Site) -> Iterator[Edit]:
-    """`f(a)` → `f(*a)`, `f(**a)` and back."""
-    value = site.code(node.value)
-    if node.star:
-        yield site.token(node, value)
-    elif node.keyword is None and isinstance(node.value, (cst.Name, cst.Attribute, cst.Call)):
-        yield site.token(node, f"*{value}", weight=0.6)
-        yield site.token(node, f"**{value}", weight=0.3)
-
-
 @template(cst.Call, strategy="calls", prior=0.35, families=_ANY)
 def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a)` → `a`, `f`; `a.f()` → `a`: a call too many."""
@@ -179,40 +151,6 @@ def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, site.code(node.func.value), weight=0.8)
     if not node.args:
         yield site.replace(node, site.code(node.func), weight=0.8)
-
-
-@template(
-    cst.BaseExpression,
-    strategy="calls",
-    prior=0.45,
-    families=(Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE),
-)
-def missing_call(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a.f` → `a.f()`; `a` → `f(a)` with a function of the module."""
-    parent = site.parent(node)
-    if isinstance(parent, (cst.AssignTarget, cst.Decorator)) or (isinstance(parent, cst.Call) and parent.func is node):
-        return
-    if isinstance(node, cst.Attribute):
-        yield site.replace(node, f"{site.code(node)}()")
-    taken = isinstance(parent, (cst.Arg, cst.Return, cst.Assign, cst.For, cst.Comparison, cst.ComparisonTarget))
-    if (
-        taken
-        and isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
-        and not getattr(parent, "star", "")
-    ):
-        one = [f for f in site.module.definitions if any(s.required <= 1 for s in site.module.signatures(f))]
-        for name, weight in fading(one[:10], first=0.4):
-            yield site.replace(node, f"{name}({site.code(node)})", weight=weight)
-        yield from _own_methods(node, site)
-
-
-def _own_methods(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    function = site.function
-    scope = site.module.classes.get(function.owner) if function else None
-    if function and scope and function.receiver:
-        names = [m for m in scope.methods if not m.startswith("__") and m != function.signature.name]
-        for name, weight in fading(names[:10], first=0.4):
-            yield site.replace(node, f"{function.receiver}.{name}({site.code(node)})", weight=weight)
 
 
 _ARGUMENTS = (
@@ -295,38 +233,6 @@ def empties(use: str, source: str) -> Iterator[str]:
     yield from dict.fromkeys((*found, *EMPTIES))
 
 
-@template(
-    cst.FunctionDef,
-    strategy="calls",
-    prior=0.7,
-    families=(Family.ATTRIBUTE, Family.ASSERTION, Family.TYPE, Family.RECURSION),
-)
-def missing_super_init(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
-    """`def __init__` gets `super().__init__(…)` as its first statement."""
-    scope = site.module.classes.get(site.function.owner) if site.function else None
-    is_constructor = (
-        node.name.value == "__init__" and site.unit.node is node and isinstance(node.body, cst.IndentedBlock)
-    )
-    if not is_constructor or scope is None or not scope.bases or "super()" in site.code(node.body):
-        return
-    assert isinstance(node.body, cst.IndentedBlock)
-    first = node.body.body[0]
-    start = site.region.span(first)[0]
-    indent = site.region.text(site.region.line_start(start), start)
-    wanted = [
-        p
-        for f in site.module.functions
-        if f.owner in scope.bases and f.signature.name == "__init__"
-        for p in f.parameters
-    ]
-    own = site.function.parameters if site.function else ()
-    shared = ", ".join(p for p in wanted if p in own)
-    if not indent.strip():
-        at = site.lines_of(first)[0]
-        for arguments, weight in fading(dict.fromkeys((shared, "", ", ".join(own)))):
-            yield site.splice(at, at, f"{indent}super().__init__({arguments})\n", weight=weight)
-
-
 @template(cst.FunctionDef, strategy="names", prior=0.85, families=(Family.ATTRIBUTE,))
 def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     """`__init__` gets `self.attempts = 0` as its last statement: an attribute used before it is set (cf. pylint W0201).
@@ -372,55 +278,3 @@ def missing_await(node: cst.Call, site: Site) -> Iterator[Edit]:
         known = any(f.is_async and f.signature.name == name for f in site.module.functions)
         told = "coroutine" in site.failure.message
         yield site.replace(node, f"await {site.code(node)}", weight=1.0 if known else 0.6 if told else 0.2)
-
-
-@template(cst.FunctionDef, strategy="statements", prior=0.4, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))
-def decorator_misuse(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
-    """A method gets or loses `@property`, `@staticmethod`, `@classmethod`."""
-    if site.unit.node is not node or site.function is None or not site.function.owner:
-        return
-    for decorator in node.decorators:
-        start, end = site.region.span(decorator)
-        yield site.splice(site.region.line_start(start), site.region.line_end(end - 1), "")
-    names = [parameter.name.value for parameter in node.params.params]
-    options = {"": ("staticmethod",), "self": ("property",), "cls": ("classmethod",)}
-    for name, weight in fading(options.get(names[0] if names else "", ("staticmethod",))):
-        if not node.decorators and not node.name.value.startswith("__"):
-            at = site.lines_of(node)[0]
-            yield site.splice(at, at, f"{site.indent}@{name}\n", weight=weight)
-
-
-@template(cst.FunctionDef, strategy="statements", prior=0.35, families=(Family.TYPE, Family.ATTRIBUTE))
-def coroutine_or_function(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
-    """`def f` → `async def f` and back."""
-    if site.unit.node is not node:
-        return
-    start = site.region.span(node)[0]
-    line = (start, site.region.line_end(start))
-    if node.asynchronous is None:
-        yield site.splice(start, start, "async ", around=line)
-    else:
-        yield site.splice(start, site.region.data.index(b"def", start), "", around=line)
-
-
-_VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ATTRIBUTE, Family.ARITHMETIC)
-MOST_TARGETS = 5
-
-
-@template(cst.Tuple, strategy="names", prior=0.5, families=_VALUES)
-def unpacked_order(node: cst.Tuple, site: Site) -> Iterator[Edit]:
-    """`d, m = date` → `m, d = date`; likewise in `for` and in comprehensions."""
-    if not _is_target(node, site) or len(node.elements) > MOST_TARGETS:
-        return
-    for one, other in combinations(node.elements, 2):
-        if not isinstance(one, cst.StarredElement) and not isinstance(other, cst.StarredElement):
-            yield site.exchange(one.value, other.value, around=node)
-
-
-def _is_target(node: cst.Tuple, site: Site) -> bool:
-    match site.parent(node):
-        case cst.AssignTarget():
-            return True
-        case cst.For(target=target) | cst.CompFor(target=target):
-            return target is node
-    return False

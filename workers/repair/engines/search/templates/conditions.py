@@ -19,7 +19,6 @@ from workers.repair.engines.search.edit_context import Edit, Site, below, wrappe
 from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import TYPES, bound_in_statement
-from workers.repair.engines.search.templates.values import quoted
 
 _LOGIC = (
     Family.ASSERTION,
@@ -108,60 +107,12 @@ def _asked_elsewhere(site: Site) -> list[str]:
     return [asked.code for asked in site.usage.conditions if asked.names <= site.names]
 
 
-@template(cst.Comparison, strategy="guards", prior=0.35, families=_LOGIC)
-def another_alternative(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == "s"` → `a in ("s", "x")`: a case that docstring or tests show and nobody thought of."""
-    compared = node.comparisons[0]
-    if len(node.comparisons) > 1 or not isinstance(compared.comparator, cst.SimpleString):
-        return
-    word, old = {"==": "in", "!=": "not in"}.get(site.code(compared.operator), ""), site.code(compared.comparator)
-    value = compared.comparator.evaluated_value
-    shown = site.examples.characters if isinstance(value, str) and len(value) == 1 else site.examples.strings
-    for other, weight in fading((s for s in shown if word and s != value), step=0.1):
-        yield site.replace(node, f"{site.operand(node.left, 7)} {word} ({old}, {quoted(other, old)})", weight=weight)
-
-
-@template(cst.CSTNode, strategy="guards", prior=0.25, families=_LOGIC)
-def constant_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`if a:` → `if True:`, `if False:`: a guard too many."""
-    if isinstance(node, (cst.If, cst.IfExp, cst.CompIf)):
-        yield site.replace(node.test, "True")
-        yield site.replace(node.test, "False")
-
-
 @template(cst.IfExp, strategy="guards", prior=0.4, families=_LOGIC)
 def conditional_branches(node: cst.IfExp, site: Site) -> Iterator[Edit]:
     """`a if c else b` → `b if c else a`, `a`, `b`."""
     yield site.exchange(node.body, node.orelse, around=node)
     yield site.replace(node, site.code(node.body), weight=0.7)
     yield site.replace(node, site.code(node.orelse), weight=0.7)
-
-
-@template(cst.If, strategy="guards", prior=0.3, families=_LOGIC)
-def none_or_falsy(node: cst.If, site: Site) -> Iterator[Edit]:
-    """`if a:` → `if a is not None:` and back: 0 and "" are not None."""
-    text = site.code(node.test)
-    if isinstance(node.test, (cst.Name, cst.Attribute)):
-        yield site.replace(node.test, f"{text} is not None")
-    for ending, negated in ((" is not None", ""), (" is None", "not ")):
-        if text.endswith(ending):
-            yield site.replace(node.test, negated + text.removesuffix(ending))
-    if isinstance(node.test, cst.UnaryOperation) and isinstance(node.test.operator, cst.Not):
-        yield site.replace(node.test, f"{site.code(node.test.expression)} is None")
-
-
-@template(cst.CompFor, strategy="guards", prior=0.3, families=_LOGIC)
-def comprehension_filter(node: cst.CompFor, site: Site) -> Iterator[Edit]:
-    """`[f(x) for x in a]` → `[… if x]`, `[… if x is not None]`; a filter too many is dropped."""
-    if node.ifs:
-        first, last = site.region.span(node.ifs[0])[0], site.region.span(node.ifs[-1])[1]
-        text, start = site.code(node), site.region.span(node)[0]
-        if last - start == len(text.encode()):
-            yield site.token(node, text.encode()[: first - start].decode().rstrip())
-    names = [site.code(n) for n in (node.target, *node.target.children) if isinstance(n, cst.Name)]
-    for condition, weight in fading(c for name in names for c in (name, f"{name} is not None", f"not {name}")):
-        if not node.ifs and node.inner_for_in is None:
-            yield site.token(node, f"{site.code(node)} if {condition}", weight=weight)
 
 
 _ALL_BUT_NAMES = (
@@ -210,44 +161,6 @@ def swapped_sides(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
     yield site.replace(node, f"{site.operand(node.right, 5)} {site.code(node.operator)} {site.operand(node.left, 5)}")
 
 
-@template(cst.BooleanOperation, strategy="operators", prior=0.35, families=_ALL_BUT_NAMES)
-def boolean_grouping(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
-    """`a or b and c` → `(a or b) and c`, `not a and b` → `not (a and b)`, and back."""
-    left, right, sign = node.left, node.right, site.code(node.operator)
-    if isinstance(left, cst.BooleanOperation):
-        inner = f"{site.code(left.right)} {sign} {site.code(right)}"
-        yield site.token(node, f"{site.code(left.left)} {site.code(left.operator)} ({inner})")
-    if isinstance(right, cst.BooleanOperation):
-        inner = f"{site.code(left)} {sign} {site.code(right.left)}"
-        yield site.token(node, f"({inner}) {site.code(right.operator)} {site.code(right.right)}")
-    if isinstance(left, cst.UnaryOperation) and isinstance(left.operator, cst.Not):
-        yield site.replace(node, f"not ({site.code(left.expression)} {sign} {site.code(right)})")
-
-
-@template(cst.UnaryOperation, strategy="operators", prior=0.35, families=_ALL_BUT_NAMES)
-def negated_group(node: cst.UnaryOperation, site: Site) -> Iterator[Edit]:
-    """`not (a and b)` → `not a and b`, `not a and not b`."""
-    inner = node.expression
-    if isinstance(node.operator, cst.Not) and isinstance(inner, cst.BooleanOperation):
-        left, right = wrapped(site.code(inner.left), 5), wrapped(site.code(inner.right), 5)
-        yield site.replace(node, f"not {left} {site.code(inner.operator)} {right}")
-        yield site.replace(node, f"not {left} {site.code(inner.operator)} not {right}")
-
-
-@template(cst.BaseExpression, strategy="operators", prior=0.4, families=(Family.ASSERTION, Family.VALUE, Family.LOOKUP))
-def sign(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`-a` → `a` and back; `~a` → `a`."""
-    if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
-        yield site.replace(node, site.code(node.expression))
-        if isinstance(node.operator, cst.BitInvert):
-            yield site.replace(node, f"not {site.code(node.expression)}", weight=0.6)
-    elif isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Call, cst.Attribute, cst.Subscript)):
-        parent = site.parent(node)
-        taken = (cst.Return, cst.Arg, cst.Index, cst.Slice, cst.Assign, cst.Tuple, cst.AugAssign)
-        if isinstance(parent, taken) and not getattr(parent, "star", ""):
-            yield site.replace(node, f"-{site.code(node)}", weight=0.3 if isinstance(node, cst.Name) else 0.5)
-
-
 @template(cst.Comparison, strategy="operators", prior=0.3, families=_ALL_BUT_NAMES)
 def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a in b` → `b in a`; `a < b < c` loses a side."""
@@ -260,21 +173,6 @@ def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     for index, target in enumerate(node.comparisons):
         left = node.left if index == 0 else node.comparisons[index - 1].comparator
         yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
-
-
-@template(cst.Comparison, strategy="operators", prior=0.3, families=_ALL_BUT_NAMES)
-def missing_symmetry(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a < b` → `a < b or b < a`; with three names the comparison for each in turn: the other cases were forgotten."""
-    text = site.code(node)
-    names = [name for name in site.local_variables if re.search(rf"\b{name}\b", text)]
-    turned = {2: [{0: 1, 1: 0}], 3: [{0: 1, 1: 2, 2: 0}, {0: 2, 1: 0, 2: 1}]}.get(len(names), [])
-    others = [_turned(text, {names[i]: names[j] for i, j in turn.items()}) for turn in turned]
-    for word in ("or", "and") if others else ():
-        yield site.replace(node, f" {word} ".join([text, *others]))
-
-
-def _turned(text: str, names: dict[str, str]) -> str:
-    return re.sub(r"\b(?:" + "|".join(names) + r")\b", lambda found: names[found.group()], text)
 
 
 _UNTOLD = 0.35
@@ -369,7 +267,6 @@ def _optional(site: Site) -> set[str]:
 
 
 _ANY = (Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION, Family.LOOKUP, Family.VALUE)
-_COMPARING = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__sub__", "__or__", "__and__")
 
 
 @template(cst.Call, strategy="guards", prior=0.5, families=_ANY)
@@ -387,42 +284,3 @@ def accepted_types(node: cst.Call, site: Site) -> Iterator[Edit]:
     for kept, weight in (*fading(wider, step=0.15), *fading(narrower, first=0.6), *fading(other, first=0.8)):
         code = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
         yield site.splice(*place, code, weight=weight, around=around)
-
-
-@template(cst.CSTNode, strategy="guards", prior=0.6, families=(Family.ATTRIBUTE, Family.TYPE))
-def foreign_operand(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`__eq__` and its like get `if not isinstance(other, Owner): return False` before all else."""
-    function = site.function
-    if function is None or function.signature.name not in _COMPARING or not _is_first(node, site):
-        return
-    for other in function.signature.parameters[:1]:
-        for answer, weight in fading(("NotImplemented", "False", "True")):
-            guard = f"if not isinstance({other}, {function.owner}):"
-            yield from site.insert_before((guard, f"{site.step}return {answer}"), weight=weight)
-
-
-@template(cst.CSTNode, strategy="guards", prior=0.35, families=_ANY)
-def converted_parameter(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`if not isinstance(key, Key): key = Key(key)` before all else, for a class that is called like the parameter."""
-    if site.function is None or not _is_first(node, site):
-        return
-    for name in site.function.signature.parameters:
-        classes = [c for c in (*site.module.classes, *site.module.imported) if c[:1].isupper()]
-        for kind, weight in fading(sorted(classes, key=lambda c: -likeness(c, name))[:2], step=0.5):
-            if likeness(kind, name) >= 0.5:
-                lines = (f"if not isinstance({name}, {kind}):", f"{site.step}{name} = {kind}({name})")
-                yield from site.insert_before(lines, weight=weight * likeness(kind, name))
-
-
-def _is_first(node: cst.CSTNode, site: Site) -> bool:
-    """Whether a statement is the first of its function, but for the docstring."""
-    body = site.definition.body if site.definition is not None else None
-    if node is not site.unit.node or not isinstance(body, cst.IndentedBlock):
-        return False
-    statements = [n for n in body.body if not _is_text(n)]
-    return bool(statements) and statements[0] is node
-
-
-def _is_text(node: cst.CSTNode) -> bool:
-    line = node.body[0] if isinstance(node, cst.SimpleStatementLine) else None
-    return isinstance(line, cst.Expr) and isinstance(line.value, (cst.SimpleString, cst.ConcatenatedString))

@@ -8,7 +8,6 @@ comparison lack the same call as often as one does, which no single-node edit ca
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -23,7 +22,6 @@ from workers.repair.engines.search.type_inference import (
     MAPPING,
     NUMBER,
     SEQUENCE,
-    SET,
     TEXT,
     comparable,
     element,
@@ -72,6 +70,20 @@ def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
         yield site.token(node.target, code, weight=weight)
 
 
+@template(cst.Name, strategy="names", prior=0.3, families=_ANY)
+def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, where a variable of another meaning stands."""
+    if not is_read(node, site) or isinstance(site.parent(node), (cst.Call, cst.Subscript, cst.Attribute)):
+        return
+    kind = site.kind(node.value)
+    rows = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
+    fitting = [n for n in rows if n != node.value and comparable(kind, element(site.kind(n)))]
+    indexes = [n for n in site.live if outer(site.kind(n)) == NUMBER and n != node.value]
+    for name, worth in fading(fitting[:3]):
+        for index, weight in fading((*indexes[:3], "0", "-1")):
+            yield site.replace(node, f"{name}[{index}]", weight=worth * weight)
+
+
 def is_read_place(node: cst.CSTNode, site: Site) -> bool:
     """Whether what is read here could be assigned to: no method, function, target, or part of such a place."""
     parent = site.parent(node)
@@ -115,54 +127,6 @@ def _place(node: cst.CSTNode, site: Site) -> str:
     return type(parent).__name__
 
 
-@template(cst.BaseExpression, strategy="calls", prior=0.3, families=_ANY)
-def called_on_other(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a` → `bin(x)`, `str(x)`, `len(b)`: a builtin of a value in scope, where its result is of the kind wanted."""
-    if not isinstance(node, cst.Name) or not is_read(node, site) or site.definition is None:
-        return
-    if isinstance(site.parent(node), cst.Call):
-        return
-    names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if n != node.value]
-    for name, worth in fading(names[:6], step=0.4):
-        for function, weight in fading(_functions(site.kind(name))):
-            yield site.replace(node, f"{function}({name})", weight=worth * weight)
-
-
-def _functions(kind: str) -> tuple[str, ...]:
-    if outer(kind) == "number":
-        return "str", "abs", "bin", "int", "range", "chr"
-    if outer(kind) == "text":
-        return "len", "int", "set", "sorted", "list", "ord"
-    if not kind:
-        return "str", "len", "abs", "bin", "int", "sum", "set"
-    numeric = ("sum", "min", "max") if element(kind) in ("", "number") else ("min", "max")
-    return "len", *numeric, "set", "sorted", "str"
-
-
-@template(cst.Subscript, strategy="calls", prior=0.35, families=_ANY)
-def element_for_aggregate(node: cst.Subscript, site: Site) -> Iterator[Edit]:
-    """`a[-1]` → `sum(a)`, `max(a)`, `min(a)`, `len(a)`: one element taken where all of them count."""
-    if isinstance(site.parent(node), (cst.AssignTarget, cst.Del)) or not isinstance(node.slice[0].slice, cst.Index):
-        return
-    text = site.code(node.value)
-    for name, weight in fading(("sum", "max", "min", "len", "any", "all")):
-        yield site.replace(node, f"{name}({text})", weight=weight)
-
-
-@template(cst.Name, strategy="names", prior=0.3, families=_ANY)
-def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, where a variable of another meaning stands."""
-    if not is_read(node, site) or isinstance(site.parent(node), (cst.Call, cst.Subscript, cst.Attribute)):
-        return
-    kind = site.kind(node.value)
-    rows = [n for n in site.live if outer(site.kind(n)) in (SEQUENCE, TEXT)]
-    fitting = [n for n in rows if n != node.value and comparable(kind, element(site.kind(n)))]
-    indexes = [n for n in site.live if outer(site.kind(n)) == NUMBER and n != node.value]
-    for name, worth in fading(fitting[:3]):
-        for index, weight in fading((*indexes[:3], "0", "-1")):
-            yield site.replace(node, f"{name}[{index}]", weight=worth * weight)
-
-
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.TYPE, Family.LOOKUP, Family.ATTRIBUTE)
 _METHODS = {
     TEXT: (".lower()", ".upper()", ".strip()", ".split()", "[::-1]", ".replace(' ', '')", ".swapcase()", ".title()"),
@@ -201,26 +165,6 @@ def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield from _wrapped(node, node.left, node.comparisons[0].operator, node.comparisons[0].comparator, site)
 
 
-@template(cst.Comparison, strategy="calls", prior=0.5, families=_VALUES)
-def case_of_literal(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """`a == "AS"` → `a.upper() == "AS"`, `a in ("x", "y")` → `a.lower() in ("x", "y")`: as the literals are written."""
-    target = node.comparisons[0].comparator
-    words = "".join(re.findall(r"[A-Za-z]", site.code(target)))
-    literal = isinstance(target, cst.SimpleString) or (
-        isinstance(target, (cst.Tuple, cst.List, cst.Set))
-        and all(isinstance(element.value, cst.SimpleString) for element in target.elements)
-    )
-    if literal and words and len(node.comparisons) == 1:
-        method = "upper" if words.isupper() else "lower"
-        yield site.replace(node.left, f"{site.operand(node.left, 15)}.{method}()", around=node)
-
-
-@template(cst.BinaryOperation, strategy="calls", prior=0.4, families=_VALUES)
-def both_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
-    """`a - b` → `abs(a) - abs(b)`, `len(a) - len(b)`; `a + b` → `str(a) + str(b)`."""
-    yield from _wrapped(node, node.left, node.operator, node.right, site)
-
-
 def _wrapped(
     node: cst.BaseExpression, left: cst.BaseExpression, sign: cst.CSTNode, right: cst.BaseExpression, site: Site
 ) -> Iterator[Edit]:
@@ -229,41 +173,6 @@ def _wrapped(
         called = not form.startswith("{}")
         one, other = (site.code(n) if called else site.operand(n, 15) for n in (left, right))
         yield site.replace(node, f"{form.format(one)} {site.code(sign)} {form.format(other)}", weight=weight)
-
-
-@template(cst.BaseExpression, strategy="calls", prior=0.3, families=_VALUES)
-def mapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`sum(a)` → `sum(abs(x) for x in a)`, `sum(map(int, a))`, `sum(x for x in a if x > 0)`: each element by itself."""
-    parent = site.parent(node)
-    if (
-        not isinstance(parent, cst.Arg)
-        or parent.star
-        or parent.keyword
-        or not isinstance(node, (cst.Name, cst.Attribute))
-    ):
-        return
-    call = site.parent(parent)
-    if not isinstance(call, cst.Call) or site.code(call.func) not in (
-        "sum",
-        "max",
-        "min",
-        "set",
-        "sorted",
-        "list",
-        "any",
-        "all",
-    ):
-        return
-    kind = site.kind(site.code(node))
-    if outer(kind) in ("", SEQUENCE, SET, TEXT):
-        text = site.code(node)
-        numeric = element(kind) in ("", NUMBER)
-        forms = ("abs(x) for x in {}", "x ** 2 for x in {}", "x for x in {} if x > 0", "x for x in {} if x % 2 == 0")
-        textual = ("len(x) for x in {}", "int(x) for x in {}", "x.lower() for x in {}", "str(x) for x in {}")
-        options = [*(forms if numeric else ()), *(textual if element(kind) in ("", TEXT) else ())]
-        for form, weight in fading(options):
-            code = form.format(text)
-            yield site.token(node, code if len(call.args) == 1 else f"({code})", weight=weight)
 
 
 @template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
@@ -335,7 +244,6 @@ def _is_whole(node: cst.BaseExpression, site: Site) -> bool:
 
 
 _ORDERING = (Family.ASSERTION, Family.TYPE, Family.VALUE)
-_ORDERED = ("sorted", "sort", "min", "max", "nlargest", "nsmallest")
 _COUNTERPARTS = (
     ("min", "max"),
     ("any", "all"),
@@ -354,46 +262,6 @@ _COUNTERPARTS = (
     ("ord", "chr"),
     ("union", "intersection"),
 )
-_KEYS = ("len", "str", "abs", "str.lower", "lambda x: x[0]", "lambda x: x[1]", "lambda x: -x", "lambda x: x[-1]")
-
-
-@template(cst.Call, strategy="calls", prior=0.5, families=_ORDERING)
-def sort_key(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`sorted(a)` → `sorted(a, key=…)` and back; a function or attribute in scope serves as key."""
-    name = site.code(node.func).rpartition(".")[2]
-    if name not in _ORDERED:
-        return
-    keyed = [arg for arg in node.args if arg.keyword and arg.keyword.value == "key"]
-    others = [site.code(arg) for arg in node.args if arg not in keyed]
-    func = site.code(node.func)
-    if keyed:
-        yield site.replace(node, f"{func}({', '.join(others)})")
-    read = dict.fromkeys(f"lambda x: x.{a}" for a in site.module.attributes[:6])
-    methods = (
-        [f"{site.function.receiver}.{m}" for m in _methods(site)] if site.function and site.function.receiver else []
-    )
-    options = (*site.callables[:6], *methods, *_KEYS, *read, *site.local_variables[:4])
-    for key, weight in fading(options, first=0.8, step=0.15):
-        yield site.replace(node, f"{func}({', '.join([*others, f'key={key}'])})", weight=weight)
-
-
-def _methods(site: Site) -> tuple[str, ...]:
-    scope = site.module.classes.get(site.function.owner) if site.function else None
-    return tuple(m for m in scope.methods if not m.startswith("__"))[:6] if scope else ()
-
-
-@template(cst.Call, strategy="calls", prior=0.55, families=_ORDERING)
-def sort_direction(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`sorted(a)` → `sorted(a, reverse=True)` and back."""
-    name = site.code(node.func).rpartition(".")[2]
-    if name not in ("sorted", "sort"):
-        return
-    func = site.code(node.func)
-    kept = [site.code(arg) for arg in node.args if not (arg.keyword and arg.keyword.value == "reverse")]
-    if len(kept) < len(node.args):
-        yield site.replace(node, f"{func}({', '.join(kept)})")
-    else:
-        yield site.replace(node, f"{func}({', '.join([*kept, 'reverse=True'])})")
 
 
 @template(cst.Name, strategy="calls", prior=0.6, families=(*_ORDERING, Family.LOOKUP))
@@ -403,55 +271,3 @@ def counterpart(node: cst.Name, site: Site) -> Iterator[Edit]:
     for name, weight in fading(others):
         parent = site.parent(node)
         yield site.token(node, name, weight=weight, around=parent if isinstance(parent, cst.Attribute) else None)
-
-
-@template(cst.BaseExpression, strategy="calls", prior=0.3, families=_ORDERING)
-def reordered(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a` → `sorted(a)`, `reversed(a)`, `enumerate(a)`, `a.items()`: what a loop runs over."""
-    parent = site.parent(node)
-    if (
-        isinstance(parent, (cst.For, cst.CompFor))
-        and parent.iter is node
-        and isinstance(node, (cst.Name, cst.Attribute, cst.Call))
-    ):
-        text = site.code(node)
-        for code, weight in fading(
-            (
-                f"sorted({text})",
-                f"reversed({text})",
-                f"{text}.items()",
-                f"{text}.values()",
-                f"enumerate({text})",
-                f"set({text})",
-            )
-        ):
-            yield site.replace(node, code, weight=weight)
-
-
-@template(cst.BaseExpression, strategy="calls", prior=0.35, families=_ORDERING)
-def sorted_by(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a` → `sorted(a, key=len)`, `sorted(a, key=lambda x: d[x])`; ties by the value itself, and the greatest first."""
-    parent = site.parent(node)
-    taken = (
-        isinstance(parent, (cst.Return, cst.Assign, cst.For, cst.CompFor, cst.Subscript))
-        and getattr(parent, "target", None) is not node
-    )
-    passed = isinstance(parent, cst.Arg) and not parent.star and not parent.keyword
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)) or not (taken or passed):
-        return
-    kind = site.kind(site.code(node))
-    if not may_be(kind, SEQUENCE, SET, MAPPING, TEXT):
-        return
-    called = isinstance(node, cst.Call) and site.code(node.func) == "sorted" and len(node.args) == 1
-    text = site.code(node.args[0].value) if isinstance(node, cst.Call) and called else site.code(node)
-    for key, weight in fading(_keys(site, element(kind)), step=0.2):
-        yield site.replace(node, f"sorted({text}, {key})", weight=weight)
-
-
-def _keys(site: Site, kind: str) -> list[str]:
-    tables = [f"key=lambda x: {name}[x]" for name in site.live if outer(site.kind(name)) == MAPPING]
-    lengths = ["key=len", "key=lambda x: (len(x), x)", "key=lambda x: (-len(x), x)", "key=lambda x: (-len(set(x)), x)"]
-    numbers = ["key=abs", "reverse=True", "key=lambda x: -x", "key=lambda x: (abs(x), x)"]
-    parts = ["key=lambda x: x[1]", "key=lambda x: x[0]", "key=lambda x: (x[1], x[0])", "key=lambda x: (-x[1], x[0])"]
-    groups = {NUMBER: (*tables, *numbers), TEXT: (*tables, *lengths, "key=str.lower", "reverse=True")}
-    return list(groups.get(outer(kind), (*tables, *lengths[:3], *numbers[:2], *parts)))

@@ -9,7 +9,6 @@ that they prevent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -19,9 +18,7 @@ from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site, wrapped
 from workers.repair.engines.search.predicates import predicates
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.calls import empties
 from workers.repair.engines.search.templates.names import bound_in_statement
-from workers.repair.engines.search.type_inference import outer
 
 _NONE = (Family.ATTRIBUTE, Family.TYPE)
 _LOOKUPS = (Family.LOOKUP, Family.ITERATION, Family.VALUE)
@@ -95,15 +92,6 @@ def empty_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
                 yield from site.insert_before((f"if not {name}:", f"    {code}"), weight=weight / (1 + rank / 3))
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.45, families=(*_NONE, Family.VALUE))
-def default_before(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`if a is None: a = []` before the first use."""
-    if node is site.unit.node:
-        for name in used_values(site)[:4]:
-            for code, weight in fading(("[]", "{}", '""', "0", "set()")):
-                yield from site.insert_before((f"if {name} is None:", f"    {name} = {code}"), weight=weight)
-
-
 @template(cst.SimpleStatementLine, strategy="guards", prior=0.4, families=(*_NONE, *_LOOKUPS, Family.ARITHMETIC))
 def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a.b)` → `if a is not None: f(a.b)`, `if a:`; `x[k]` → `if k in x:`, `if k not in x:`."""
@@ -118,42 +106,6 @@ def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edi
         yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
 
-@template(cst.BaseExpression, strategy="guards", prior=0.5, families=_NONE)
-def conditional_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a.b` → `a.b if a is not None else None`; `a / b` → `a / b if b else 0`; `a[0]` → `a[0] if a else None`."""
-    if isinstance(site.parent(node), (cst.Attribute, cst.Call, cst.AssignTarget, cst.Expr, cst.Decorator)):
-        return
-    base: cst.CSTNode = node
-    while isinstance(base, (cst.Attribute, cst.Call, cst.Subscript)):
-        base = base.func if isinstance(base, cst.Call) else base.value
-        if isinstance(base, (cst.Name, cst.Attribute)) and site.code(base) in used_values(site):
-            for default, weight in fading(("None", '""', "0", "[]", "False")):
-                yield site.replace(
-                    node, f"{site.code(node)} if {site.code(base)} is not None else {default}", weight=weight
-                )
-                yield site.replace(node, f"{site.code(node)} if {site.code(base)} else {default}", weight=weight * 0.8)
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Modulo)):
-        for default, weight in fading(("0", "0.0", "None")):
-            yield site.replace(
-                node, f"{site.code(node)} if {wrapped(site.code(node.right), 3)} else {default}", weight=weight
-            )
-
-
-@template(cst.BaseExpression, strategy="guards", prior=0.5, families=(*_NONE, Family.VALUE, Family.ITERATION))
-def default_value(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`for x in a:` → `for x in a or []:`; `f(a)` → `f(a or "")`."""
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)):
-        return
-    parent = site.parent(node)
-    iterated = isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node
-    read = isinstance(parent, (cst.Attribute, cst.Subscript)) and parent.value is node
-    passed = isinstance(parent, (cst.Arg, cst.Return, cst.Assign)) and not getattr(parent, "star", "")
-    if iterated or read or passed:
-        defaults = ("[]", "{}", "()") if iterated else ('""', "{}", "[]", "0")
-        for default, weight in fading(defaults, first=1.0 if iterated else 0.6):
-            yield site.replace(node, f"{site.code(node)} or {default}", weight=weight)
-
-
 @template(cst.Subscript, strategy="guards", prior=0.65, families=_LOOKUPS)
 def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
     """`d[k]` → `d.get(k)`, `d.get(k, 0)`, …"""
@@ -165,92 +117,6 @@ def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
         key = site.code(node.slice[0])
         for default, weight in fading(("", ", 0", ", []", ', ""', ", {}", ", False", f", {key}", ", ()")):
             yield site.replace(node, f"{site.operand(node.value, 15)}.get({key}{default})", weight=weight)
-
-
-@template(cst.AugAssign, strategy="guards", prior=0.75, families=_LOOKUPS)
-def missing_first_value(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
-    """`d[k] += x` → `d[k] = d.get(k, 0) + x`, for the first time that a key is seen."""
-    target = node.target
-    if isinstance(target, cst.Subscript) and isinstance(target.slice[0].slice, cst.Index):
-        key, sign = site.code(target.slice[0]), site.code(node.operator).removesuffix("=")
-        for default, weight in fading(dict.fromkeys((_first_of(node.value), "0", "[]", '""', "1"))):
-            got = f"{site.code(target.value)}.get({key}, {default})"
-            yield site.token(node, f"{site.code(target)} = {got} {sign} {site.operand(node.value)}", weight=weight)
-
-
-def _first_of(value: cst.BaseExpression) -> str:
-    """What a value of this look is first added to."""
-    if isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
-        return '""'
-    return "[]" if isinstance(value, (cst.List, cst.ListComp)) else "0"
-
-
-@template(cst.Call, strategy="guards", prior=0.55, families=(*_LOOKUPS, Family.ATTRIBUTE, Family.TYPE))
-def call_default(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`d.pop(k)`, `next(i)`, `getattr(o, n)`, `d.get(k)`, `max(a)` get a default; `d.get(k)` → `d[k]`."""
-    text = site.code(node.func)
-    method = text.rpartition(".")[2]
-    arguments = [site.code(arg) for arg in node.args]
-    wanted = {"pop": 1, "next": 1, "getattr": 2, "get": 1}
-    if method in wanted and len(arguments) == wanted[method]:
-        for default, weight in fading(("None", "0", '""', "[]", "{}", "False")):
-            yield site.replace(node, f"{text}({', '.join(arguments)}, {default})", weight=weight)
-    if method in ("max", "min") and arguments and not any("default=" in a.replace(" ", "") for a in arguments):
-        for default, weight in fading(("0", "None")):
-            yield site.replace(node, f"{text}({', '.join(arguments)}, default={default})", weight=weight)
-    if isinstance(node.func, cst.Attribute) and method == "get" and arguments:
-        yield site.replace(node, f"{site.code(node.func.value)}[{arguments[0]}]", weight=0.6)
-
-
-_UNTOLD = 0.4
-"""What an edit is worth when the error is not a KeyError."""
-
-_FIRST = {
-    **dict.fromkeys(("append", "extend", "insert"), ("[]",)),
-    **dict.fromkeys(("add", "discard"), ("set()",)),
-    "update": ("{}", "set()"),
-    "setdefault": ("{}",),
-}
-"""What a method that changes an entry needs the entry to be at first."""
-
-_FACTORIES = {"[]": "list", "set()": "set", "{}": "dict", "0": "int", '""': "str"}
-
-
-def _told(site: Site) -> float:
-    return 1.0 if site.failure.error_type.endswith("KeyError") else _UNTOLD
-
-
-@template(cst.Subscript, strategy="guards", prior=0.8, families=(Family.LOOKUP,))
-def missing_entry(node: cst.Subscript, site: Site) -> Iterator[Edit]:
-    """`d[k].append(x)` → `d.setdefault(k, []).append(x)`; `d[k][j] = x` → `d.setdefault(k, {})[j] = x`."""
-    if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-        key = site.code(node.slice[0])
-        for value, weight in fading(_first_values(node, site)):
-            code = f"{site.operand(node.value, 15)}.setdefault({key}, {value})"
-            yield site.replace(node, code, weight=weight * _told(site), around=site.parent(node))
-
-
-def _first_values(node: cst.Subscript, site: Site) -> tuple[str, ...]:
-    parent = site.parent(node)
-    above = site.parent(parent)
-    if isinstance(parent, cst.Attribute) and isinstance(above, cst.Call) and above.func is parent:
-        return _FIRST.get(parent.attr.value, ())
-    stored = isinstance(above, cst.AssignTarget) or (isinstance(above, cst.AugAssign) and above.target is parent)
-    return ("{}",) if isinstance(parent, cst.Subscript) and parent.value is node and stored else ()
-
-
-@template(cst.BaseExpression, strategy="guards", prior=0.7, families=(Family.LOOKUP,))
-def plain_dictionary(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`groups = {}` → `groups = defaultdict(list)`, in a module that has it imported."""
-    parent = site.parent(node)
-    maker = "defaultdict" if "defaultdict" in site.module.imported else "collections.defaultdict"
-    known = maker in site.module.imported or "collections" in site.module.modules
-    if known and isinstance(parent, (cst.Assign, cst.AnnAssign)) and site.code(node) in ("{}", "dict()"):
-        target = site.code(parent.targets[0].target if isinstance(parent, cst.Assign) else parent.target)
-        source = site.region.module.source if "." in target else site.region.data.decode()
-        values = empties(rf"\b{re.escape(target)}\[[^\]]*\]", source)
-        for factory, weight in fading(_FACTORIES[value] for value in values if value in _FACTORIES):
-            yield site.replace(node, f"{maker}({factory})", weight=weight * _told(site))
 
 
 _ALL: tuple[Family, ...] = ()
@@ -329,13 +195,6 @@ def handled_error(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
         yield site.rewrite(lines, weight=weight)
 
 
-@template(cst.Expr, strategy="statements", prior=0.5, families=(Family.ASSERTION,))
-def missing_raise(node: cst.Expr, site: Site) -> Iterator[Edit]:
-    """`ValueError("…")` as a statement → `raise ValueError("…")`."""
-    if isinstance(node.value, cst.Call) and site.code(node.value.func).endswith(("Error", "Exception")):
-        yield site.token(node, f"raise {site.code(node.value)}")
-
-
 @template(cst.CSTNode, strategy="guards", prior=0.5, families=(Family.ASSERTION, Family.OTHER))
 def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if n < 0: raise ValueError` before a statement, where a test waits for that error in vain."""
@@ -347,14 +206,6 @@ def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     error = own[0] if own else f"raise {wanted[0]}"
     for condition, weight in predicates(site, near=site.code(node)[:200])[:_MOST_GUARDS]:
         yield from site.insert_before((f"if {condition}:", f"{site.step}{error}"), weight=weight)
-
-
-@template(cst.SimpleStatementLine, strategy="statements", prior=0.3, families=(Family.ASSERTION,))
-def return_to_raise(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
-    """A `return` or `pass` where an error was expected → `raise E`."""
-    wanted = [name for name in (*_own(site), *_COMMON) if name in site.failure.message]
-    if wanted and isinstance(node.body[-1], (cst.Return, cst.Pass, cst.Continue)):
-        yield site.token(node.body[-1], f"raise {wanted[0]}")
 
 
 _LOGIC = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.RECURSION)
@@ -411,60 +262,3 @@ def _exits(site: Site) -> list[str]:
     names = [f"return {name}" for name in site.live if wanted and site.kind(name) == wanted]
     truths = ["return False", "return True"] if wanted == "truth" else []
     return list(dict.fromkeys((*truths, *exits(site)[:_EXITS], *names)))[: _EXITS + 2]
-
-
-@template(cst.CompFor, strategy="guards", prior=0.35, families=_LOGIC)
-def synthesised_filter(node: cst.CompFor, site: Site) -> Iterator[Edit]:
-    """`[x for x in a]` → `[x for x in a if x > b]`; `… if c` → `… if c and x > b`."""
-    bound = [n.value for n in (node.target, *node.target.children) if isinstance(n, cst.Name)]
-    bound += [
-        n.value.value for n in node.target.children if isinstance(n, cst.Element) and isinstance(n.value, cst.Name)
-    ]
-    if node.inner_for_in is not None or site.definition is None:
-        return
-    for condition, weight in predicates(site, extra=bound, near=" ".join(bound)):
-        if not node.ifs and any(name in condition for name in bound):
-            yield site.token(node, f"{site.code(node)} if {condition}", weight=weight)
-
-
-@template(cst.If, strategy="guards", prior=0.25, families=_LOGIC)
-def missing_branch(node: cst.If, site: Site) -> Iterator[Edit]:
-    """`if a: b` → `if a: b` `elif c: d`, where `d` is what another branch or a neighbour does, or its like."""
-    if node.orelse is not None or site.siblings is None or not isinstance(node.body, cst.IndentedBlock):
-        return
-    bodies = dict.fromkeys(_simple_bodies(node, site))
-    at = site.lines_of(node)[1]
-    newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
-    for body, worth in fading(list(bodies)[:7]):
-        text = f"{newline}{site.indent}else:\n{site.indent}{site.step}{body}\n"
-        yield site.splice(at, at, text, weight=worth)
-        for condition, weight in predicates(site, near=f"{site.code(node.test)} {body}")[:_FEW]:
-            text = f"{newline}{site.indent}elif {condition}:\n{site.indent}{site.step}{body}\n"
-            yield site.splice(at, at, text, weight=worth * weight)
-
-
-def _simple_bodies(node: cst.If, site: Site) -> Iterator[str]:
-    lines = [n for n in site.body if isinstance(n, cst.SimpleStatementLine) and site.region.has(n)]
-    inside = [n for n in node.body.body if isinstance(n, cst.SimpleStatementLine)]
-    for line in (*inside, *lines):
-        text = site.code(line)
-        if "\n" not in text and not isinstance(line.body[0], (cst.Import, cst.ImportFrom)) and text[:1] not in "\"'":
-            yield text
-            yield from _renamed(line.body[0], text, site)
-            for one, other in ((" += ", " -= "), (" -= ", " += "), ("True", "False"), ("False", "True")):
-                if one in text:
-                    yield text.replace(one, other, 1)
-    yield from (code for code in exits(site)[:4])
-
-
-def _renamed(statement: cst.CSTNode, text: str, site: Site) -> Iterator[str]:
-    """The statement done to another variable of the same kind: what the other branch counts or collects."""
-    match statement:
-        case cst.AugAssign(target=cst.Name(value=name)):
-            pass
-        case cst.Expr(value=cst.Call(func=cst.Attribute(value=cst.Name(value=name)))):
-            pass
-        case _:
-            return
-    same = [other for other in site.live if other != name and outer(site.kind(other)) == outer(site.kind(name))]
-    yield from (other + text.removeprefix(name) for other in same[:3])

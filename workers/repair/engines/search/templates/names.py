@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import sys
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -102,40 +103,6 @@ def _fitting(call: cst.Call, site: Site) -> tuple[str, ...]:
     if isinstance(parent, (cst.If, cst.IfExp, cst.While, cst.BooleanOperation, cst.UnaryOperation, cst.CompIf)):
         return ("isinstance", "hasattr", "callable", "any", "all", "len", "issubclass", "getattr")
     return ("len", "list", "str", "tuple", "int", "sum", "set", "sorted", "next", "iter", "dict", "max", "min", "type")
-
-
-@template(
-    cst.Name, strategy="names", prior=0.4, families=(Family.ASSERTION, Family.TYPE, Family.VALUE, Family.ATTRIBUTE)
-)
-def type_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`isinstance(a, dict)` → `isinstance(a, list)`: "mutate data type" of TBar."""
-    if node.value in TYPES and is_read(node, site) and not _is_called(node, site):
-        for name, weight in fading(name for name in TYPES if name != node.value):
-            yield site.replace(node, name, weight=weight)
-
-
-@template(cst.Name, strategy="names", prior=0.4, families=(Family.ASSERTION, Family.NAME, Family.TYPE, Family.TIMEOUT))
-def wrong_target(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a = f()` → `b = f()`: the value went into the wrong variable."""
-    parent = site.parent(node)
-    assigned = isinstance(parent, cst.AssignTarget) or (isinstance(parent, cst.AugAssign) and parent.target is node)
-    looped = isinstance(parent, cst.For) and parent.target is node
-    if assigned or looped or isinstance(site.parent(parent), cst.AssignTarget):
-        for name, weight in fading(alike(node.value, site.local_variables)[:12]):
-            yield site.token(node, name, weight=weight)
-
-
-@template(cst.Name, strategy="names", prior=0.35, families=_ANY)
-def variable_for_attribute(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a` → `self.a`, `a.b` → `b`-like parts: a value taken from the object around, or from another one in scope."""
-    if not is_read(node, site) or _is_called(node, site) or node.value not in site.variables:
-        return
-    function = site.function
-    if function is not None and function.receiver:
-        members = alike(node.value, site.module.members(function.owner))[:6]
-        same = [node.value] if node.value in site.module.members(function.owner) else []
-        for name, weight in fading((*same, *members)):
-            yield site.replace(node, f"{function.receiver}.{name}", weight=weight)
 
 
 @template(cst.CSTNode, strategy="names", prior=0.6, families=(Family.IMPORT, Family.ATTRIBUTE, Family.NAME))
@@ -281,42 +248,6 @@ def missing_self(node: cst.Name, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{function.owner}.{node.value}", weight=0.3)
 
 
-@template(cst.AssignTarget, strategy="names", prior=0.5, families=_ATTRIBUTES)
-def unset_attribute(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
-    """`total = 0` → `self.total = 0`; `self._a = a` → the attribute that others read."""
-    function = site.function
-    if function is None or not function.receiver:
-        return
-    if isinstance(node.target, cst.Name):
-        yield site.token(node.target, f"{function.receiver}.{node.target.value}")
-    elif isinstance(node.target, cst.Attribute) and site.clues.attribute:
-        yield site.token(
-            node.target.attr, site.clues.attribute, weight=likeness(node.target.attr.value, site.clues.attribute)
-        )
-
-
-@template(cst.Attribute, strategy="names", prior=0.45, families=_ATTRIBUTES)
-def attribute_base(node: cst.Attribute, site: Site) -> Iterator[Edit]:
-    """`a.b` → `b`, `a`: an object taken for its part; `self.f` → `f`."""
-    if isinstance(node.value, cst.Name) and not isinstance(site.parent(node), (cst.AssignTarget, cst.Decorator)):
-        if node.attr.value in site.variables or node.attr.value in site.callables:
-            yield site.replace(node, node.attr.value)
-        yield site.replace(node, node.value.value, weight=0.4)
-
-
-@template(cst.Name, strategy="names", prior=0.3, families=(Family.ASSERTION, Family.TYPE, Family.VALUE))
-def missing_part(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a` → `a.b`: a part that this function takes of the same or of an alike object elsewhere."""
-    if node.value not in site.local_variables or not is_read(node, site):
-        return
-    if isinstance(site.parent(node), (cst.Attribute, cst.Call)) and not isinstance(site.parent(node), cst.Arg):
-        return
-    read = [n for n in site.body if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name)]
-    own = [n.attr.value for n in read if site.code(n.value) == node.value]
-    for part, weight in fading(dict.fromkeys((*own, *(n.attr.value for n in read)))):
-        yield site.replace(node, f"{node.value}.{part}", weight=weight)
-
-
 WELL_KNOWN: dict[str, tuple[str, ...]] = {
     "collections": ("defaultdict", "Counter", "OrderedDict", "deque", "namedtuple", "ChainMap", "UserDict"),
     "functools": ("partial", "reduce", "wraps", "lru_cache", "cache", "cached_property", "total_ordering", "singledispatch", "cmp_to_key"),
@@ -352,15 +283,8 @@ WELL_KNOWN: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names of the standard library that people use bare, by module."""
 
-_MODULES = (
-    "abc argparse array ast asyncio base64 bisect calendar cmath codecs collections configparser contextlib copy csv "
-    "dataclasses datetime decimal difflib enum errno fnmatch fractions functools glob gzip hashlib heapq hmac html io "
-    "inspect itertools json locale logging math numbers operator os pathlib pickle platform pprint queue random re "
-    "secrets shlex shutil signal socket sqlite3 stat statistics string struct subprocess sys tempfile textwrap threading "
-    "time traceback types typing unicodedata urllib uuid warnings weakref zlib"
-)
-MODULES = frozenset(_MODULES.split())
-"""Modules of the standard library that people import whole."""
+MODULES = tuple(sorted(name for name in sys.stdlib_module_names if not name.startswith("_")))
+"""The modules of the standard library."""
 
 
 def import_lines(name: str, site: Site) -> list[str]:
@@ -406,7 +330,7 @@ def imported_name(node: cst.ImportAlias, site: Site) -> Iterator[Edit]:
     """`from m import totl` → `from m import total`: another name that the module defines."""
     parent = site.parent(node)
     if not isinstance(parent, cst.ImportFrom):
-        for module, weight in fading(alike(site.code(node.name), sorted(MODULES))[:5]):
+        for module, weight in fading(alike(site.code(node.name), MODULES)[:5]):
             yield site.token(node.name, module, weight=weight)
         return
     module = site.code(parent.module) if parent.module else ""

@@ -48,22 +48,6 @@ _ARITHMETIC = {
     "<<": (">>",),
     ">>": ("<<",),
 }
-_AUGMENTED = {
-    "+=": ("-=", "=", "*="),
-    "-=": ("+=", "="),
-    "*=": ("+=", "/=", "**=", "//="),
-    "/=": ("//=", "*=", "%="),
-    "//=": ("/=", "*=", "%="),
-    "%=": ("//=", "="),
-    "|=": ("&=", "^=", "="),
-    "&=": ("|=", "^=", "="),
-    "^=": ("|=", "&="),
-    "<<=": (">>=",),
-    ">>=": ("<<=",),
-    "**=": ("*=",),
-}
-
-
 _COMPARING = ("<", "<=", ">", ">=", "==", "!=", "in", "not in")
 _COMPUTING = ("+", "-", "*", "/", "//", "%", "**")
 
@@ -96,8 +80,9 @@ def augmented_operator(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
     """`a += b` → `a -= b`, `a = b`; the last not where `a` is what the error misses, which would but silence it."""
     constructed = site.function is not None and site.function.signature.name == "__init__"
     missed = isinstance(node.target, cst.Attribute) and node.target.attr.value == site.clues.attribute
-    signs = _with_rest(_AUGMENTED, site.code(node.operator), tuple(f"{sign}=" for sign in _COMPUTING))
-    for code, weight in fading(sign for sign in signs if sign != "=" or constructed or not missed):
+    first, *rest = (f"{sign}=" for sign in _with_rest(_ARITHMETIC, site.code(node.operator)[:-1], _COMPUTING))
+    signs = [first, *([] if missed and not constructed else ["="]), *rest]
+    for code, weight in fading(sign for sign in signs if sign not in ("and=", "or=")):
         yield site.token(node.operator, code, weight=weight, around=node)
 
 
@@ -263,51 +248,6 @@ def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
                     yield site.replace(value, code, around=node, weight=0.8)
 
 
-@template(cst.Slice, strategy="boundaries", prior=0.7, families=_EDGES)
-def slice_bound(node: cst.Slice, site: Site) -> Iterator[Edit]:
-    """`a[i:j]` → `a[i + 1:j]`, `a[-i:j]`, `a[i:]`, `a[:j]`, …; `a[:]` gets a bound."""
-    lower, upper = (site.code(bound) if bound else "" for bound in (node.lower, node.upper))
-    step = f":{site.code(node.step)}" if node.step else ""
-    lowers = [*_bounds(node.lower, site), ""] if node.lower else ["1"]
-    uppers = [*_bounds(node.upper, site), ""] if node.upper else ["-1"]
-    for code in lowers:
-        yield site.token(node, f"{code}:{upper}{step}", weight=1.0 if node.lower and code else 0.6)
-    for code in uppers:
-        yield site.token(node, f"{lower}:{code}{step}", weight=1.0 if node.upper and code else 0.6)
-    if node.lower and not node.upper and not node.step:
-        yield site.token(node, f":{lower}", weight=0.8)
-    if node.upper and not node.lower and not node.step:
-        yield site.token(node, f"{upper}:", weight=0.8)
-    if not node.step:
-        yield site.token(node, f"{lower}:{upper}:-1", weight=0.3)
-
-
-@template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=(Family.ASSERTION, Family.VALUE, Family.TYPE))
-def missing_slice(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`float(text)` → `float(text[:-1])`, `for line in lines` → `for line in lines[1:]`: an end that does not belong."""
-    if not isinstance(node, (cst.Name, cst.Attribute)):
-        return
-    parent = site.parent(node)
-    passed = isinstance(parent, cst.Arg) and not parent.star and parent is _first_argument(site.parent(parent))
-    looped = isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node
-    if passed or looped:
-        for bounds, weight in fading(("1:", ":-1", "1:-1")):
-            yield site.replace(node, f"{site.code(node)}[{bounds}]", weight=weight if passed else 0.8 * weight)
-
-
-def _first_argument(call: cst.CSTNode) -> cst.Arg | None:
-    return call.args[0] if isinstance(call, cst.Call) and call.args else None
-
-
-def _bounds(node: cst.BaseExpression, site: Site) -> Iterator[str]:
-    """Other bounds than `node`: one off, or counted from the other end."""
-    yield from shifted(node, site)
-    if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Integer)):
-        yield f"-{site.code(node)}"
-    elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-        yield site.code(node.expression)
-
-
 @template(cst.Call, strategy="boundaries", prior=0.8, families=_EDGES)
 def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`range(n)` → `range(n + 1)`, `range(n - 1)`, `range(1, n)`, `range(1, n + 1)`; likewise for both bounds and step."""
@@ -327,29 +267,6 @@ def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"range({texts[1]}, {texts[0]}, -1)", weight=0.4)
     if len(texts) == 3:
         yield site.replace(node, f"range({texts[0]}, {texts[1]})", weight=0.5)
-
-
-@template(cst.CSTNode, strategy="boundaries", prior=0.7, families=_EDGES)
-def length_or_end(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """A length taken for an end, or an end for a length: `a[i : n]` → `a[i : i + n]`, `range(i, i + n)` → `range(i, n)`."""
-    start, end = _start_and_end(node, site)
-    if start is None or end is None or site.code(start) == "0":
-        return
-    texts = site.code(start), site.code(end)
-    if isinstance(end, cst.BinaryOperation) and isinstance(end.operator, cst.Add):
-        for one, other in ((end.left, end.right), (end.right, end.left)):
-            if site.code(one) == texts[0]:
-                yield site.replace(end, site.code(other), around=node)
-    elif not (isinstance(start, cst.Integer) and isinstance(end, cst.Integer)) and texts[0] not in texts[1]:
-        yield site.replace(end, f"{site.operand(start, 11)} + {site.operand(end, 12)}", around=node)
-
-
-def _start_and_end(node: cst.CSTNode, site: Site) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
-    if isinstance(node, cst.Slice):
-        return node.lower, node.upper
-    if isinstance(node, cst.Call) and site.code(node.func) == "range" and len(node.args) > 1:
-        return node.args[0].value, node.args[1].value
-    return None, None
 
 
 @template(cst.BaseExpression, strategy="boundaries", prior=0.45, families=_EDGES)

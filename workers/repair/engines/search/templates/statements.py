@@ -15,7 +15,6 @@ from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.guards import exits
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, SET, TEXT, element, outer
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
@@ -73,23 +72,6 @@ def unwrapped_block(node: cst.If, site: Site) -> Iterator[Edit]:
             yield site.rewrite(lines)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
-def swapped_statements(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """A statement changes places with the one before or behind it."""
-    if not _is_statement(node, site):
-        return
-    siblings, index = _position(site)
-    for other in (index - 1, index + 1):
-        if 0 <= other < len(siblings) and not isinstance(siblings[other], (cst.FunctionDef, cst.ClassDef)):
-            if _leaves(siblings[max(index, other)]):
-                continue  # what came before it would never run
-            first, second = sorted((site.lines_of(node), site.lines_of(siblings[other])))
-            between = site.region.text(first[1], second[0])
-            one, two = site.region.text(*first), site.region.text(*second)
-            two = two if two.endswith("\n") else f"{two}\n"
-            yield site.splice(first[0], second[1], f"{two}{between}{one}")
-
-
 @template(cst.CSTNode, strategy="statements", prior=0.55, families=_FLOW)
 def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """The last statement of a block moves out, behind it: a `return` that stood inside its loop."""
@@ -106,16 +88,6 @@ def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if not indent.strip() and site.indent.startswith(indent):
         removed = len(site.indent) - len(indent)
         yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[1])
-
-
-def _moved(site: Site, lines: list[str], at: int) -> Iterator[Edit]:
-    start, end = site.lines_of(site.unit.node)
-    text = "".join(f"{line}\n" for line in lines)
-    if at <= start:
-        yield site.splice(at, end, text + site.region.text(at, start))
-    elif at >= end:
-        kept = site.region.text(end, at)
-        yield site.splice(start, at, (kept if not kept or kept.endswith("\n") else f"{kept}\n") + text)
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
@@ -143,6 +115,16 @@ def _last_block(node: cst.CSTNode) -> cst.IndentedBlock | None:
     if isinstance(node, (cst.For, cst.While, cst.With)):
         return node.body if isinstance(node.body, cst.IndentedBlock) and not getattr(node, "orelse", None) else None
     return None
+
+
+def _moved(site: Site, lines: list[str], at: int) -> Iterator[Edit]:
+    start, end = site.lines_of(site.unit.node)
+    text = "".join(f"{line}\n" for line in lines)
+    if at <= start:
+        yield site.splice(at, end, text + site.region.text(at, start))
+    elif at >= end:
+        kept = site.region.text(end, at)
+        yield site.splice(start, at, (kept if not kept or kept.endswith("\n") else f"{kept}\n") + text)
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.35, families=_FLOW)
@@ -221,32 +203,6 @@ def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Ed
 _CONTROL = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.VALUE, Family.ITERATION)
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.5, families=_CONTROL)
-def missing_jump(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`break`, `continue` or an early return behind the last statement of a block in a loop or branch."""
-    siblings = site.siblings
-    if node is not site.unit.node or siblings is None or siblings[-1] is not node:
-        return
-    outer = site.parent(site.parent(node))
-    if isinstance(outer, (cst.If, cst.Else, cst.ExceptHandler, cst.For, cst.While)):
-        loop = ("break", "continue") if site.in_loop else ()
-        for code, weight in fading(dict.fromkeys((*loop, *exits(site)[:6]))):
-            yield from site.insert_after((code,), weight=weight)
-
-
-@template(cst.BaseSmallStatement, strategy="statements", prior=0.55, families=_CONTROL)
-def wrong_jump(node: cst.BaseSmallStatement, site: Site) -> Iterator[Edit]:
-    """`break` → `continue`, `return`, `pass`, and back."""
-    if not isinstance(node, (cst.Break, cst.Continue, cst.Pass)) and not (
-        isinstance(node, cst.Return) and not node.value
-    ):
-        return
-    loop = ("break", "continue") if site.in_loop else ()
-    options = [code for code in (*loop, *exits(site)[:6], "pass") if code != site.code(node).rstrip(";")]
-    for code, weight in fading(dict.fromkeys(options)):
-        yield site.token(node, code, weight=weight)
-
-
 @template(cst.CSTNode, strategy="statements", prior=0.45, families=_CONTROL)
 def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`while` → `if` and back; `if` behind an `if` → `elif`, and `elif` → `if`."""
@@ -262,40 +218,8 @@ def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             )
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.3, families=_CONTROL)
-def else_for_loop(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`for …: …` followed by `return a` → the same in the loop's `else`, and an `else` that goes."""
-    if node is not site.unit.node or not isinstance(node, (cst.For, cst.While, cst.If)) or node.orelse is None:
-        return
-    orelse = node.orelse
-    if isinstance(orelse, cst.Else) and isinstance(orelse.body, cst.IndentedBlock):
-        text = site.region.text(*site.region.span(orelse))
-        head, _, body = text.partition("\n")
-        lines = [line.removeprefix(site.step) for line in body.splitlines()]
-        if (
-            head.strip().startswith("else:")
-            and '"""' not in body
-            and all(s.startswith(site.indent) or not s.strip() for s in lines)
-        ):
-            start, end = site.region.span(orelse)
-            yield site.splice(site.region.line_start(start), end, "\n".join(lines))
-
-
 _ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ITERATION, Family.RECURSION)
 _LONGEST_CALL = 80
-
-
-@template(cst.Expr, strategy="returns", prior=0.75, families=_ANY)
-def expression_to_return(node: cst.Expr, site: Site) -> Iterator[Edit]:
-    """`a + b` as a statement → `return a + b`; a call whose result is thrown away, too."""
-    if site.definition is None or isinstance(node.value, (cst.SimpleString, cst.Yield, cst.Await, cst.Ellipsis)):
-        return
-    last = _is_last(site)
-    yield site.token(node, f"return {site.code(node.value)}", weight=1.0 if last else 0.5)
-    if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Attribute):
-        owner = node.value.func.value
-        if isinstance(owner, (cst.Name, cst.Attribute, cst.Subscript)):
-            yield site.token(node, f"{site.code(owner)} = {site.code(node.value)}", weight=0.6)
 
 
 def _is_last(site: Site) -> bool:
@@ -354,49 +278,3 @@ def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     if not indent.strip():
         for code, weight in fading((*names, *_made(site), *receiver, "True", "False"), step=0.15):
             yield site.splice(at, at, f"{newline}{indent}return {code}\n", weight=weight)
-
-
-@template(cst.Return, strategy="returns", prior=0.5, families=_ANY)
-def return_value(node: cst.Return, site: Site) -> Iterator[Edit]:
-    """`return a` → `return b`, `return not a`, `return a, b`, a constant."""
-    old = site.code(node.value) if node.value else ""
-    returned = [site.code(n.value) for n in site.body if isinstance(n, cst.Return) and n.value is not None]
-    short = [text for text in returned if len(text) < 40]
-    constants = ("None", "True", "False", "[]", "{}", '""', "0", "-1", "1")
-    receiver = (site.receiver,) if site.receiver else ()
-    options = dict.fromkeys((*_assigned(site), *site.local_variables, *receiver, *short, *constants))
-    options.pop(old, None)
-    for code, weight in fading(options, step=0.12):
-        yield site.token(node, f"return {code}", weight=weight)
-
-
-@template(cst.Return, strategy="returns", prior=0.35, families=(*_ANY, Family.LOOKUP))
-def return_to_other(node: cst.Return, site: Site) -> Iterator[Edit]:
-    """`return a` → `yield a`, `yield from a`, `raise a`, `x = a`; `return` → nothing."""
-    if node.value is None:
-        return
-    value = site.code(node.value)
-    yield site.token(node, f"yield {value}", weight=1.0)
-    yield site.token(node, f"yield from {value}", weight=0.6)
-    if isinstance(node.value, cst.Call) or value.endswith(("Error", "Exception")):
-        yield site.token(node, f"raise {value}", weight=0.5)
-    for name, weight in fading(site.local_variables[:6], first=0.4):
-        yield site.token(node, f"{name} = {value}", weight=weight)
-
-
-@template(cst.Yield, strategy="returns", prior=0.5, families=(*_ANY, Family.LOOKUP))
-def yield_to_other(node: cst.Yield, site: Site) -> Iterator[Edit]:
-    """`yield a` → `return a`, `yield from a`, and back."""
-    if node.value is None or not isinstance(site.parent(node), cst.Expr):
-        return
-    spread = isinstance(node.value, cst.From)
-    value = site.code(node.value.item if isinstance(node.value, cst.From) else node.value)
-    yield site.token(node, f"yield {value}" if spread else f"yield from {value}")
-    yield site.token(node, f"return {value}", weight=0.8)
-
-
-@template(cst.Assign, strategy="returns", prior=0.3, families=_ANY)
-def assignment_to_return(node: cst.Assign, site: Site) -> Iterator[Edit]:
-    """`a = b` → `return b`, where nothing follows."""
-    if site.definition is not None and _is_last(site):
-        yield site.token(node, f"return {site.code(node.value)}")

@@ -1,8 +1,8 @@
-"""Wrong values: constants, conversions, copies, regular expressions, and the same slip at every place.
+"""Wrong values: constants, conversions, regular expressions, and the same slip at every place.
 
 "Change boolean literal", "change numeral" of ManySStuBs4J (Karampatsis and Sutton 2020); "mutate literal", "mutate data
 type" of TBar (Liu et al. 2019); type errors are the commonest run-time errors of Python programs (PyTER, Oh and Oh 2022).
-Modified iterables: flake8-bugbear B909. Expressions: the mutation operators of MutRex (Arcaini et al. 2017), turned round;
+Expressions: the mutation operators of MutRex (Arcaini et al. 2017), turned round;
 that `$` matches before a last newline is CWE-777. A quarter of real one-hunk fixes repeat one change (Meng et al. 2011).
 """
 
@@ -19,7 +19,6 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.names import alike, is_read
 from workers.repair.engines.search.type_inference import MAPPING, SEQUENCE, SET, TEXT, outer
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ARITHMETIC)
@@ -103,16 +102,6 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
 
 
 @template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=_VALUES)
-def empty_container(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`[]` → `{}`, `set()`, `()`, `None`, `""`, `0`, and back: a wrong initial value."""
-    text = site.code(node)
-    if text not in ("[]", "{}", "()", "set()", '""', "''", "list()", "dict()"):
-        return
-    for code, weight in fading(c for c in ("[]", "{}", "set()", "()", '""', "None", "0") if c != text):
-        yield site.replace(node, code, weight=weight)
-
-
-@template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=_VALUES)
 def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """A constant where a variable belongs, or a variable where a constant does."""
     if isinstance(node, (cst.Integer, cst.SimpleString)) or site.code(node) in ("True", "False", "None"):
@@ -136,23 +125,6 @@ def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
 
 
 _TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
-_CONVERTERS = (
-    "int",
-    "float",
-    "str",
-    "list",
-    "tuple",
-    "set",
-    "sorted",
-    "round",
-    "bool",
-    "dict",
-    "bytes",
-    "abs",
-    "len",
-    "Decimal",
-    "repr",
-)
 _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
 
 
@@ -227,48 +199,6 @@ def _is_value(node: cst.BaseExpression, site: Site) -> bool:
     return not (isinstance(parent, targets) and parent.target is node)
 
 
-@template(cst.Call, strategy="conversions", prior=0.6, families=_TYPES)
-def wrong_conversion(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`int(a)` → `float(a)`, `round(a)`, `a`."""
-    name = site.code(node.func)
-    if name not in _CONVERTERS or len(node.args) != 1 or node.args[0].star:
-        return
-    yield site.replace(node, site.code(node.args[0].value))
-    for other, weight in fading((c for c in _CONVERTERS if c != name), step=0.15):
-        yield site.token(node.func, other, weight=weight, around=node)
-
-
-@template(cst.Call, strategy="conversions", prior=0.45, families=(Family.ASSERTION, Family.ARITHMETIC, Family.VALUE))
-def rounding(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`round(a)` → `round(a, 2)`, `int(a / b)` → `a // b`, and other precision."""
-    name = site.code(node.func)
-    if name == "round" and node.args:
-        value = site.code(node.args[0].value)
-        for digits, weight in fading(("", ", 1", ", 2", ", 3", ", 4")):
-            yield site.replace(node, f"round({value}{digits})", weight=weight)
-    inner = node.args[0].value if len(node.args) == 1 else None
-    if (
-        name in ("int", "math.floor", "floor")
-        and isinstance(inner, cst.BinaryOperation)
-        and isinstance(inner.operator, cst.Divide)
-    ):
-        yield site.replace(node, f"{site.operand(inner.left)} // {site.operand(inner.right)}")
-
-
-@template(cst.BinaryOperation, strategy="conversions", prior=0.75, families=(Family.TYPE,))
-def text_and_other(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
-    """`"n: " + n` → `"n: " + str(n)`; likewise `int(…)` on either side, and list with tuple."""
-    if not isinstance(node.operator, (cst.Add, cst.Modulo, cst.Multiply, cst.Subtract)):
-        return
-    for name, weight in fading(("str", "int", "float", "list", "tuple")):
-        for side in (node.right, node.left):
-            if not isinstance(side, (cst.SimpleString, cst.FormattedString, cst.Integer)):
-                yield site.replace(side, f"{name}({site.code(side)})", around=node, weight=weight)
-    if isinstance(node.operator, cst.Add):
-        yield site.replace(node.right, f"[{site.code(node.right)}]", around=node, weight=0.7)
-        yield site.replace(node.left, f"[{site.code(node.left)}]", around=node, weight=0.5)
-
-
 @template(cst.BaseExpression, strategy="conversions", prior=0.5, families=(Family.TYPE, Family.ATTRIBUTE))
 def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a.encode()`, `a.decode()`, and back; `"…"` → `b"…"`."""
@@ -304,15 +234,6 @@ def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, code, weight=weight)
 
 
-@template(cst.Tuple, strategy="conversions", prior=0.3, families=_TYPES)
-def single_element(node: cst.Tuple, site: Site) -> Iterator[Edit]:
-    """`(a,)` → `a`."""
-    if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Index, cst.Del)):
-        return
-    if len(node.elements) == 1:
-        yield site.replace(node, site.code(node.elements[0].value))
-
-
 @template(cst.BaseExpression, strategy="conversions", prior=0.45, families=_TYPES)
 def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple, list or key change places."""
@@ -325,93 +246,6 @@ def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         for one, other in pairwise(node.elements):
             if not isinstance(one, cst.StarredElement) and not isinstance(other, cst.StarredElement):
                 yield site.exchange(one.value, other.value, around=node)
-
-
-_STATE = (Family.ASSERTION, Family.LOOKUP, Family.VALUE, Family.RECURSION, Family.TIMEOUT)
-_EMPTY = ("[]", "{}", "set()", "list()", "dict()")
-
-
-@template(cst.For, strategy="conversions", prior=0.5, families=(*_STATE, Family.OTHER))
-def iterated_copy(node: cst.For, site: Site) -> Iterator[Edit]:
-    """`for x in a:` → `for x in list(a):`, when the loop changes `a`."""
-    text = site.code(node.iter)
-    target = text.partition(".")[0] if text.endswith(")") else text
-    changes = (
-        f"{target}.remove",
-        f"{target}.pop",
-        f"{target}.append",
-        f"del {target}",
-        f"{target}[",
-        f"{target}.discard",
-    )
-    changed = any(change in site.code(node.body) for change in changes)
-    if isinstance(node.iter, (cst.Name, cst.Attribute, cst.Call)):
-        yield site.replace(node.iter, f"list({text})", weight=1.0 if changed else 0.2)
-
-
-@template(cst.BaseExpression, strategy="conversions", prior=0.4, families=_STATE)
-def missing_copy(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`self.a = a` → `self.a = list(a)`, `a.copy()`, `dict(a)`, `copy.deepcopy(a)`; `[[0] * n] * m` → a comprehension."""
-    if (
-        isinstance(node, cst.BinaryOperation)
-        and isinstance(node.operator, cst.Multiply)
-        and isinstance(node.left, cst.List)
-    ):
-        yield site.replace(node, f"[{site.code(node.left)[1:-1]} for _ in range({site.code(node.right)})]")
-    parent = site.parent(node)
-    kept = isinstance(parent, (cst.Assign, cst.Return, cst.Arg, cst.DictElement)) and not getattr(parent, "star", "")
-    if not kept or not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)):
-        return
-    text = site.code(node)
-    for code, weight in fading((f"list({text})", f"{text}.copy()", f"dict({text})", f"set({text})", f"{text}[:]")):
-        yield site.replace(node, code, weight=weight * (1.0 if not isinstance(parent, cst.Arg) else 0.6))
-    deep, lines = _deepcopy(site)
-    edit = site.replace(node, f"{deep}({text})", weight=0.6)
-    yield Edit(splices=edit.splices, around=edit.around, weight=edit.weight, imports=lines)
-
-
-def _deepcopy(site: Site) -> tuple[str, tuple[str, ...]]:
-    if "copy" in site.module.modules:
-        return "copy.deepcopy", ()
-    if "deepcopy" in site.module.imported:
-        return "deepcopy", ()
-    return "deepcopy", ("from copy import deepcopy",)
-
-
-@template(cst.Call, strategy="conversions", prior=0.4, families=_STATE)
-def superfluous_copy(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`a.copy()` → `a`, `copy.deepcopy(a)`: a copy too many, or too shallow a one."""
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "copy" and not node.args:
-        text = site.code(node.func.value)
-        yield site.replace(node, text)
-        deep, lines = _deepcopy(site)
-        edit = site.replace(node, f"{deep}({text})")
-        yield Edit(splices=edit.splices, around=edit.around, weight=edit.weight, imports=lines)
-    elif site.code(node.func) in ("copy.copy", "copy") and len(node.args) == 1:
-        yield site.token(node.func, "copy.deepcopy" if "copy" in site.module.modules else "deepcopy", around=node)
-
-
-@template(cst.FunctionDef, strategy="statements", prior=0.75, families=_STATE)
-def mutable_default(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
-    """`def f(a=[])` → `def f(a=None)` with `if a is None: a = []` as its first statement."""
-    if not isinstance(node.body, cst.IndentedBlock) or site.unit.node is not node:
-        return
-    first = next((s for s in node.body.body if not _is_docstring(s)), node.body.body[0])
-    at = site.lines_of(first)[0]
-    start = site.region.span(first)[0]
-    indent = site.region.text(site.region.line_start(start), start)
-    for parameter in (*node.params.params, *node.params.kwonly_params):
-        if parameter.default is not None and site.code(parameter.default) in _EMPTY and not indent.strip():
-            name, value = parameter.name.value, site.code(parameter.default)
-            header = site.token(parameter.default, "None")
-            lines = f"{indent}if {name} is None:\n{indent}{site.step}{name} = {value}\n"
-            body = site.splice(at, at, lines)
-            yield Edit(splices=(*header.splices, *body.splices), around=site.region.span(parameter))
-
-
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    inner = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    return isinstance(inner, cst.Expr) and isinstance(inner.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
 _MATCHING = (Family.ASSERTION, Family.ATTRIBUTE, Family.VALUE, Family.LOOKUP, Family.TYPE)
@@ -480,80 +314,7 @@ def _is_expression(node: cst.SimpleString, text: str, site: Site) -> bool:
     )
 
 
-_TEXT = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP)
-_FIELD = re.compile(r"\{([A-Za-z_][\w.\[\]']*)(?:![rsa])?(?::[^{}]*)?\}")
-
-
-@template(cst.SimpleString, strategy="conversions", prior=0.8, families=_TEXT)
-def missing_f_prefix(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
-    """`"{name}"` → `f"{name}"`, where `name` is in scope; `r` and `b` likewise come and go."""
-    fields = _FIELD.findall(node.value)
-    receiver = site.receiver
-    known = {*site.variables, receiver}
-    parent = site.parent(node)
-    formatted = isinstance(parent, cst.Attribute) and parent.attr.value == "format"
-    if fields and not node.prefix and not formatted and any(re.split(r"[.\[]", f)[0] in known for f in fields):
-        yield site.token(node, f"f{node.value}")
-    if "\\" in node.value and not isinstance(parent, cst.Expr):
-        yield site.token(node, node.value[1:] if node.prefix == "r" else f"r{node.value}", weight=0.4)
-
-
-@template(cst.BinaryOperation, strategy="conversions", prior=0.7, families=_TEXT)
-def percent_arguments(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
-    """`"%s" % a` → `"%s" % (a,)`, `"%s %s" % (a, b)` with `a` and `b` swapped."""
-    if not isinstance(node.operator, cst.Modulo) or not isinstance(
-        node.left, (cst.SimpleString, cst.ConcatenatedString)
-    ):
-        return
-    if isinstance(node.right, cst.Tuple):
-        values = [element.value for element in node.right.elements]
-        for one, other in pairwise(values):
-            yield site.exchange(one, other, around=node)
-        for name, weight in fading(site.local_variables, first=0.6):
-            texts = [site.code(value) for value in values]
-            yield site.token(node.right, ", ".join([*texts, name]), weight=weight, around=node)
-    else:
-        yield site.replace(node.right, f"({site.code(node.right)},)", around=node)
-        for name, weight in fading(site.local_variables, first=0.6):
-            yield site.replace(node.right, f"({site.code(node.right)}, {name})", around=node, weight=weight)
-
-
-@template(cst.FormattedStringExpression, strategy="conversions", prior=0.4, families=_TEXT)
-def format_conversion(node: cst.FormattedStringExpression, site: Site) -> Iterator[Edit]:
-    """`{a}` → `{a!r}`, `{a:.2f}`, and back."""
-    text = site.code(node.expression)
-    plain = "{" + text + "}"
-    for code, weight in fading(
-        (plain, "{" + text + "!r}", "{" + text + ":.2f}", "{" + text + "!s}", "{" + text + ":.1f}")
-    ):
-        yield site.token(node, code, weight=weight)
-
-
-@template(cst.Call, strategy="conversions", prior=0.6, families=_TEXT)
-def joined_values(node: cst.Call, site: Site) -> Iterator[Edit]:
-    """`",".join(a)` → `",".join(map(str, a))`, `",".join(str(x) for x in a)`, and other separators."""
-    if not (isinstance(node.func, cst.Attribute) and node.func.attr.value == "join" and len(node.args) == 1):
-        return
-    value = node.args[0].value
-    yield site.replace(value, f"map(str, {site.code(value)})", around=node)
-    yield site.replace(value, f"sorted({site.code(value)})", around=node, weight=0.5)
-    if isinstance(node.func.value, cst.SimpleString):
-        quote = node.func.value.value[-1]
-        for separator, weight in fading(("", " ", ", ", ",", "\\n", "-", "_", "."), first=0.7):
-            yield site.replace(node.func.value, f"{quote}{separator}{quote}", around=node, weight=weight)
-
-
 _TOGETHER = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.NAME)
-_OPPOSITE = {
-    "<": ("<=", ">"),
-    "<=": ("<", ">="),
-    ">": (">=", "<"),
-    ">=": (">", "<="),
-    "==": ("!=",),
-    "!=": ("==",),
-    "in": ("not in",),
-    "not in": ("in",),
-}
 _MOST, _FEW = 12, 5
 
 
@@ -570,18 +331,6 @@ def _equals(node: cst.CSTNode, site: Site) -> list[cst.CSTNode]:
     return found if 1 < len(found) <= _MOST else []
 
 
-@template(cst.Name, strategy="boundaries", prior=0.5, families=_TOGETHER)
-def flipped_truths(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`True` and `False` change places throughout the function: the answer is the wrong way round."""
-    if node.value not in ("True", "False") or site.definition is None:
-        return
-    truths = [n for n in site.body if isinstance(n, cst.Name) and n.value in ("True", "False")]
-    returned = [n for n in truths if isinstance(site.parent(n), cst.Return)]
-    for nodes in (returned, truths):
-        if 1 < len(nodes) <= _MOST:
-            yield _edit(site, nodes, ("False" if n.value == "True" else "True" for n in nodes), 1.0, node)
-
-
 @template(cst.BaseNumber, strategy="boundaries", prior=0.4, families=_TOGETHER)
 def number_everywhere(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     """Every `3` of the function → `4`, `2`, or a number that docstring or tests show."""
@@ -594,97 +343,3 @@ def number_everywhere(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
             yield _edit(site, nodes, [code] * len(nodes), weight, node)
             for other in others if len(nodes) > 2 else ():
                 yield _edit(site, (node, other), (code, code), weight * 0.6, node)
-
-
-@template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_TOGETHER)
-def string_everywhere(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
-    """Every `" "` of the function → `""`, another case, or a string that docstring or tests show."""
-    nodes, value = _equals(node, site), node.evaluated_value
-    if nodes and isinstance(value, str) and len(value) <= 30:
-        shown = site.examples.characters if len(value) == 1 else site.examples.strings[:6]
-        options = dict.fromkeys((value.strip(), "", " ", value.lower(), value.upper(), *shown))
-        for code, weight in fading(quoted(option, node.value) for option in options if option != value):
-            yield _edit(site, nodes, [code] * len(nodes), weight, node)
-
-
-@template(cst.SimpleString, strategy="boundaries", prior=0.4, families=_TOGETHER)
-def cased_strings(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
-    """`"yes" if a else "no"` → `"Yes" if a else "No"`: all words of the statement or function in another case."""
-    words = [n for n in site.body if isinstance(n, cst.SimpleString) and site.region.has(n) and _is_word(n, site)]
-    here = [n for n in site.unit.nodes() if isinstance(n, cst.SimpleString) and _is_word(n, site)]
-    if node not in here[:1]:
-        return
-    for change, weight in ((str.capitalize, 1.0), (str.upper, 0.8), (str.lower, 0.8)):
-        for nodes in (here, words):
-            if 1 < len(nodes) <= _MOST:
-                codes = [quoted(change(str(n.evaluated_value)), n.value) for n in nodes]
-                yield _edit(site, nodes, codes, weight, node)
-
-
-def _is_word(node: cst.SimpleString, site: Site) -> bool:
-    value = node.evaluated_value
-    return isinstance(value, str) and value.isalpha() and not isinstance(site.parent(node), cst.Expr)
-
-
-@template(cst.Name, strategy="names", prior=0.4, families=_TOGETHER)
-def name_everywhere(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """A variable read in the statement, or in the whole function, → another one at each of these places."""
-    if not is_read(node, site) or node.value not in site.variables:
-        return
-    everywhere = [n for n in _equals(node, site) if isinstance(n, cst.Name) and is_read(n, site)]
-    here = [n for n in site.unit.nodes() if isinstance(n, cst.Name) and n.value == node.value and is_read(n, site)]
-    groups = [nodes for nodes in (here, everywhere) if len(nodes) > 1]
-    for name, weight in fading(alike(node.value, site.local_variables)[:8], step=0.2) if groups else ():
-        for nodes in groups:
-            yield _edit(site, nodes, [name] * len(nodes), weight, node)
-
-
-@template(cst.BooleanOperation, strategy="operators", prior=0.6, families=_TOGETHER)
-def whole_chain(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
-    """`a and b and c` → `a or b or c` and back, its comparisons all turned round or not (De Morgan's slip)."""
-    if isinstance(site.parent(node), cst.BooleanOperation):
-        return
-    operations = [n for n in (node, *_within(node)) if isinstance(n, cst.BooleanOperation)]
-    signs = [n.operator for n in operations]
-    flipped = ["or" if isinstance(n, cst.And) else "and" for n in signs]
-    if len(signs) > 1:
-        yield _edit(site, signs, flipped, 1.0, node)
-    compared = _signs(node, site)
-    for code in _OPPOSITE.get(site.code(compared[0]), ()) if len(compared) > 1 else ():
-        same = [n for n in compared if site.code(n) == site.code(compared[0])]
-        yield _edit(site, same, [code] * len(same), 0.7, node)
-        yield _edit(site, [*same, *signs], [*[code] * len(same), *flipped], 0.5, node)
-
-
-@template(cst.Comparison, strategy="operators", prior=0.45, families=_TOGETHER)
-def comparison_everywhere(node: cst.Comparison, site: Site) -> Iterator[Edit]:
-    """Every `<` of the function → `<=`, `>`; of a chain `a < b < c` both."""
-    sign = site.code(node.comparisons[0].operator)
-    nodes = [n for n in site.body if isinstance(n, cst.ComparisonTarget) and site.region.has(n)]
-    same = [n.operator for n in nodes if site.code(n.operator) == sign]
-    chained = [t.operator for t in node.comparisons if site.code(t.operator) == sign]
-    for code, weight in fading(_OPPOSITE.get(sign, ())):
-        for group in (chained, same):
-            if 1 < len(group) <= _MOST:
-                yield _edit(site, group, [code] * len(group), weight, node)
-
-
-@template(cst.AugAssign, strategy="operators", prior=0.35, families=_TOGETHER)
-def exchanged_signs(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
-    """`a += 1` in one branch and `a -= 1` in another change places."""
-    signs = [n.operator for n in site.body if isinstance(n, cst.AugAssign)]
-    both = [n for n in signs if isinstance(n, (cst.AddAssign, cst.SubtractAssign))]
-    if len({type(n) for n in both}) == 2:
-        yield _edit(site, both, ("-=" if isinstance(n, cst.AddAssign) else "+=" for n in both), 1.0, node)
-
-
-def _signs(node: cst.BooleanOperation, site: Site) -> list[cst.CSTNode]:
-    targets = [n for n in _within(node) if isinstance(n, cst.ComparisonTarget)]
-    return [target.operator for target in targets if site.region.has(target.operator)]
-
-
-def _within(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for child in node.children:
-        yield child
-        if not isinstance(child, cst.Lambda):
-            yield from _within(child)
