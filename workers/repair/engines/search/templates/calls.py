@@ -276,5 +276,5 @@ def missing_await(node: cst.Call, site: Site) -> Iterator[Edit]:
     elif site.function is not None and site.function.is_async:
         name = site.code(node.func).rpartition(".")[2]
         known = any(f.is_async and f.signature.name == name for f in site.module.functions)
-        told = "coroutine" in site.failure.message
-        yield site.replace(node, f"await {site.code(node)}", weight=1.0 if known else 0.6 if told else 0.2)
+        named = "coroutine" in site.failure.message
+        yield site.replace(node, f"await {site.code(node)}", weight=1.0 if known else 0.6 if named else 0.2)

@@ -175,7 +175,7 @@ def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
 
 
-_UNTOLD = 0.35
+_UNNAMED = 0.35
 """What an edit is worth when the message does not speak of NoneType."""
 
 _PLACES = (
@@ -192,11 +192,11 @@ def unguarded_condition(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a <= limit` → `limit is None or a <= limit`, `limit is not None and a <= limit`; likewise `k in d`, `x.ready`."""
     if not _is_clause(node, site):
         return
-    told = 1.0 if "NoneType" in site.failure.message else _UNTOLD
+    weighed = 1.0 if "NoneType" in site.failure.message else _UNNAMED
     text = site.code(node)
     for name, weight in fading(_nullable(node, site)[:4], step=0.3):
-        yield _put(node, f"{name} is not None and {wrapped(text, 4)}", cst.And, site, weight * told)
-        yield _put(node, f"{name} is None or {wrapped(text, 3)}", cst.Or, site, weight * told)
+        yield _put(node, f"{name} is not None and {wrapped(text, 4)}", cst.And, site, weight * weighed)
+        yield _put(node, f"{name} is None or {wrapped(text, 3)}", cst.Or, site, weight * weighed)
 
 
 def _put(node: cst.BaseExpression, code: str, operator: type[cst.BaseBooleanOp], site: Site, weight: float) -> Edit:

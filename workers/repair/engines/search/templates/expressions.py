@@ -72,7 +72,7 @@ def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
 
 @template(cst.Name, strategy="names", prior=0.3, families=_ANY)
 def whole_for_element(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, where a variable of another meaning stands."""
+    """`a` → `rows[i]`, `rows[-1]`: the element of a sequence in scope, in place of a variable of another meaning."""
     if not is_read(node, site) or isinstance(site.parent(node), (cst.Call, cst.Subscript, cst.Attribute)):
         return
     kind = site.kind(node.value)
@@ -104,7 +104,7 @@ def _is_replaceable(node: cst.BaseExpression, site: Site) -> bool:
 
 
 def _stock(site: Site) -> list[tuple[str, str]]:
-    """The function's expressions beyond plain names, and where each stands."""
+    """The function's expressions beyond plain names, and the place of each."""
     found: dict[str, str] = {}
     for node in site.body:
         if isinstance(

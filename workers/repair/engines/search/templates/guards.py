@@ -152,8 +152,8 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if not isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)) or node.type is None:
         return
     old = site.code(node.type).strip("()")
-    told = (site.failure.error_type,) if site.failure.error_type in (*_COMMON, *_own(site)) else ()
-    options = [name for name in dict.fromkeys((*told, *_own(site), *_COMMON)) if name not in old]
+    named = (site.failure.error_type,) if site.failure.error_type in (*_COMMON, *_own(site)) else ()
+    options = [name for name in dict.fromkeys((*named, *_own(site), *_COMMON)) if name not in old]
     for name, weight in fading(options):
         yield site.replace(node.type, name, weight=weight)
         yield site.replace(node.type, f"({old}, {name})", weight=weight * 0.9)

@@ -38,7 +38,7 @@ def _holds_long_string(node: cst.CSTNode, site: Site) -> bool:
 
 @template(cst.CSTNode, strategy="statements", prior=0.4, families=_FLOW)
 def deleted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """A statement is dropped, or becomes `pass` where it stands alone."""
+    """A statement is dropped, or becomes `pass` where it is alone."""
     if not _is_statement(node, site):
         return
     siblings, _ = _position(site)
@@ -144,7 +144,7 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
 
 @template(cst.CSTNode, strategy="statements", prior=0.22, families=_FLOW)
 def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
-    """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that nobody wrote."""
+    """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that is missing."""
     if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
         return
     for text, weight in fading(list(_updates(site))[:40], step=0.12):

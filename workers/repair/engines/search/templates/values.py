@@ -43,11 +43,11 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     """A number → 0, 1, -1, 2, its negative, a tenth, another number of the function or of the error's message."""
     text = site.code(node)
     used = [site.code(n) for n in site.body if isinstance(n, cst.BaseNumber)]
-    told = _NUMBER.findall(site.failure.message)
+    named = _NUMBER.findall(site.failure.message)
     scaled = [f"{text}0", text[:-1]] if text.endswith("0") and len(text) > 1 and "." not in text else []
     shown = site.examples.numbers[:8]
     near = [str(int(text) + 2), str(int(text) - 2), str(int(text) * 2)] if text.isdigit() and int(text) > 2 else []
-    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *told, *shown, "None", *near))
+    options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *named, *shown, "None", *near))
     options.pop(text, None)
     negated = isinstance(site.parent(node), cst.UnaryOperation)
     fitting = [code for code in options if not (negated and code.startswith("-"))]
@@ -83,8 +83,8 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     value = node.evaluated_value
     if not isinstance(value, str) or len(value) > 60 or node.prefix or isinstance(site.parent(node), cst.Expr):
         return
-    told = _QUOTED.findall(site.failure.message)
-    known = dict.fromkeys((*told, *site.module.strings))
+    named = _QUOTED.findall(site.failure.message)
+    known = dict.fromkeys((*named, *site.module.strings))
     alike = sorted((s for s in known if s != value), key=lambda s: (s != site.clues.key, -likeness(value, s)))
     forms = dict.fromkeys(
         (value.strip(), f"{value} ", f" {value}", value.lower(), value.upper(), "", " ", f"{value}\\n")
@@ -133,7 +133,7 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `str(a)`, `int(a)`, `list(a)`, …"""
     if not _is_value(node, site):
         return
-    order = dict.fromkeys((*_told(site.failure.message), *_by_context(node, site), *_WRAPPERS))
+    order = dict.fromkeys((*_named_types(site.failure.message), *_by_context(node, site), *_WRAPPERS))
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
     for name, weight in fading(order, step=0.15):
         yield site.replace(
@@ -152,7 +152,7 @@ def list_or_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"[{site.code(node)}]", weight=1.0 if isinstance(node, cst.List) else 0.6)
 
 
-def _told(message: str) -> list[str]:
+def _named_types(message: str) -> list[str]:
     """The types that a TypeError names; a container met by a number is likely to lack its `len`."""
     named = [name for name in _WRAPPERS if f'"{name}"' in message or f"'{name}'" in message]
     container = any(f"'{name}'" in message for name in ("list", "dict", "set", "tuple", "str"))
@@ -215,9 +215,9 @@ def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
             node, node.value.lstrip("bB") if node.prefix.lower().startswith("b") else f"b{node.value}", weight=0.5
         )
     elif isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and _is_value(node, site):
-        told = "bytes" in site.failure.message
+        named = "bytes" in site.failure.message
         for method in ("encode", "decode"):
-            yield site.replace(node, f"{site.code(node)}.{method}()", weight=1.0 if told else 0.25)
+            yield site.replace(node, f"{site.code(node)}.{method}()", weight=1.0 if named else 0.25)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
