@@ -10,7 +10,7 @@ from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, T
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
-from memory.retrieval.words import WordIndex, best, terms
+from memory.retrieval.index import WordIndex, best, terms
 from memory.rewards import PATTERN, acceptance, advantage
 from memory.store import Store
 

@@ -18,9 +18,18 @@ from benchmarks.report import Interval, Numbers, bootstrap
 from benchmarks.retrieval.sets import Asked, Case, Question
 from memory.model import Among
 from memory.retrieval.embeddings import Embedder
-from memory.retrieval.vectors import FAILURES, FOCUS, WHOLE, HybridIndex, HybridQuery, Matrix, ViewWeights
-from memory.retrieval.words import WordIndex, latest_best, terms
-from memory.store.experiences import IndexEntry
+from memory.retrieval.index import (
+    FAILURES,
+    FOCUS,
+    HybridIndex,
+    HybridQuery,
+    Matrix,
+    ViewWeights,
+    WordIndex,
+    latest_best,
+    terms,
+)
+from memory.store.experiences import WHOLE, IndexEntry
 
 REPORTS = ViewWeights(words=1.0, focus_words=1.0, whole=2.0, focus=1.0)
 """The focus of a report is its title. On prose the meaning leads."""

@@ -25,9 +25,10 @@ def evaluate(
 ) -> None:
     """Estimate from the ledger what policies would have been worth, and whether the one in use stays."""
     from bot.cli import tables
-    from memory.evaluation import rollback
     from memory.evaluation.off_policy import evaluate as estimate
     from memory.evaluation.off_policy import targets
+    from memory.evaluation.rollback import current, look
+    from memory.evaluation.rollback import reinstate as use_version
     from memory.model import TaskKind
     from memory.policy.learner import opaque_id
     from memory.policy.q_table import CONTROL, VERSIONS
@@ -35,14 +36,14 @@ def evaluate(
     with refusing():
         context = command_context()
         store = context.store
-        policies = targets(rollback.current(store).version)
+        policies = targets(current(store).version)
         _known(policy, ("all", *policies))
         if reinstate is not None:
             _known(reinstate, (CONTROL, *VERSIONS))
-            rollback.reinstate(store, reinstate, context.clock(), opaque_id())
+            use_version(store, reinstate, context.clock(), opaque_id())
             policies = targets(reinstate)
         log = store.ledger.logged(TaskKind.REPAIR)
-        judged = rollback.look(store, log)
+        judged = look(store, log)
         wanted = [name for name in policies if name != judged.version] if policy == "all" else [policy]
         chosen = {name: policies[name] for name in wanted}
         found = estimate(log, chosen, since=since and since.replace(tzinfo=UTC))
@@ -80,18 +81,19 @@ def preferences(
 ) -> None:
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
     from memory.model import TaskKind
-    from memory.preferences import model
+    from memory.preferences.model import activate as put_in_use
+    from memory.preferences.model import known_models, learn_preferences
 
     with refusing():
         context = command_context()
         for kind in TaskKind:
             if train:
-                model.learn_preferences(context.store, kind, context.clock())
+                learn_preferences(context.store, kind, context.clock())
             if deactivate:
                 context.store.models_in_use.remove(kind)
         if activate is not None:
-            model.activate(context.store, activate)
-        models = model.known_models(context.store)
+            put_in_use(context.store, activate)
+        models = known_models(context.store)
     document = {"models": [each.to_json(active=active) for each, active in models]}
     print_result(document, lambda: reward_models(models), as_json=as_json)
 

@@ -9,10 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 
-from memory import forget, rewards
+from memory.forget import retraction
 from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State
 from memory.policy import q_table
 from memory.policy.q_table import CONTROL, PRESENT, VERSIONS
+from memory.rewards import (
+    TEACHING,
+    WEIGHTS_VERSION,
+    WINDOW,
+    contributions_of_feedback,
+    contributions_of_outcome,
+    contributions_of_outcomes,
+    contributions_of_signal,
+    expectation,
+    is_limited,
+    shaped,
+    trusted,
+)
 from memory.store import Store
 from memory.store.totals import QUORUM
 
@@ -119,7 +132,7 @@ class Learner:
             parameters=self._parameters,
         )
         expected = {
-            name: {**rewards.expectation(proof=each.proof.mean, value=each.q), USUAL: each.usual}
+            name: {**expectation(proof=each.proof.mean, value=each.q), USUAL: each.usual}
             for name, each in estimates.items()
         }
         return self.settle(task_id, state, chances, arm=arm, features=features, expected=expected)
@@ -167,11 +180,11 @@ class Learner:
         outcome = Outcome(
             decision_id=decision.id,
             components=dict(components),
-            target=rewards.shaped(components),
-            weights_version=rewards.WEIGHTS_VERSION,
+            target=shaped(components),
+            weights_version=WEIGHTS_VERSION,
             created_at=self._clock(),
         )
-        contributions = rewards.contributions_of_outcome(decision, outcome)
+        contributions = contributions_of_outcome(decision, outcome)
         if self._ledger.append_outcome(outcome, contributions):
             return outcome
         return self._ledger.outcome(decision.id) or outcome
@@ -192,7 +205,7 @@ class Learner:
         Raises LookupError for a decision that is not in the ledger.
         """
         decision = self._decision(decision_id)
-        weight = rewards.trusted(permission, actor, is_author=is_author)
+        weight = trusted(permission, actor, is_author=is_author)
         limited = weight > 0 and self._is_limited(actor, decision)
         return self._append(
             decision,
@@ -204,15 +217,15 @@ class Learner:
                 permission=permission,
                 source=source,
                 created_at=self._clock(),
-                weights_version=rewards.WEIGHTS_VERSION,
+                weights_version=WEIGHTS_VERSION,
                 weight=0.0 if limited else weight,
                 limited=limited,
             ),
         )
 
     def _is_limited(self, actor: Actor, decision: Decision) -> bool:
-        since = self._clock() - rewards.WINDOW
-        return rewards.is_limited(*self._ledger.taught(actor.id, decision.state.label, since, rewards.TEACHING))
+        since = self._clock() - WINDOW
+        return is_limited(*self._ledger.taught(actor.id, decision.state.label, since, TEACHING))
 
     def retract(self, decision_id: str, kind: SignalKind, source: str, *, actor: Actor | None = None) -> Signal | None:
         """Undo a signal: the table is again exactly what it would be without it. None when nothing is there to undo.
@@ -224,7 +237,7 @@ class Learner:
         )
         if given is None:
             return None
-        taken = forget.retraction(given, self._new_id(), self._clock(), actor)
+        taken = retraction(given, self._new_id(), self._clock(), actor)
         return self._append(self._decision(decision_id), taken)
 
     def _decision(self, decision_id: str) -> Decision:
@@ -234,7 +247,7 @@ class Learner:
         return decision
 
     def _append(self, decision: Decision, signal: Signal) -> Signal | None:
-        known = not self._ledger.append_signal(signal, rewards.contributions_of_signal(decision, signal))
+        known = not self._ledger.append_signal(signal, contributions_of_signal(decision, signal))
         return None if known else signal
 
     def rebuild(self) -> int:
@@ -242,4 +255,4 @@ class Learner:
 
         With the same weights the table is the same, bit for bit.
         """
-        return self._ledger.rebuild(rewards.contributions_of_outcomes, rewards.contributions_of_feedback)
+        return self._ledger.rebuild(contributions_of_outcomes, contributions_of_feedback)

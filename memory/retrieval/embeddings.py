@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.words import terms
+from memory.retrieval.index import terms
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

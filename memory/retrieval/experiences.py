@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy.q_table import Neighbour
 from memory.retrieval.embeddings import Embedder
-from memory.retrieval.vectors import DEPTH, FAILURES, FOCUS, WHOLE, Hit, HybridIndex, HybridQuery
+from memory.retrieval.index import DEPTH, FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, say
 from memory.store import Store
-from memory.store.experiences import IndexEntry, Usefulness
-from memory.store.pgvector import VectorTable, open_vector_table
+from memory.store.experiences import WHOLE, IndexEntry, Usefulness, VectorTable, open_vector_table
 
 CAPACITY = 50_000
 """So many experiences are kept before the least useful are forgotten: exact search of all takes tens of milliseconds."""
@@ -202,7 +201,7 @@ class Experiences:
 
     def _verdict(self, experience: Experience, repository: str) -> float:
         edit, room = edit_of(experience.shape), self._store.experiences
-        here = [self._signal(each) for each in room.alike(edit, repository, MOST_JUDGED)]
+        here = [self._signal(each) for each in room.all(edit=edit, repository=repository, limit=MOST_JUDGED)]
         elsewhere = [self._signal(experience)] if experience.repository != repository else []
         return verdict(here, elsewhere)
 

@@ -15,7 +15,7 @@ from memory.model import Among, AttemptOutcome, Experience, Family
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
-from memory.store.pgvector import VectorTable, open_vector_table
+from memory.store.experiences import VectorTable, open_vector_table
 from tests.databases import migrated_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memory.retrieval.vectors import Matrix
+from memory.retrieval.index import Matrix
 
 DIMENSIONS, SIZE = 96, 4000
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.words import WordIndex, best, fuse, latest_best, terms
+from memory.retrieval.index import WordIndex, best, fuse, latest_best, terms
 
 FAILURES = [
     "KeyError: 'unit_price' in shop.cart.Basket.total",
