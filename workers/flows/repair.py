@@ -157,25 +157,28 @@ def _add(tree: Path, path: str, content: bytes) -> None:
 
 
 def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
+    """Open the pull request of a proven fix, and answer where the request came from."""
+    key = case.key("answer")
+    text = _answer(case, repaired, key, context)
+    comment = post_comment(case.job.issue, text, key, context, case.github)
+    if repaired.attempts:
+        _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
+
+
+def _answer(case: RepairRequest, repaired: Repaired, key: str, context: JobContext) -> str:
     match repaired.status:
         case RepairStatus.FIXED if case.forked:
-            _answer(case, repairs.fix_for_fork(_proven(repaired), key=case.key("answer")), repaired, context)
+            return repairs.fix_for_fork(_proven(repaired), key=key)
         case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.undecided:
-            _answer(case, repairs.fix_undecided(_proven(repaired), key=case.key("answer")), repaired, context)
+            return repairs.fix_undecided(_proven(repaired), key=key)
         case RepairStatus.FIXED:
-            pull = _open_pull(case, repaired, context)
-            _answer(case, repairs.fix_published(pull, _proven(repaired), key=case.key("answer")), repaired, context)
+            return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired), key=key)
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
-            text = repairs.fix_not_found(
-                repaired.failure, repaired.attempts, seconds=repaired.seconds, key=case.key("answer")
-            )
-            _answer(case, text, repaired, context)
+            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds, key=key)
         case RepairStatus.NOTHING_FAILING:
-            text = repairs.nothing_failing(
-                case.task.sha, repaired.tests, bot_name=context.settings.bot_name, key=case.key("answer")
-            )
-            _answer(case, text, repaired, context)
+            bot_name = context.settings.bot_name
+            return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name, key=key)
 
 
 def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:
@@ -205,15 +208,8 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
         ),
         find=lambda: case.github.find_pull(head=branch),
     )
-    context.store.posts.add(_post(case, PostKind.FIX_PULL, pull, pull, _decisions(case, attempt, context), context))
+    _watch(case, PostKind.FIX_PULL, pull, attempt, context)
     return pull
-
-
-def _decisions(case: RepairRequest, attempt: Attempt, context: JobContext) -> tuple[str, ...]:
-    """What a verdict on an attempt is about: the choice of its strategy, and before that of its engine, if there was one."""
-    made = context.store.ledger.decisions_of_task(case.task.id)
-    engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
-    return (attempt.decision_id, *engine)
 
 
 def _patched(case: RepairRequest, attempt: Attempt) -> dict[str, bytes]:
@@ -222,23 +218,19 @@ def _patched(case: RepairRequest, attempt: Attempt) -> dict[str, bytes]:
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _answer(case: RepairRequest, text: str, repaired: Repaired, context: JobContext) -> None:
-    comment = post_comment(case.job.issue, text, case.key("answer"), context, case.github)
-    if repaired.attempts:
-        decisions = _decisions(case, repaired.attempts[-1], context)
-        context.store.posts.add(_post(case, PostKind.ISSUE_COMMENT, case.job.issue, comment, decisions, context))
-
-
-def _post(
-    case: RepairRequest, kind: PostKind, number: int, github_id: int, decisions: tuple[str, ...], context: JobContext
-) -> Post:
-    return Post(
-        repository=case.task.repository,
-        kind=kind,
-        number=number,
-        github_id=github_id,
-        decision_ids=decisions,
-        created_at=context.clock(),
+def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt, context: JobContext) -> None:
+    """Remember what a verdict on a post is about: the choice of the strategy, and that of the engine, if there was one."""
+    made = context.store.ledger.decisions_of_task(case.task.id)
+    engine = (each.id for each in made if each.chosen == EMBEDDED and not repairs.is_by_model(attempt))
+    context.store.posts.add(
+        Post(
+            repository=case.task.repository,
+            kind=kind,
+            number=github_id if kind is PostKind.FIX_PULL else case.job.issue,
+            github_id=github_id,
+            decision_ids=(attempt.decision_id, *engine),
+            created_at=context.clock(),
+        )
     )
 
 
