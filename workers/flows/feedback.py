@@ -33,7 +33,6 @@ from workers.history.outcomes import was_applied
 from workers.job_context import JobContext
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
-from workers.messages.markdown import marker
 from workers.ports import GitHub, UserReaction
 from workers.repair.result import Repaired
 
@@ -106,11 +105,9 @@ def _posts(job: Feedback, context: JobContext) -> list[Post]:
     match subject.kind:
         case SubjectKind.CONVERSATION:
             return _last_post(repository, subject.id, context)
-        case SubjectKind.FIX_PULL:
-            post = context.store.posts.find(repository, PostKind.FIX_PULL, subject.id)
-        case SubjectKind.REVIEW_COMMENT:
-            post = context.store.posts.find(repository, PostKind.REVIEW_COMMENT, subject.id)
-    return [post] if post else []
+        case SubjectKind.FIX_PULL | SubjectKind.REVIEW_COMMENT:
+            post = context.store.posts.find(repository, PostKind(subject.kind.value), subject.id)
+            return [post] if post else []
 
 
 def _last_post(repository: str, number: int, context: JobContext) -> list[Post]:
@@ -133,14 +130,8 @@ def _acknowledge(
         text = conversation.receipt(signals, wanted=wanted, scope=_scope(posts, context), key=key)
     else:
         text = conversation.nothing_to_judge(key=key)
-    if job.subject.kind is SubjectKind.REVIEW_COMMENT:
-        context.effects.once(
-            key,
-            make=lambda: github.reply(job.number, job.subject.id, text),
-            find=lambda: github.find_reply(job.number, marker(key)),
-        )
-    else:
-        post_comment(job.number, text, key, context, github)
+    thread = job.subject.id if job.subject.kind is SubjectKind.REVIEW_COMMENT else 0
+    post_comment(job.number, text, key, context, github, thread=thread)
 
 
 def _scope(posts: Sequence[Post], context: JobContext) -> str:

@@ -18,12 +18,16 @@ def actor_of(account: Account) -> Actor:
     return Actor(id=account.id, login=account.login, is_bot=account.is_bot)
 
 
-def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub) -> int:
-    """Post one comment under `key`, which the text holds as its marker; returns the comment's id."""
+def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub, *, thread: int = 0) -> int:
+    """Post one comment under `key`, which the text holds as its marker; returns the comment's id.
+
+    It goes into the review thread of the comment `thread`, or into the conversation.
+    """
+    find = github.find_reply if thread else github.find_comment
     return context.effects.once(
         key,
-        make=lambda: github.comment(number, text),
-        find=lambda: github.find_comment(number, marker(key)),
+        make=lambda: github.reply(number, thread, text) if thread else github.comment(number, text),
+        find=lambda: find(number, marker(key)),
     )
 
 
@@ -31,17 +35,7 @@ def reply_in_place(
     job: AnswerCommand | AnswerQuestion, text: str, key: str, context: JobContext, github: GitHub
 ) -> None:
     """Reply once in the command's review thread or conversation."""
-
-    def make() -> int:
-        if job.review_comment:
-            return github.reply(job.number, job.comment_id, text)
-        return github.comment(job.number, text)
-
-    def find() -> int | None:
-        look = github.find_reply if job.review_comment else github.find_comment
-        return look(job.number, marker(key))
-
-    context.effects.once(key, make=make, find=find)
+    post_comment(job.number, text, key, context, github, thread=job.comment_id if job.review_comment else 0)
 
 
 def reply_to_outsider(
