@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -180,27 +181,23 @@ class _Traced:
     age: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pair:
-    """A known finding, and what it may be now."""
+_Rank = tuple[int, int, int, bool, int, str, tuple[str, int, int, str, str]]
+_Pair = tuple[_Rank, str, str]
+"""How sure a match is, the fingerprint of a present finding, and that of the known one that it may be."""
 
-    traced: _Traced
-    found: Finding
-    likeness: Likeness
-    ratio: float = 1.0
 
-    def rank(self) -> tuple[int, int, int, bool, int, str, tuple[str, int, int, str, str]]:
-        """Its place among all pairs, the surest first; that of two runs is the same, whatever order things came in."""
-        known = self.traced.known
-        return (
-            self.likeness,
-            self.traced.age,
-            -round(self.ratio * 1000),
-            known.finding.message != self.found.message,
-            abs(self.found.line - self.traced.trace.start),
-            known.fingerprint,
-            order(self.found),
-        )
+def _pair(each: _Traced, found: Finding, likeness: Likeness, ratio: float = 1.0) -> _Pair:
+    """The pair with its rank among all, the surest first, in whatever order the findings came."""
+    rank = (
+        likeness,
+        each.age,
+        -round(ratio * 1000),
+        each.known.finding.message != found.message,
+        abs(found.line - each.trace.start),
+        each.known.fingerprint,
+        order(found),
+    )
+    return rank, found.fingerprint, each.known.fingerprint
 
 
 def identities(rounds: Sequence[LastSeen], present: Sequence[Finding]) -> dict[str, str]:
@@ -254,8 +251,7 @@ def _match(
     named = set(names.values())
     among = _Among([finding for finding in present if finding.fingerprint not in names])
     left = (each for each in traced if each.known.fingerprint not in named)
-    for pair in sorted((pair for each in left for pair in pairs_of(each, among)), key=_Pair.rank):
-        own, name = pair.found.fingerprint, pair.traced.known.fingerprint
+    for _, own, name in sorted(pair for each in left for pair in pairs_of(each, among)):
         if own not in names and name not in named:
             names[own] = name
             named.add(name)
@@ -271,40 +267,29 @@ def _unused(fingerprint: str, taken: AbstractSet[str]) -> str:
 
 
 class _Among:
-    """Findings by their rule and where they are."""
+    """Findings by their fingerprint, their rule and where they are."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        self._by_mark = {finding.fingerprint: finding for finding in findings}
-        self._in_file: dict[tuple[str, str], list[Finding]] = {}
-        self._by_text: dict[tuple[str, str, str], list[Finding]] = {}
+        self.by_mark = {finding.fingerprint: finding for finding in findings}
+        self._on_line, self._in_file, self._of_text = (defaultdict[object, list[Finding]](list) for _ in range(3))
         for finding in sorted(findings, key=order):
-            rule, path = rule_of(finding), finding.path
-            self._in_file.setdefault((rule, path), []).append(finding)
-            self._by_text.setdefault((rule, path, finding.anchor), []).append(finding)
+            place = rule_of(finding), finding.path
+            self._on_line[*place, finding.line].append(finding)
+            self._in_file[place].append(finding)
+            self._of_text[*place, finding.anchor].append(finding)
 
-    def marked(self, mark: str) -> Finding | None:
-        return self._by_mark.get(mark)
-
-    def on_line(self, rule: str, path: str, line: int) -> Iterator[Finding]:
-        findings = self._in_file.get((rule, path), [])
-        for at in range(bisect_left(findings, line, key=_line), len(findings)):
-            if findings[at].line != line:
-                return
-            yield findings[at]
+    def on_line(self, rule: str, path: str, line: int) -> Sequence[Finding]:
+        return self._on_line.get((rule, path, line), [])
 
     def in_file(self, rule: str, path: str, near: int) -> Sequence[Finding]:
         return _nearest(self._in_file.get((rule, path), []), near)
 
     def of_text(self, rule: str, path: str, text: str, near: int) -> Sequence[Finding]:
-        return _nearest(self._by_text.get((rule, path, text), []), near)
-
-
-def _line(finding: Finding) -> int:
-    return finding.line
+        return _nearest(self._of_text.get((rule, path, text), []), near)
 
 
 def _nearest(findings: Sequence[Finding], near: int) -> Sequence[Finding]:
-    at = bisect_left(findings, near, key=_line)
+    at = bisect_left(findings, near, key=lambda finding: finding.line)
     return findings[max(0, at - NEAREST) : at + NEAREST]
 
 
@@ -313,20 +298,20 @@ def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
     if each.trace.line is not None:
         for found in among.on_line(rule_of(each.known.finding), each.trace.path, each.trace.line):
             if not _name_different_things(each.known.finding.message, found.message):
-                yield _Pair(traced=each, found=found, likeness=Likeness.STAYED)
+                yield _pair(each, found, Likeness.STAYED)
 
 
 def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
     """The same text in the same function, or elsewhere in the file, or in a new one where the file is gone."""
     old, trace, rule = each.known.finding, each.trace, rule_of(each.known.finding)
     for mark in {old.fingerprint, each.known.fingerprint}:
-        same = among.marked(mark)
+        same = among.by_mark.get(mark)
         if same is not None and same.path == trace.path and rule_of(same) == rule and _may_be(same, trace):
-            yield _Pair(traced=each, found=same, likeness=Likeness.SAME)
+            yield _pair(each, same, Likeness.SAME)
     for path in (trace.path, *sorted(trace.arrived)):
         for found in among.of_text(rule, path, old.anchor, trace.start):
             if _may_be(found, trace):
-                yield _Pair(traced=each, found=found, likeness=Likeness.MOVED)
+                yield _pair(each, found, Likeness.MOVED)
 
 
 def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
@@ -339,9 +324,9 @@ def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
             continue
         ratio = _ratio(old.anchor, found.anchor)
         if ratio >= IN_PLACE and not trace.lines.isdisjoint(_lines(found)):
-            yield _Pair(traced=each, found=found, likeness=Likeness.EDITED, ratio=ratio)
+            yield _pair(each, found, Likeness.EDITED, ratio)
         elif ratio >= ELSEWHERE:
-            yield _Pair(traced=each, found=found, likeness=Likeness.ALIKE, ratio=ratio)
+            yield _pair(each, found, Likeness.ALIKE, ratio)
 
 
 def _may_be(found: Finding, trace: Trace) -> bool:
