@@ -34,12 +34,7 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             "",
             f"**What failed:** {_failure_line(failure)}",
             "",
-            _patch(attempt.patch),
-            "",
-            "**Proof**",
-            "",
-            *_proof_lines(proof),
-            *_question(proof),
+            *_evidence(attempt, proof),
             *_model_words(attempt),
             "",
             (
@@ -90,19 +85,12 @@ def _patch(text: str, room: int = LONGEST_PATCH) -> str:
 
 def _shown(text: str, attempt: Attempt, key: str) -> str:
     assert attempt.proof is not None, "only a proven attempt is published"
-    return "\n".join(
-        [
-            text,
-            "",
-            _patch(attempt.patch),
-            "",
-            "**Proof**",
-            "",
-            *_proof_lines(attempt.proof),
-            *_question(attempt.proof),
-            marker(key),
-        ]
-    )
+    return "\n".join([text, "", *_evidence(attempt, attempt.proof), marker(key)])
+
+
+def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
+    """The patch with its proof, and the question that it leaves open."""
+    return [_patch(attempt.patch), "", "**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
 def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, key: str) -> str:
@@ -225,19 +213,18 @@ def _but(proof: Proof) -> str:
 
 
 def _failure_line(failure: Failure) -> str:
-    tests = ", ".join(name(test) for test in failure.failing_tests[:SHOWN_TESTS])
-    more = len(failure.failing_tests) - SHOWN_TESTS
-    rest = f" and {more} more" if more > 0 else ""
     message = f" {name(failure.message)}" if failure.message.strip() else ""
-    return f"{name(failure.error_type)}{message} in {tests}{rest}"
+    return f"{name(failure.error_type)}{message} in {_some(failure.failing_tests)}"
+
+
+def _some(tests: Sequence[str]) -> str:
+    more = len(tests) - SHOWN_TESTS
+    return ", ".join(map(name, tests[:SHOWN_TESTS])) + (f" and {more} more" if more > 0 else "")
 
 
 def _proof_lines(proof: Proof) -> list[str]:
-    tests = ", ".join(name(test) for test in proof.passed_after[:SHOWN_TESTS])
-    more = len(proof.passed_after) - SHOWN_TESTS
-    rest = f" and {more} more" if more > 0 else ""
     return [
-        f"- failed before, pass now: {tests}{rest}",
+        f"- failed before, pass now: {_some(proof.passed_after)}",
         (
             f"- whole suite with the change: {proof.suite.passed} passed, {proof.suite.failed} failed, "
             f"{proof.suite.skipped} skipped of {proof.suite.collected} "

@@ -253,20 +253,15 @@ class ImportGraph:
 
     def tests_of(self, path: str) -> tuple[str, ...]:
         """The test files that reach `path`, itself included; empty when none does or it is better to run them all."""
-        found = self._reaching(path)
-        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
-
-    def _reaching(self, path: str) -> set[str]:
         reached, waiting = {path}, [path]
         while waiting:
             for importer in self._importers.get(waiting.pop(), set()) - reached:
                 reached.add(importer)
                 waiting.append(importer)
-        return (reached & self._tests) | self._below_conftests(reached)
-
-    def _below_conftests(self, reached: set[str]) -> set[str]:
-        parents = {PurePosixPath(path).parent for path in reached if PurePosixPath(path).name == "conftest.py"}
-        return {test for test in self._tests if not parents.isdisjoint(PurePosixPath(test).parents)}
+        conftests = {PurePosixPath(each).parent for each in reached if PurePosixPath(each).name == "conftest.py"}
+        below = {test for test in self._tests if not conftests.isdisjoint(PurePosixPath(test).parents)}
+        found = (reached & self._tests) | below
+        return tuple(sorted(found)) if len(found) <= MAX_TEST_FILES else ()
 
 
 def _is_test_file(path: str) -> bool:
@@ -274,17 +269,11 @@ def _is_test_file(path: str) -> bool:
     return is_test_path(path) and (name.startswith("test_") or name.endswith("_test.py"))
 
 
-def _module(path: str) -> tuple[str, ...]:
-    """The parts of the dotted name of the file, seen from the root of the repository."""
-    parts = PurePosixPath(path).with_suffix("").parts
-    return parts[:-1] if parts[-1] == "__init__" else parts
-
-
 def _files_by_name(sources: Mapping[str, str]) -> dict[str, set[str]]:
     """Every file by each name that it can be imported under: where the import root lies is not known."""
     named: dict[str, set[str]] = {}
     for path in sources:
-        parts = _module(path)
+        parts = PurePosixPath(path.removesuffix("/__init__.py")).with_suffix("").parts
         for at in range(len(parts)):
             named.setdefault(".".join(parts[at:]), set()).add(path)
     return named
