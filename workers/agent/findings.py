@@ -14,7 +14,7 @@ from workers.diffs import Hunk, replace_lines, split_lines
 from workers.llm.prompt_text import data, verbatim, visible_text
 from workers.review.detectors.detector import MODEL, Category, Delta, FixEdit, RawFinding, ToolFix
 from workers.review.detectors.rules import is_test_path
-from workers.review.source import CodeScope, scopes
+from workers.review.source import scopes
 
 MOST_FINDINGS = 12
 """Findings of one answer; the others are not read."""
@@ -279,8 +279,9 @@ def pages_of(delta: Delta, path: str) -> tuple[Page, ...]:
     text = delta.head.sources[path]
     added, removed = delta.added.get(path, frozenset()), _removed(delta.hunks.get(path, ()))
     near = frozenset(at + by for at in added | removed.keys() for by in range(-CONTEXT, CONTEXT + 1))
-    known = [each for each in scopes(text) if _is_short(each)] if path.endswith((".py", ".pyi")) else []
-    around = (range(each.line, each.end_line + 1) for each in known if not added.isdisjoint(_lines(each)))
+    known = scopes(text) if path.endswith((".py", ".pyi")) else ()
+    bodies = (range(each.line, each.end_line + 1) for each in known)
+    around = (body for body in bodies if len(body) <= LONGEST_SCOPE and not added.isdisjoint(body))
     whole = _paged(_rendered(text, near.union(*around), added, removed))
     pages = whole if len(whole) == 1 else _paged(_rendered(text, near, added, removed))
     if len(pages) > MOST_PAGES:
@@ -306,14 +307,6 @@ def excerpt(text: str, line: int, end_line: int, around: int = 8) -> str:
     """Numbered lines around a place."""
     wanted = frozenset(range(line - around, end_line + around + 1))
     return "\n".join(_rendered(text, wanted, frozenset(), {}))
-
-
-def _is_short(scope: CodeScope) -> bool:
-    return scope.end_line - scope.line < LONGEST_SCOPE
-
-
-def _lines(scope: CodeScope) -> range:
-    return range(scope.line, scope.end_line + 1)
 
 
 def _removed(hunks: Sequence[Hunk]) -> dict[int, list[str]]:
