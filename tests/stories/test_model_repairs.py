@@ -362,7 +362,7 @@ def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
         assert len(town.fixes()) == 1, town.progress[-4:]
         last = "\n".join(message.text for message in server.requests[-1].messages)
         assert "test_the_last_of_it_can_be_taken" in last
-        assert "steps, shortened to save room" in last
+        assert "steps are left out to save room" in last
 
 
 def test_guidance(tmp_path: Path) -> None:

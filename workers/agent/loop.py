@@ -26,21 +26,18 @@ from workers.llm.messages import (
     ToolCall,
     ToolSpec,
 )
-from workers.llm.prompt_text import data, truncated
+from workers.llm.prompt_text import truncated
 
 ROOM = 120_000
 """Characters of a conversation that are sent at most, before any endpoint complains."""
 
 LEAST_ROOM = 6_000
-MOST_DIGEST = 60
-"""Lines that summarize the steps that gave way."""
 
 
 class ModelConversation:
     """`opening` is the task: instructions, the failing test, lessons of earlier attempts. It is never shortened.
 
-    Steps that gave way are summarized in a line each, so that the model knows what it did. Memory is bounded: the messages
-    of those steps are not kept.
+    Memory is bounded: the messages of the steps that gave way are not kept.
     """
 
     def __init__(self, opening: tuple[ChatMessage, ...], *, purpose: str, room: int = ROOM) -> None:
@@ -48,14 +45,14 @@ class ModelConversation:
         self._purpose = purpose
         self._room = room
         self._turns: deque[list[ChatMessage]] = deque()
-        self._digest: deque[str] = deque(maxlen=MOST_DIGEST)
         self._given_way = 0
 
     @property
     def messages(self) -> tuple[ChatMessage, ...]:
-        """What is sent: the opening, what gave way in a line each, the latest turns whole."""
-        summary = (ChatMessage(role=ChatRole.USER, text=self._summary()),) if self._given_way else ()
-        return (*self._opening, *summary, *(message for turn in self._turns for message in turn))
+        """What is sent: the opening, how many steps gave way, the latest turns whole."""
+        note = f"Your first {self._given_way} steps are left out to save room. Read again what you need."
+        left_out = (ChatMessage(role=ChatRole.USER, text=note),) if self._given_way else ()
+        return (*self._opening, *left_out, *(message for turn in self._turns for message in turn))
 
     def query(self, model: Model, tools: tuple[ToolSpec, ...]) -> ModelReply:
         """The model's next reply, which is kept. On overflow the oldest turns give way, and it is asked again.
@@ -87,7 +84,8 @@ class ModelConversation:
 
     def _fit(self) -> None:
         while self._size() > self._room and len(self._turns) > 1:
-            self._give_way()
+            self._turns.popleft()
+            self._given_way += 1
 
     def _shrink(self) -> None:
         """Half the room; raises ContextOverflow when there is nothing left that could give way."""
@@ -97,26 +95,6 @@ class ModelConversation:
         self._fit()
         if len(self._turns) == 1:
             self._turns[0] = _shortened(self._turns[0], self._room)
-
-    def _give_way(self) -> None:
-        turn = self._turns.popleft()
-        self._given_way += 1
-        results = {message.call_id: message.text for message in turn if message.role is ChatRole.TOOL}
-        for message in turn:
-            for call in message.calls:
-                self._digest.append(
-                    f"- {call.name} {truncated(call.arguments, 120)} → {_first(results.get(call.id, ''))}"
-                )
-
-    def _summary(self) -> str:
-        steps = data("your steps", "\n".join(self._digest), code=True)
-        return f"Your first {self._given_way} steps, shortened to save room (read again what you need):\n{steps}"
-
-
-def _first(text: str) -> str:
-    """The first line of a result, past the mark that it is data."""
-    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("<data-")]
-    return lines[0].strip()[:120] if lines else "nothing"
 
 
 def _size(messages: Iterable[ChatMessage]) -> int:

@@ -177,7 +177,7 @@ def recalling(memory_of: Recall) -> Tool:
     """The tool that asks memory."""
 
     def recall(like: Annotated[str, Meta(min_length=1, max_length=500)]) -> str:
-        """Recall earlier failures of this repository like the one you describe, with what was tried and what came of it."""
+        """Recall earlier failures of this repository like the one you describe, with what was tried and what it brought."""
         return data("memory", memory_of(like), code=True)
 
     return tool(recall)
