@@ -71,17 +71,6 @@ def _signature(observed: Observed, weights: Mapping[str, float]) -> tuple[str, .
     return tuple(calls[key].outcome for key, weight in weights.items() if weight >= ALIKE)
 
 
-def agreement(comparison: BehaviourComparison, one: int, other: int) -> float:
-    """The weighted share of the common calls on which two edits behave alike; 0 where nothing is known."""
-    this, that = comparison.observed[one], comparison.observed[other]
-    weights = comparison.common()
-    total = sum(weights.values())
-    if this is None or that is None or not total:
-        return 0.0
-    left, right = _by_key(this), _by_key(that)
-    return sum(weight for key, weight in weights.items() if left[key].outcome == right[key].outcome) / total
-
-
 def telling(comparison: BehaviourComparison, one: int, other: int, patch: str) -> DistinguishingCall | None:
     """The simplest of the calls that tell two edits apart most plainly; `patch` is that of `other`."""
     this, that = comparison.observed[one], comparison.observed[other]

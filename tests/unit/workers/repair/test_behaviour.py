@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.model import DistinguishingCall
-from workers.repair.judging.ranking import BehaviourComparison, agreement, clusters, telling
+from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -53,12 +53,6 @@ def test_a_difference_on_a_call_that_always_raised_is_none_unless_raising_is_the
     before = observed(call("1", "a"), call("22", "raises", raised=True))
     assert clusters(compared(ONE, OTHER, unedited=before)) == [[0, 1]]
     assert clusters(compared(ONE, OTHER, unedited=before, raising=True)) == [[0], [1]]
-
-
-def test_agreement_is_the_share_of_calls_with_the_same_outcome() -> None:
-    """Half of the calls end alike."""
-    assert agreement(compared(ONE, OTHER), 0, 1) == 0.5
-    assert agreement(compared(ONE, None), 0, 1) == 0.0
 
 
 def test_the_telling_call_is_a_simple_one_on_which_nothing_raises() -> None:
