@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 from memory.model import Finding, Suggestion
 from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff
-from workers.ports import Limits, Sandbox
+from workers.ports import Sandbox
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
 from workers.review.detectors.linters import Bandit, Configured, Ruff
@@ -182,26 +182,24 @@ def review_change(
     project: Project | None,
     may_run_tests: bool,
     progress: Progress,
-    limits: Limits | None = None,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
-    `limits` are for one run of tests; `tools` are the operator's; `detectors` read besides those that every review has.
+    `tools` are the operator's; `detectors` read besides those that every review has.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
     change, head, left_out = _head(head_tree, parse_diff(diff))
     progress(f"reading {len(head.sources)} of {len(change.files)} changed files")
-    imports = cache(lambda: ImportGraph(python_sources(head_tree)))
     reading = read_change(
         readers_of_trees(sandbox, base_tree, tools),
         (*readers_of_changes(sandbox, base_tree, head), *detectors),
         _delta(base_tree, change, head),
     )
     progress(f"{len(reading.seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, limits, imports) if project is not None and may_run_tests else None
+    prover = partial(_prover, sandbox, project, head_tree) if project is not None and may_run_tests else None
     return _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
 
 
@@ -265,18 +263,12 @@ def _suggestions(
     return suggested(helpful, prover())
 
 
-def _prover(
-    sandbox: Sandbox,
-    project: Project,
-    limits: Limits | None,
-    imports: Callable[[], ImportGraph],
-) -> SuggestionProver:
+def _prover(sandbox: Sandbox, project: Project, head_tree: Path) -> SuggestionProver:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
-        return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
+        return run_tests(sandbox, project, tests=tests, overlay=overlay).report
 
-    return SuggestionProver(
-        run, imports(), project.test_command, clock=time.monotonic, deadline=time.monotonic() + PROOF_SECONDS
-    )
+    imports, deadline = ImportGraph(python_sources(head_tree)), time.monotonic() + PROOF_SECONDS
+    return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)
 
 
 def _with(suggestions: Mapping[str, Suggestion], findings: Sequence[Finding]) -> tuple[Finding, ...]:
