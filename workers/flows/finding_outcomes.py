@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 
 from memory.model import Actor, Fate, Permission, Sighting, Signal, SignalKind
 from workers.diffs import Change, parse_diff, split_lines
 from workers.flows.rounds import Round
-from workers.history.outcomes import EndedFinding, ending, was_applied
+from workers.history.outcomes import EndedFinding, ending, nothing, was_applied
 from workers.job_context import JobContext
 from workers.review.engine import Reviewed
 from workers.review.matching import touches
@@ -117,7 +117,7 @@ def _fate(sighting: Sighting, change: Change | None, this: Round) -> Fate | None
         rule=sighting.finding.rule,
         lines=tuple(split_lines(before)[place.line - 1 : place.end_line]),
         scope=scope_of(place.line, scopes(before)),
-        fixed=applied(suggestion, before) if suggestion and before == as_posted else None,
+        fixed=partial(applied, suggestion, before) if suggestion and before == as_posted else nothing,
         removed=suggestion is not None and not suggestion.replacement.strip(),
     )
     touching = [hunk for hunk in file.hunks if touches(hunk, place.line, place.end_line)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from functools import partial
 
 from memory.model import Fate, Finding, PastFinding, Suggestion
 from workers.diffs import FileChange, FileStatus, Hunk, split_lines
@@ -76,16 +77,21 @@ _SILENCER = re.compile(r"#\s*(noqa|nosec|type:\s*ignore|pylint:\s*disable)", re.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedFinding:
-    """A finding as it was last seen: its rule and lines, the scope around them, and the file with the tool's remedy, if any.
+    """A finding as it was last seen: its rule and lines, the scope around them, and what gives the file with its fix, if any.
 
-    `removed`: the remedy is to remove lines.
+    The file is made when it is asked for: a history has tens of thousands of findings open at a time. `removed`: the fix
+    is to remove lines.
     """
 
     rule: str
     lines: tuple[str, ...]
     scope: str
-    fixed: str | None
+    fixed: Callable[[], str | None]
     removed: bool
+
+
+def nothing() -> None:
+    """The file with the fix of a finding that has none."""
 
 
 def ending(was: EndedFinding, touching: Sequence[Hunk], after: str, known: Sequence[CodeScope]) -> Fate:
@@ -95,7 +101,7 @@ def ending(was: EndedFinding, touching: Sequence[Hunk], after: str, known: Seque
     """
     if not touching:
         return Fate.SILENCED if _silences(after, was.rule) else Fate.INDIRECT
-    if after == was.fixed:
+    if after == was.fixed():
         return Fate.APPLIED
     added = [line[1:] for hunk in touching for line in hunk.lines if line.startswith("+")]
     alike = _alike(added, was.lines[0]) if was.lines else None
@@ -260,7 +266,7 @@ def _new(
                     rule=finding.rule,
                     lines=tuple(lines[finding.line - 1 : finding.end_line]),
                     scope=scope_of(finding.line, known),
-                    fixed=apply_edits(version.text, seen.fix.edits) if seen.fix else None,
+                    fixed=partial(apply_edits, version.text, seen.fix.edits) if seen.fix else nothing,
                     removed=seen.fix is not None and not any(edit.content.strip() for edit in seen.fix.edits),
                 ),
             )

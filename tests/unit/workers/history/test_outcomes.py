@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -120,3 +121,15 @@ def test_a_change_too_large_to_read_ends_the_trail(told: Told, monkeypatch: pyte
     huge = {"shapes.py": START.replace("bad", "good"), "more.py": "x = 1\n" * 100}
     (only,) = told({"shapes.py": START}, huge)
     assert (only.fate, only.until) == (Fate.GONE, 2)
+
+
+def test_findings_hold_no_copies_of_their_file(told: Told) -> None:
+    """A thousand that are open at a time take less memory than half of a copy each."""
+    text = "".join(f"line_{n} = bad({n})\n" for n in range(1_000))
+    tracemalloc.start()
+    try:
+        told({"x.py": text}, {"y.py": "x = 1\n"})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 1_000 * len(text) / 2

@@ -15,7 +15,7 @@ LINE = "value = compute(first)"
 def finding(
     *, lines: tuple[str, ...] = (LINE,), scope: str = "", fixed: str | None = None, removed: bool = False
 ) -> EndedFinding:
-    return EndedFinding(rule="F841", lines=lines, scope=scope, fixed=fixed, removed=removed)
+    return EndedFinding(rule="F841", lines=lines, scope=scope, fixed=lambda: fixed, removed=removed)
 
 
 def end(was: EndedFinding, after: str, *, touched: bool = True) -> Fate:
