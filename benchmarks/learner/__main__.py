@@ -16,7 +16,6 @@ from rich.console import Console
 from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
 from benchmarks.learner.baselines import AGENTS
 from benchmarks.learner.play import Life, live
-from benchmarks.learner.vowpal import Tuning, Vowpal
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
@@ -28,22 +27,11 @@ TEXTBOOK = "q-learning"
 NEIGHBOURS = 200
 """So many remembered cases are evidence for a choice."""
 
-TUNED = {
-    "squarecb": Tuning(explore="--squarecb --gamma_scale 100", rate=1.0),
-    "regcb": Tuning(explore="--regcbopt --mellowness 0.001", rate=1.0),
-    "softmax": Tuning(explore="--softmax --lambda 100", rate=0.3),
-    "bag": Tuning(explore="--bag 5 --greedify", rate=0.3),
-    "squarecb, embeddings": Tuning(explore="--squarecb --gamma_scale 1000", rate=1.0, embeddings=True),
-    "softmax, embeddings": Tuning(explore="--softmax --lambda 100", rate=1.0, embeddings=True),
-}
-"""Vowpal Wabbit's algorithms with the best of some thirty settings each, tried in the world "tuning"."""
-
 PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
     {
         "oracle": Oracle,
         "chance": Chance,
         **{name: partial(Classical, name=name) for name in AGENTS},
-        **{f"vowpal {name}": partial(Vowpal, tuning=tuning) for name, tuning in TUNED.items()},
         "apprentice": Ours,
         "apprentice, with memory": partial(Ours, neighbours=NEIGHBOURS),
         "apprentice, former": partial(Ours, version=FORMER.version),

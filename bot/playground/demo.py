@@ -112,10 +112,20 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
         f"proof: {len(proven.proof.passed_after)} failing test passes, whole suite {proven.proof.suite.passed} passed "
         f"and {proven.proof.suite.failed} failed, run {proven.proof.repeats} times in the sandbox"
     )
+    demo.say(_counts(task, proven))
     written = proven.patch.splitlines()
     demo.insist(any(line in written for line in remedy), f"the patch is the one that {MAINTAINER} wants")
     demo.insist(pull.draft and pull.author == "apprentice[bot]", "the pull request is a draft by the App")
     return DemoRepair(issue=issue, pull=pull, task=task, proven=proven, seconds=seconds)
+
+
+def _counts(task: Task, proven: Attempt) -> str:
+    """What each number of candidates in the log and in the pull request counts."""
+    tried, rivals = (sum(getattr(each, name) for each in task.attempts) for name in ("candidates", "rivals"))
+    return (
+        f"candidates: {proven.candidates} by {proven.strategy}, which the pull request names; {tried} in all "
+        f"{len(task.attempts)} attempts, which the table below names; {rivals} more to look for a rival fix"
+    )
 
 
 def _review(demo: DemoEnvironment) -> Sighting:
@@ -226,7 +236,7 @@ def _second_bug(demo: DemoEnvironment, first: DemoRepair) -> DemoRepair:
     fixed = _fix(demo, *SECOND_ISSUE, remedy=SECOND_REMEDY)
     demo.note("second bug: candidates tried", str(fixed.candidates))
     demo.note("second bug: issue to proven pull request", f"{fixed.seconds:.1f} s")
-    demo.say(f"candidates: {first.candidates} for the first bug, {fixed.candidates} for this one")
+    demo.say(f"candidates in all attempts: {first.candidates} for the first bug, {fixed.candidates} for this one")
     demo.insist(fixed.candidates < first.candidates, "the second repair tries fewer candidates than the first")
     return fixed
 

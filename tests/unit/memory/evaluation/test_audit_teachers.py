@@ -1,11 +1,76 @@
-"""Teachers whose verdicts do not look like one person's honest opinion each."""
+"""Teachers whose verdicts do not look like one person's honest opinion each, in simulated houses.
+
+A house is a repository whose findings are judged by a few people: each judges some of them, and mostly sees how good a
+finding is, so that honest teachers agree.
+"""
 
 from __future__ import annotations
 
-from benchmarks.teachers import finding, house, verdict
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
 from memory.evaluation.audit import AuditCheck, one_sided, together, verdicts
-from memory.model import SignalKind
+from memory.model import Actor, Arm, Decision, LoggedDecision, Permission, Signal, SignalKind, State, TaskKind
 from tests.unit.memory.ledgers import ADA, BEN, said
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HONEST = tuple(Actor(id=10 + n, login=f"h{n}") for n in range(4))
+PAIR = (Actor(id=1, login="p0"), Actor(id=2, login="p1"))
+FINDINGS = 200
+GOOD, SEES = 0.6, 0.9
+JUDGES, PAIR_JUDGES = 0.3, 0.2
+
+
+def house(seed: int, *, pair: bool = False, striking: float = 1.0) -> list[LoggedDecision]:
+    """A house of four honest teachers; `pair`: and of two accounts that always accept the same findings.
+
+    Every third finding draws `striking` times as many verdicts as the others: more than 1 is against what the audit's
+    test of togetherness assumes.
+    """
+    rng, log = random.Random(seed), []
+    for number in range(FINDINGS):
+        good, draws = rng.random() < GOOD, JUDGES * (striking if number % 3 == 0 else 1.0)
+        heard = [
+            verdict(number, each, liked=good if rng.random() < SEES else not good)
+            for each in HONEST
+            if rng.random() < draws
+        ]
+        if pair and rng.random() < PAIR_JUDGES:
+            heard += [verdict(number, each, liked=True) for each in PAIR]
+        log.append(finding(number, heard))
+    return log
+
+
+def finding(number: int, heard: Sequence[Signal], *, repository: str = "o/r") -> LoggedDecision:
+    """A finding that was said inline, five to a pull request, with what was said about it."""
+    decision = Decision(
+        id=f"d{number}",
+        task_id=f"t{number // 5}",
+        state=State(kind=TaskKind.REVIEW, repository=repository, label="KeyError", family="lookup"),
+        available=("inline", "summary"),
+        probabilities=(0.9, 0.1),
+        chosen="inline",
+        arm=Arm.LEARNED,
+        policy_version="v",
+        created_at=START + timedelta(minutes=number),
+    )
+    return LoggedDecision(decision=decision, signals=tuple(heard))
+
+
+def verdict(number: int, actor: Actor, *, liked: bool) -> Signal:
+    """What a maintainer said about a finding."""
+    return Signal(
+        id=f"s{number}-{actor.id}",
+        decision_id=f"d{number}",
+        kind=SignalKind.ACCEPTED if liked else SignalKind.REJECTED,
+        actor=actor,
+        permission=Permission.WRITE,
+        source=f"comment:{number}-{actor.id}",
+        created_at=START + timedelta(minutes=number, seconds=1),
+        weights_version="1",
+        weight=1.0,
+    )
 
 
 def test_who_has_no_say_is_no_teacher() -> None:
