@@ -54,10 +54,6 @@ class SupervisedProcess:
         self._due = 0.0
         self._process: subprocess.Popen[bytes] | None = _spawn(part)
 
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
     def restart_if_due(self) -> int | None:
         """Restart a dead process after its delay; returns the exit code once, right after a death."""
         if self._process is None:

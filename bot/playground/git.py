@@ -86,7 +86,7 @@ class BareRepository:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path, default_branch: str) -> BareRepository:
+    def create(cls, path: Path, default_branch: str = "main") -> BareRepository:
         """Make an empty one that takes pushes over HTTP and hides what GitHub hides."""
         git("init", "--quiet", "--bare", f"--initial-branch={default_branch}", str(path))
         made = cls(path)

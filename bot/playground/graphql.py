@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema, build_schema, graphql_sync
@@ -28,38 +29,6 @@ routes = Routes()
 READ = Needs(permissions=("pull_requests",))
 WRITE = Needs(permissions=("pull_requests",), level="write", role=RepositoryRole.TRIAGE)
 _LARGEST_PAGE = 100
-_SDL = """
-scalar BigInt
-interface Actor { login: String! }
-type User implements Actor { id: ID! login: String! }
-type Bot implements Actor { id: ID! login: String! }
-type Organization implements Actor { id: ID! login: String! }
-type PageInfo { endCursor: String hasNextPage: Boolean! }
-type PullRequestReviewComment { id: ID! fullDatabaseId: BigInt body: String! author: Actor path: String! line: Int }
-type PullRequestReviewCommentConnection { nodes: [PullRequestReviewComment] totalCount: Int! pageInfo: PageInfo! }
-type PullRequestReviewThread {
-  id: ID! isResolved: Boolean! isOutdated: Boolean! resolvedBy: User path: String! line: Int
-  comments(first: Int, after: String): PullRequestReviewCommentConnection!
-}
-type PullRequestReviewThreadConnection { nodes: [PullRequestReviewThread] totalCount: Int! pageInfo: PageInfo! }
-type PullRequest {
-  id: ID! number: Int! isDraft: Boolean!
-  reviewThreads(first: Int, after: String): PullRequestReviewThreadConnection!
-}
-type Repository { id: ID! pullRequest(number: Int!): PullRequest }
-input MarkPullRequestReadyForReviewInput { pullRequestId: ID! clientMutationId: String }
-type MarkPullRequestReadyForReviewPayload { clientMutationId: String pullRequest: PullRequest }
-input ResolveReviewThreadInput { threadId: ID! clientMutationId: String }
-input UnresolveReviewThreadInput { threadId: ID! clientMutationId: String }
-type ResolveReviewThreadPayload { clientMutationId: String thread: PullRequestReviewThread }
-type UnresolveReviewThreadPayload { clientMutationId: String thread: PullRequestReviewThread }
-type Query { repository(owner: String!, name: String!): Repository }
-type Mutation {
-  resolveReviewThread(input: ResolveReviewThreadInput!): ResolveReviewThreadPayload
-  unresolveReviewThread(input: UnresolveReviewThreadInput!): UnresolveReviewThreadPayload
-  markPullRequestReadyForReview(input: MarkPullRequestReadyForReviewInput!): MarkPullRequestReadyForReviewPayload
-}
-"""
 
 
 class _GraphqlBody(Struct):
@@ -69,7 +38,7 @@ class _GraphqlBody(Struct):
 
 @cache
 def schema() -> GraphQLSchema:
-    return build_schema(_SDL)
+    return build_schema(Path(__file__).with_name("schema.graphql").read_text())
 
 
 @routes.on("POST", "/graphql")

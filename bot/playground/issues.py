@@ -42,7 +42,6 @@ class _IssueBody(Struct):
     state: str | None = None
     state_reason: str | None = None
     labels: tuple[str | _Named, ...] = ()
-    assignees: tuple[str, ...] = ()
 
     def label_names(self) -> list[str]:
         return [each if isinstance(each, str) else each.name for each in self.labels]
@@ -96,7 +95,7 @@ def _labels(world: World, where: HostedRepository, names: list[str]) -> list[Hos
     """The repository's labels of these names; missing ones are made, as on GitHub."""
     for name in names:
         if name.lower() not in where.labels:
-            made = HostedLabel(id=world.next_id("label"), name=name, color="ededed", description="")
+            made = HostedLabel(id=world.next_id("label"), name=name)
             where.labels[name.lower()] = made
     return [where.labels[name.lower()] for name in names]
 
@@ -136,7 +135,7 @@ def _must_own(call: ApiCall, author_id: int, role: RepositoryRole) -> None:
 
 @routes.on("POST", "{repository}/issues", OPEN, status=201)
 def create_issue(call: ApiCall) -> JsonObject:
-    """As on GitHub, labels and assignees from a user without triage are dropped without an error."""
+    """As on GitHub, labels from a user without triage are dropped without an error."""
     wanted, where, who = call.read(_IssueBody), call.repository, call.who
     if not (wanted.title or "").strip():
         raise invalid("Issue", "title", "missing_field")
@@ -153,7 +152,6 @@ def create_issue(call: ApiCall) -> JsonObject:
         updated_at=now,
         via=who.via,
         labels=_labels(call.world, where, wanted.label_names()) if trusted else [],
-        assignees=[call.world.user(login) for login in wanted.assignees] if trusted else [],
     )
     where.issues[made.number] = made
     announce_issue(call.world, made, who, "opened")

@@ -125,8 +125,6 @@ REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes
 class HostedLabel(Hosted):
     prefix = "LA"
     name: str
-    color: str
-    description: str
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -135,11 +133,10 @@ class HostedRepository(Hosted):
     owner: HostedAccount
     name: str
     private: bool
-    default_branch: str
-    description: str
     git: BareRepository
     created_at: datetime
     pushed_at: datetime
+    default_branch: str = "main"
     parent: HostedRepository | None = None
     roles: dict[int, RepositoryRole] = field(default_factory=dict)
     labels: dict[str, HostedLabel] = field(default_factory=dict)
@@ -185,7 +182,6 @@ class HostedIssue(Hosted):
     closed_at: datetime | None = None
     closed_by: HostedAccount | None = None
     labels: list[HostedLabel] = field(default_factory=list)
-    assignees: list[HostedAccount] = field(default_factory=list)
     comments: list[HostedComment] = field(default_factory=list)
     reactions: list[HostedReaction] = field(default_factory=list)
 

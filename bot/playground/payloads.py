@@ -131,7 +131,6 @@ def repository(world: World, made: HostedRepository) -> JsonObject:
     still_open = sum(1 for issue in made.issues.values() if issue.state == "open")
     host = world.base_url.removeprefix("http://")
     computed = {
-        "description": made.description or None,
         "fork": made.parent is not None,
         "git_url": f"git://{host}/{made.full_name}.git",
         "ssh_url": f"git@{host.split(':')[0]}:{made.full_name}.git",

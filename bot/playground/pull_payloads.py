@@ -54,7 +54,7 @@ def association(author: HostedAccount, repository: HostedRepository) -> str:
 
 def label(world: World, repository: HostedRepository, made: HostedLabel) -> JsonObject:
     url = f"{api(world, repository)}/labels/{made.name}"
-    return shown(world, "label", made, url, description=made.description or None)
+    return shown(world, "label", made, url)
 
 
 def rollup(url: str, reactions: list[HostedReaction]) -> JsonObject:
@@ -73,7 +73,6 @@ def _conversation(world: World, made: HostedIssue) -> JsonObject:
     return {
         "author_association": association(made.author, made.repository),
         "labels": [label(world, made.repository, each) for each in made.labels],
-        "assignee": user_or_null(world, made.assignees[0] if made.assignees else None),
     }
 
 

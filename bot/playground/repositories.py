@@ -48,9 +48,7 @@ def get_repository_by_id(call: ApiCall) -> JsonObject:
 @routes.on("POST", "{repository}/forks", Needs(permissions=("administration",), level="write"), status=202)
 def create_fork(call: ApiCall) -> JsonObject:
     where = call.repository
-    made = call.world.add_repository(
-        call.who.user, where.name, private=where.private, default_branch=where.default_branch, parent=where
-    )
+    made = call.world.add_repository(call.who.user, where.name, private=where.private, parent=where)
     made.git.run("fetch", "--quiet", str(where.git.path), "refs/heads/*:refs/heads/*")
     return full_repository(call.world, made, RepositoryRole.ADMIN)
 

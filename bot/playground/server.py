@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -77,20 +77,16 @@ class Fixtures:
         files: Mapping[str, Content] | Path,
         *,
         private: bool = False,
-        message: str = "Initial commit",
-        default_branch: str = "main",
-        description: str = "",
     ) -> HostedRepository:
         """A repository with one commit of these files, or of a directory's. Its owner must exist."""
         owner, name = full_name.split("/")
         content = directory(files) if isinstance(files, Path) else files
         with self.world.lock:
             account = self.world.user(owner)
-            made = self.world.add_repository(
-                account, name, private=private, default_branch=default_branch, description=description
-            )
-            sha = made.git.edit(None, as_bytes(content), message, account.git_identity, account.git_identity)
-            made.git.set_ref(f"refs/heads/{default_branch}", sha)
+            made = self.world.add_repository(account, name, private=private)
+            author = account.git_identity
+            sha = made.git.edit(None, as_bytes(content), "Initial commit", author, author)
+            made.git.set_ref(f"refs/heads/{made.default_branch}", sha)
             return made
 
     def grant(self, full_name: str, login: str, role: str) -> None:
@@ -106,8 +102,6 @@ class Fixtures:
         owner: str,
         webhook_url: str = "",
         webhook_secret: str = "",
-        permissions: Mapping[str, str] = PERMISSIONS,
-        events: Iterable[str] = EVENTS,
     ) -> App:
         """Register an App with a fresh key and a bot account `<slug>[bot]`; its webhook gets a ping."""
         private, public = make_key()
@@ -124,8 +118,8 @@ class Fixtures:
                 public_key=public,
                 webhook_url=webhook_url,
                 webhook_secret=webhook_secret,
-                permissions=dict(permissions),
-                events=tuple(events),
+                permissions=dict(PERMISSIONS),
+                events=EVENTS,
                 created_at=self.world.now(),
             )
             self.world.apps[made.id] = made

@@ -102,20 +102,16 @@ class World:
         name: str,
         *,
         private: bool = False,
-        default_branch: str = "main",
-        description: str = "",
         parent: HostedRepository | None = None,
     ) -> HostedRepository:
         number = self.next_id("repository")
-        bare = BareRepository.create(self.root / f"{number}.git", default_branch)
+        bare = BareRepository.create(self.root / f"{number}.git")
         now = self.now()
         made = HostedRepository(
             id=number,
             owner=owner,
             name=name,
             private=private,
-            default_branch=default_branch,
-            description=description,
             git=bare,
             created_at=now,
             pushed_at=now,

@@ -191,7 +191,8 @@ def _picture(town: Town, number: int, name: str, reviews: list[str], threads: li
     for thread in threads:
         first = thread.comments[0]
         state = "resolved" if thread.resolved_by else "open"
-        place = f"{first.path}:{first.line}" if first.line else f"{first.path} (outdated)"
+        path = first.original.path
+        place = f"{path}:{first.line}" if first.line else f"{path} (outdated)"
         text = readable(first.body).replace("\n\n", "\n").replace("\n", "\n    ")
         shown.append(f"[{state}] {place}\n    {text}")
     return "\n\n".join([f"# {name}", *checks, *said, *shown]) + "\n"
