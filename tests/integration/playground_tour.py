@@ -80,7 +80,7 @@ def set_scene(playground: Playground, *, webhook_url: str = NOWHERE, version: st
         playground.add_user(login, name=login.title())
     playground.add_organization("octo")
     playground.add_repository("octo/other", {"README.md": "Another\n"}, private=True)
-    playground.add_repository(REPOSITORY, {"sums.py": SUMS, "docs/why.md": "# Why\n"}, description="Sums")
+    playground.add_repository(REPOSITORY, {"sums.py": SUMS, "docs/why.md": "# Why\n"})
     playground.grant(REPOSITORY, "ada", "maintain")
     app = playground.add_app("apprentice", owner="octo", webhook_url=webhook_url, webhook_secret="s3cret")
     playground.set_webhook(app, webhook_url)
