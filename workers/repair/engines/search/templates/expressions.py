@@ -209,16 +209,11 @@ def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     unknown = [n for n in site.live if not site.kind(n)]
     fixed = ["1:", ":-1", "::-1", "1:-1", "2:", "::2", "1::2"]
     named = list(dict.fromkeys(_complements(site)))
-    named += [
-        f"{name}{rest}" if not before else f":{name}" for name in (*near[:5], *unknown[:2]) for before, rest in _FORMS
-    ]
+    named += [bounds for name in (*near[:5], *unknown[:2]) for bounds in (f"{name}:", f":{name}")]
     more = [f"{name} + 1:" for name in near[:3]] + [f":{name} + 1" for name in near[:3]]
     known = 1.0 if outer(site.kind(site.code(node))) in (SEQUENCE, TEXT) else 0.6
     for bounds, weight in fading((*named[:4], *fixed[:4], *named[4:], *fixed[4:], *more), step=0.15):
         yield site.replace(node, f"{site.operand(node, 15)}[{bounds}]", weight=weight * known)
-
-
-_FORMS = (("", ":"), (":", ""))
 
 
 def _complements(site: Site) -> Iterator[str]:

@@ -129,7 +129,6 @@ def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     yield site.replace(node, site.code(node.right), weight=1.0 if constant else 0.8)
 
 
-_TERMS = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
 _PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.ComparisonTarget, cst.Index, cst.Slice)
 _JOINED = (*_PLACES, cst.Element, cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.GeneratorExp)
 
@@ -148,7 +147,7 @@ def operands(site: Site, kind: str) -> list[str]:
     return list(dict.fromkeys((*names[:1], "2", *names[1:], "1", *lengths, *used[:4], *site.examples.numbers[:4])))
 
 
-@template(cst.BaseExpression, strategy="operators", prior=0.3, families=_TERMS)
+@template(cst.BaseExpression, strategy="operators", prior=0.3, families=_VALUES)
 def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a + b`, `a - b`, `a * b`, `a // 2`, `a % n`; text and lists are only joined."""
     if not isinstance(
@@ -174,7 +173,7 @@ def _signs(kind: str) -> tuple[tuple[str, float], ...]:
     return (("+", 1.0),) if kind in (TEXT, SEQUENCE) else ()
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.4, families=_TERMS)
+@template(cst.BinaryOperation, strategy="operators", prior=0.4, families=_VALUES)
 def superfluous_term(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a ** 2 * b` → `a ** b`: an operand goes with either operator beside it, whatever they bind."""
     if isinstance(site.parent(node), cst.BinaryOperation) and not node.lpar:
