@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
-OPEN = {"hyperparameters", "weights", "repositories", "evidence"}
+OPEN = {"hyperparameters", "weights", "repositories", "evidence", "actions", "signals"}
 """Keys whose values are mappings by name; what stands in these depends on the data."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,10 +20,10 @@ from memory.retrieval.embeddings import Embedder
 from memory.retrieval.index import DEPTH, FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, say
 from memory.store import Store
-from memory.store.experiences import WHOLE, IndexEntry, Usefulness, VectorTable, open_vector_table
+from memory.store.experiences import WHOLE, IndexEntry, VectorTable, open_vector_table
 
 CAPACITY = 50_000
-"""So many experiences are kept before the least useful are forgotten: exact search of all takes tens of milliseconds."""
+"""So many experiences are kept before the oldest are forgotten, proven ones last: exact search of all takes tens of milliseconds."""
 
 SPARE = 0.05
 """The share of the capacity that is made free at once, so that forgetting is rare."""
@@ -66,22 +66,12 @@ class Experiences:
         alike, edit = likeness(experience), edit_of(experience.shape)
         added = self._store.experiences.add(experience, searchable(experience), likeness=alike, edit=edit)
         if added and self._store.experiences.newest_sequence() % max(1, int(self._capacity * SPARE)) == 0:
-            self.make_room()
+            self._store.experiences.trim(self._capacity, int(self._capacity * (1.0 - SPARE)))
         return added
 
     def forget(self, experience_id: str) -> bool:
         """Delete an experience and its vectors; False when there is none."""
         return self._store.experiences.delete(experience_id)
-
-    def make_room(self) -> int:
-        """Forget the least useful beyond the capacity; returns how many."""
-        kept = self._store.experiences.usefulness()
-        if len(kept) <= self._capacity:
-            return 0
-        proven = [each.id for each in kept if each.outcome is AttemptOutcome.PROVEN]
-        accepted = {key for key, sum_of_signals in self._signals(proven).items() if sum_of_signals > 0.0}
-        keep = int(self._capacity * (1.0 - SPARE))
-        return self._store.experiences.delete_all(least_useful(kept, accepted, keep))
 
     def recall(
         self,
@@ -116,12 +106,6 @@ class Experiences:
             if self._near is None:
                 return index.search(query, among)
             return index.search(query, among, self._near.search(whole, DEPTH, among), self._vectors_of)
-
-    def helped(self, recalled: Iterable[Recollection], shape: EditShape | None) -> None:
-        """Note that a repair was an edit that was recalled."""
-        ids = [found.experience.id for found in recalled if shape is not None and found.experience.shape == shape]
-        if ids:
-            self._store.experiences.credit(ids)
 
     def latest(self, most: int) -> list[Experience]:
         """The latest experiences of all repositories, newest first."""
@@ -270,21 +254,6 @@ def is_stale(experience: Experience, source: str | None) -> bool:
         return False
     lines = {" ".join(line.split()) for line in (source or "")[:LONGEST_CITED].splitlines()}
     return source is None or not any(side and side <= lines for side in (before, after))
-
-
-def least_useful(kept: Sequence[Usefulness], accepted: Collection[str], keep: int) -> list[str]:
-    """The ids to forget so that `keep` stay. `accepted` holds those that people accepted.
-
-    Proven and accepted experiences stay longest, then those that led to a repair, then those without an equal, then proven
-    ones; among equals the newer stays.
-    """
-
-    def worth(each: Usefulness) -> tuple[bool, bool, bool, bool, float, str]:
-        proven = each.outcome is AttemptOutcome.PROVEN
-        age = each.created_at.timestamp()
-        return (proven and each.id in accepted, each.helped > 0, not each.copy, proven, age, each.id)
-
-    return [each.id for each in sorted(kept, key=worth)[: max(0, len(kept) - keep)]]
 
 
 def _digest(*parts: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -70,17 +70,6 @@ class IndexEntry:
     created_at: datetime
     text: str
     listed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usefulness:
-    """The facts that decide how long an experience is kept. `helped` counts the repairs that it led to."""
-
-    id: str
-    outcome: AttemptOutcome
-    copy: bool
-    helped: int
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,36 +146,27 @@ class StoredExperiences:
                 for row in rows
             ]
 
-    def credit(self, ids: Iterable[str]) -> None:
-        """Note that these led to a repair."""
-        with self.database.writing() as connection:
-            for each in sorted(ids):
-                changed = update(experiences).where(experiences.c.id == each, _KNOWN)
-                connection.execute(changed.values(helped=experiences.c.helped + 1))
-
-    def usefulness(self) -> list[Usefulness]:
-        """The usefulness of every experience, in no order."""
-        columns = (experiences.c.id, experiences.c.outcome, experiences.c.same_as, experiences.c.helped)
-        with self.database.reading() as connection:
-            return [
-                Usefulness(
-                    id=row.id,
-                    outcome=AttemptOutcome(row.outcome),
-                    copy=row.same_as is not None,
-                    helped=row.helped,
-                    created_at=row.created_at,
-                )
-                for row in connection.execute(select(*columns, experiences.c.created_at).where(_KNOWN))
-            ]
-
     def delete(self, experience_id: str) -> bool:
         """Forget an experience and its vectors; False when there is none. Its first copy takes its place."""
-        return self.delete_all([experience_id]) == 1
-
-    def delete_all(self, ids: Sequence[str]) -> int:
-        """Forget these experiences; how many there were."""
         with self.database.writing() as connection:
-            return sum(_forget(connection, each) for each in ids)
+            return _forget(connection, experience_id)
+
+    def trim(self, most: int, keep: int) -> int:
+        """Where there are more than `most`, forget all but `keep`; how many were forgotten.
+
+        Copies go first, then what proved nothing, then proven ones; of these the older first.
+        """
+        worth = (
+            experiences.c.same_as.is_(None),
+            experiences.c.outcome == AttemptOutcome.PROVEN,
+            experiences.c.created_at,
+        )
+        with self.database.writing() as connection:
+            count = connection.execute(select(func.count()).select_from(experiences).where(_KNOWN)).scalar_one()
+            if count <= most:
+                return 0
+            query = select(experiences.c.id).where(_KNOWN).order_by(*worth, experiences.c.id).limit(count - keep)
+            return sum(_forget(connection, each) for each in connection.execute(query).scalars().all())
 
     def put_vectors(self, embedder_id: str, new: Mapping[str, Floats], view: str = WHOLE) -> None:
         """Store one vector for each experience id, over an earlier one; ids forgotten meanwhile are passed over.
@@ -225,12 +205,12 @@ def _first_alike(connection: Connection, likeness: str) -> str | None:
     return connection.execute(query.limit(1)).scalar_one_or_none()
 
 
-def _forget(connection: Connection, experience_id: str) -> int:
-    """Blank one row, and delete all that belongs to it; 1, or 0 where none is known."""
+def _forget(connection: Connection, experience_id: str) -> bool:
+    """Blank one row, and delete all that belongs to it; False where none is known."""
     query = select(experiences.c.same_as, experiences.c.copies).where(experiences.c.id == experience_id, _KNOWN)
     row = connection.execute(query).one_or_none()
     if row is None:
-        return 0
+        return False
     blank: Row = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
     connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
@@ -241,7 +221,7 @@ def _forget(connection: Connection, experience_id: str) -> int:
         connection.execute(_changed(row.same_as).values(copies=experiences.c.copies - 1))
     elif row.copies > 1:
         _succeed(connection, experience_id, row.copies - 1)
-    return 1
+    return True
 
 
 def _succeed(connection: Connection, experience_id: str, copies: int) -> None:

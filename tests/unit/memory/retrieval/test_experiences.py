@@ -278,19 +278,13 @@ def test_cited_code_is_looked_at_again(experiences: Experiences, source: str | N
     assert elsewhere.experience.shape is not None, "what is cited of another repository cannot be looked up in this one"
 
 
-def test_room_is_made_by_forgetting_the_useless(store: Store, embedder: Counting) -> None:
-    """Beyond the capacity the oldest that never helped goes; what led to a repair stays."""
+def test_room_is_made_by_forgetting_what_proved_nothing(store: Store, embedder: Counting) -> None:
+    """Beyond the capacity the oldest that proved nothing goes; a proven one stays."""
     experiences = Experiences(store, embedder, capacity=20)
     for i in range(21):
-        experiences.remember(
-            replace(
-                experience(f"e{i:02}", strategy=f"s{i}", outcome=AttemptOutcome.UNPROVEN),
-                created_at=NOW + timedelta(hours=i),
-            )
-        )
-        if i == 0:
-            found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
-            experiences.helped(found, SHAPE)
+        outcome = AttemptOutcome.UNPROVEN if i else AttemptOutcome.PROVEN
+        made = experience(f"e{i:02}", strategy=f"s{i}", outcome=outcome)
+        experiences.remember(replace(made, created_at=NOW + timedelta(hours=i)))
     left = {each.id for each in experiences.latest(100)}
     assert len(left) == 19
     assert "e00" in left

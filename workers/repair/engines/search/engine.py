@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 
-from memory.model import Attempt, AttemptOutcome, Decision, EditShape
+from memory.model import Attempt, Decision, EditShape
 from memory.reflections import given
 from memory.skills import current, edit_weights, fitting
 from workers.repair.engines.engine import Case, Options, RepairDeps
@@ -106,10 +106,8 @@ class SearchEngine:
             return session.attempt(chain(self._first, replayed), strategies=(), deadline=slice_end, seed=seed)
         return session.attempt(self._queue.of(chosen), strategies=(chosen,), deadline=slice_end, seed=seed)
 
-    def learn(self, _decision: Decision, attempt: Attempt, _result: AttemptResult) -> None:
-        """Credit the recalled experiences whose edit is the one that was proven."""
-        if attempt.outcome is AttemptOutcome.PROVEN:
-            self._deps.experiences.helped(self._case.recalled, attempt.shape)
+    def learn(self, _decision: Decision, _attempt: Attempt, _result: AttemptResult) -> None:
+        """Nothing: the repair loop keeps all that the search knows of an attempt."""
 
     def close(self, attempts: Sequence[Attempt]) -> None:
         """Conclude the choice of what to use of previous attempts."""
