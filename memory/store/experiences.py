@@ -90,7 +90,6 @@ class StoredExperiences:
                 "edit": edit,
                 "same_as": same_as,
                 "copies": 1,
-                "helped": 0,
                 "forgotten": False,
             }
             row = row_of(experiences, experience, sequence=_next(connection), text=text, **columns)
