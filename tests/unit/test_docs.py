@@ -46,7 +46,7 @@ PAGES = (
     "docs/settings.md",
     "deploy/runbook.md",
 )
-EXPLAINED_BY_THEIR_TABLES = {"why", "stats", "forget"}
+EXPLAINED_BY_THEIR_TABLES = {"why", "forget"}
 """Commands whose JSON has the headings of the tables that they print."""
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
