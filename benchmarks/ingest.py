@@ -24,7 +24,8 @@ import numpy as np
 import uvicorn
 
 from benchmarks.report import ROOT, show, spread
-from bot.web.app import HEADER, create_app, sign
+from bot.web.app import create_app
+from bot.web.signature import HEADER, sign
 from memory.store import Store, open_store
 from memory.store.database import Database
 from memory.store.jobs import Delivery, Inbox

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cache
 
 from memory.retrieval.embeddings import Embedder
-from memory.store import Store
 from workers.context import Clock, Context, open_context, utc_now
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
@@ -16,6 +14,7 @@ from workers.github.adapter import GitHubRepository
 from workers.github.auth import SECONDS_BETWEEN_WRITES, GitHubHook, InstallationTokens, app_of
 from workers.jobs import Job, RepositoryRef
 from workers.ports import AppHook, GitHub
+from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
 
@@ -92,25 +91,3 @@ def connector(
 def _hook(settings: WorkerSettings) -> AppHook | None:
     """The App's webhook log; None where no App is configured."""
     return GitHubHook(app_of(settings)) if settings.app_id else None
-
-
-class Effects:
-    """The effects of one job."""
-
-    def __init__(self, store: Store, job_id: str, clock: Callable[[], datetime]) -> None:
-        self._store = store
-        self._job_id = job_id
-        self._clock = clock
-
-    def once(self, key: str, *, make: Callable[[], int], find: Callable[[], int | None]) -> int:
-        """The id of the post or pull request made under `key`: made now, or found if an earlier worker made it and died.
-
-        Calls `find` only when an earlier attempt may have succeeded, so the common path costs no extra request.
-        """
-        begun = self._store.inbox.begin_effect(key, self._job_id, self._clock())
-        if begun is not None and begun.done_at is not None:
-            return int(begun.reference)
-        found = None if begun is None else find()
-        made = make() if found is None else found
-        self._store.inbox.complete_effect(key, str(made), self._clock())
-        return made

@@ -6,8 +6,6 @@ It holds the webhook secret and no other secret.
 from __future__ import annotations
 
 import functools
-import hashlib
-import hmac
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,9 +20,10 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
 
 from bot.web.delivery_writer import DeliveryWriter
+from bot.web.event_jobs import jobs_for
 from bot.web.events import Ignored, parse
 from bot.web.metrics import Metrics
-from bot.web.routes import jobs_for
+from bot.web.signature import HEADER, UNSET, is_genuine
 from memory.errors import StoreError
 from memory.store import Store, open_store
 from memory.store.jobs import Delivery
@@ -34,22 +33,8 @@ from workers.queue.celery_app import make_celery, send
 from workers.queue.enqueue import Send, rows
 from workers.settings import WebSettings
 
-HEADER = "X-Hub-Signature-256"
-UNSET = "there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the secret of your GitHub App"
 _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
 _log = structlog.get_logger()
-
-
-def sign(secret: bytes, body: bytes) -> str:
-    """The value of X-Hub-Signature-256 for `body`. Raises BadInput for an empty secret, which any sender could use."""
-    if not secret:
-        raise BadInput(UNSET)
-    return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
-
-
-def is_genuine(secret: bytes, body: bytes, signature: str) -> bool:
-    """Whether `signature` was made with `secret` over exactly these bytes; takes the same time either way."""
-    return hmac.compare_digest(sign(secret, body).encode(), signature.encode(errors="surrogateescape"))
 
 
 class RequestRejected(Exception):

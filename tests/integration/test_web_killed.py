@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.web.app import HEADER, sign
+from bot.web.signature import HEADER, sign
 from memory.store import Store
 from memory.store.jobs import JobState
 from tests.databases import migrated_store

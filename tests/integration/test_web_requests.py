@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.web.app import HEADER, create_app, sign
+from bot.web.app import create_app
+from bot.web.signature import HEADER, sign
 from memory.store import Store, open_store
 from memory.store.jobs import JobState, NewJob
 from tests.databases import migrated_store

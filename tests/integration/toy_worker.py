@@ -14,9 +14,9 @@ from pathlib import Path
 
 from memory.store import Store, open_store
 from workers.errors import ApprenticeError
-from workers.job_context import Effects
 from workers.jobs import AnswerCommand, Fix, Job, ReviewPull
 from workers.queue.celery_app import run_worker
+from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.settings import WorkerSettings
 

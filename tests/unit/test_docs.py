@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 from bot.cli import local_output
 from bot.cli.main import app
 from bot.web import events
-from bot.web.comments import Verb
+from bot.web.commands import Verb
 from bot.web.metrics import Metrics
 from memory.store.jobs import JobState
 from tests.json_contracts import documented, undocumented

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.web.comments import MOST_COMMANDS, Command, CommandError, Verb, parse
+from bot.web.commands import MOST_COMMANDS, Command, CommandError, Verb, parse
 
 FIX = Command(verb=Verb.FIX)
 

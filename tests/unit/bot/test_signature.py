@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.app import is_genuine, sign
+from bot.web.signature import is_genuine, sign
 from workers.errors import BadInput
 
 secrets = st.binary(min_size=1, max_size=64)

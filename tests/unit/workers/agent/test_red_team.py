@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.web.comments import parse
+from bot.web.commands import parse
 from memory.model import (
     Attempt,
     AttemptOutcome,

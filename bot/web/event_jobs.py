@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.web.comments import Origin, PostedText, jobs_from_commands, review_of
+from bot.web.commands import Origin, PostedText, jobs_from_commands, review_of
 from bot.web.events import (
     CheckRunEvent,
     Event,

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from bot.web.event_jobs import jobs_for
 from bot.web.events import Ignored, parse
-from bot.web.routes import jobs_for
 from memory.model import SignalKind
 from workers.jobs import (
     Account,
