@@ -13,6 +13,9 @@ from typing import Protocol
 
 from memory.model import Actor, Permission, PostKind
 
+SECONDS_BETWEEN_WRITES = 1.0
+"""GitHub's rule for clients that write."""
+
 
 class Ending(StrEnum):
     """Why a sandboxed command ended."""

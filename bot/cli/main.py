@@ -55,9 +55,9 @@ def serve() -> None:
 @app.command()
 def worker() -> None:
     """Run a worker: it does the jobs."""
+    from workers.context import open_job_context
     from workers.flows import FLOWS
     from workers.flows.replies import publish_failure
-    from workers.job_context import open_job_context
     from workers.logs import configure
     from workers.queue.celery_app import run_worker
 

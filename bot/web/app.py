@@ -30,7 +30,7 @@ from memory.store.jobs import Delivery
 from workers.errors import BadInput
 from workers.jobs import Job
 from workers.queue.celery_app import make_celery, send
-from workers.queue.enqueue import Send, rows
+from workers.queue.runner import Send, rows
 from workers.settings import WebSettings
 
 _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")

@@ -15,7 +15,7 @@ from bot.web.metrics import Metrics
 from memory.errors import StoreError
 from memory.store import Store
 from memory.store.jobs import Delivery
-from workers.queue.enqueue import Send, enqueue
+from workers.queue.runner import Send, enqueue
 
 MOST_TOGETHER = 200
 

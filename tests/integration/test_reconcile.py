@@ -12,8 +12,8 @@ from bot.playground.models import App
 from memory.retrieval.embeddings import HashedWords
 from memory.store.jobs import Delivery
 from tests.playground import Playground
+from workers.context import JobContext, open_job_context
 from workers.flows import maintenance
-from workers.job_context import JobContext, open_job_context
 from workers.jobs import RedeliverWebhooks
 from workers.settings import WorkerSettings, load
 

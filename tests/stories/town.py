@@ -32,13 +32,12 @@ from memory.store.jobs import JobState, StoredJob
 from tests.databases import migrated
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.pantry import FILES
+from workers.context import JobContext, open_job_context
 from workers.errors import Retryable
 from workers.flows import FLOWS
 from workers.flows.replies import publish_failure
-from workers.job_context import JobContext, open_job_context
 from workers.jobs import PollReactions, RepositoryRef
-from workers.queue.enqueue import Send, rows
-from workers.queue.runner import run_leased
+from workers.queue.runner import Send, rows, run_leased
 from workers.settings import WebSettings, WorkerSettings
 
 REPOSITORY = "kitchen/pantry"

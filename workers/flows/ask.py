@@ -13,10 +13,10 @@ from memory.explain import explain
 from memory.model import PostKind
 from memory.sharing.document import PATH, BadLearnings, parse, render
 from memory.sharing.lessons import Learnings, harvest, merged
+from workers.context import JobContext
 from workers.errors import BadInput
 from workers.flows.replies import connected, post_comment, reply_in_place
 from workers.git import Mirror
-from workers.job_context import JobContext
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, ShareLearnings
 from workers.messages import conversation
 from workers.ports import BranchHead, GitHub

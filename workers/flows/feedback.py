@@ -23,6 +23,7 @@ from memory.model import (
 )
 from memory.reflections import digest, keep
 from memory.store.database import load
+from workers.context import JobContext
 from workers.diffs import patched
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
@@ -30,7 +31,6 @@ from workers.flows.replies import actor_of, post_comment
 from workers.flows.rounds import key_of_push
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
-from workers.job_context import JobContext
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
 from workers.ports import GitHub, UserReaction

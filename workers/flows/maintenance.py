@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from memory.evaluation.rollback import check
+from workers.context import JobContext
 from workers.history.learn import learn
-from workers.job_context import JobContext
 from workers.jobs import CheckPolicy, Job, LearnHistory, RedeliverWebhooks
 
 REPORT_EVERY = 200

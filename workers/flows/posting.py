@@ -7,8 +7,8 @@ from functools import partial
 
 from memory.model import Finding, Post, PostKind, Sighting
 from memory.policy.review_policy import PostingDecision
+from workers.context import JobContext
 from workers.flows.rounds import Round, seen_again, times_back
-from workers.job_context import JobContext
 from workers.messages import review as reviews
 from workers.messages.markdown import marked, marker
 from workers.ports import Annotation, InlineComment, ReviewThread

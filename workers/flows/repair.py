@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.database import dump, load
+from workers.context import JobContext
 from workers.diffs import patched
 from workers.errors import BadInput, CannotRun
 from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
-from workers.job_context import JobContext
 from workers.jobs import Fix, Job
 from workers.messages import repair as repairs
 from workers.ports import BranchHead, GitHub

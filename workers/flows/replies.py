@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memory.model import Actor, Permission
+from workers.context import JobContext
 from workers.errors import ApprenticeError
-from workers.job_context import JobContext
 from workers.jobs import Account, AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
 from workers.messages import conversation, review
 from workers.messages.markdown import marker

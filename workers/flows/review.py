@@ -19,7 +19,7 @@ from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing.document import PATH, BadLearnings
 from memory.sharing.lessons import Learnings, from_elsewhere
-from workers.context import Context
+from workers.context import Context, JobContext
 from workers.errors import BadInput, Gone
 from workers.flows.ask import learnings_at
 from workers.flows.finding_outcomes import record_endings
@@ -27,7 +27,6 @@ from workers.flows.posting import post
 from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
 from workers.flows.rounds import REVIEWED, Round, before, ended, exported, missed, recognised
 from workers.git import Mirror
-from workers.job_context import JobContext
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
 from workers.ports import GitHub, PullRequest

@@ -18,9 +18,10 @@ from github.Repository import Repository
 
 from memory.model import Actor, Permission, PostKind
 from workers.errors import CannotRun
-from workers.github.auth import SECONDS_BETWEEN_WRITES, client, translated
+from workers.github.auth import client, translated
 from workers.jobs import RepositoryRef
 from workers.ports import (
+    SECONDS_BETWEEN_WRITES,
     Annotation,
     BranchHead,
     Image,

@@ -12,15 +12,13 @@ from github import Auth, BadCredentialsException, Github, GithubException, Githu
 
 from workers.errors import CannotRun, Retryable
 from workers.jobs import RepositoryRef
-from workers.ports import HookDelivery
+from workers.ports import SECONDS_BETWEEN_WRITES, HookDelivery
 from workers.settings import WorkerSettings
 
 API_VERSION = "2022-11-28"
 USER_AGENT = "apprentice"
 TIMEOUT_SECONDS = 30
 READS_ONLY = frozenset({"GET", "HEAD"})
-SECONDS_BETWEEN_WRITES = 1.0
-"""GitHub's rule for clients that write."""
 
 
 def retry_of_reads() -> GithubRetry:

@@ -1,10 +1,10 @@
-"""Runs one job: lease it, work under a heartbeat, finish it with its follow-up jobs, and send those."""
+"""Turns jobs into database rows and sends their ids to the queue; runs one job: lease, work under a heartbeat, finish, send what follows."""
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Protocol, Self
@@ -15,19 +15,44 @@ import structlog
 from memory.errors import StoreError, StoreUnavailable
 from memory.store import Store
 from memory.store.documents import KnownRepository
-from memory.store.jobs import JobState, LeasedJob
+from memory.store.jobs import JobState, LeasedJob, NewJob
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
-from workers.jobs import Job, OwnJob, decode
-from workers.queue.enqueue import Send, enqueue, kind_of, rows
+from workers.jobs import Job, OwnJob, decode, encode, job_id
 from workers.settings import WorkerSettings
 
 Flow = Callable[..., Sequence[Job]]
 """`run(job, context) -> follow-up jobs`, for one type of job."""
 
+Send = Callable[[Sequence[str]], None]
+"""Sends job ids to the queue; raises Retryable when the queue refuses them."""
+
 MOST_ATTEMPTS = 8
 FIRST_DELAY = timedelta(seconds=5)
 LONGEST_DELAY = timedelta(minutes=15)
 _log = structlog.get_logger()
+
+
+def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
+    """The rows for `jobs`. Ids are hashes of `origin` (a delivery, a parent job, a time slot) and job: a repeat adds nothing."""
+    return tuple(NewJob(id=job_id(origin, job), kind=kind_of(job), payload=encode(job)) for job in jobs)
+
+
+def kind_of(job: Job) -> str:
+    """The job's tag without its version, as logs and the database show it."""
+    return str(type(job).__struct_config__.tag).partition(".")[0]
+
+
+def enqueue(store: Store, send: Send, ids: Sequence[str], now: datetime) -> bool:
+    """Send committed jobs; False when that failed. They are safe in the database: the sweeper sends them later."""
+    if not ids:
+        return True
+    try:
+        send(ids)
+        store.inbox.mark_sent(ids, now)
+    except (Retryable, StoreError) as error:
+        _log.warning("jobs left to the sweeper", jobs=len(ids), error=str(error))
+        return False
+    return True
 
 
 class RunContext(Protocol):

@@ -16,7 +16,7 @@ from memory.store.documents import KnownRepository
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
-from workers.queue.enqueue import Send, enqueue, rows
+from workers.queue.runner import Send, enqueue, rows
 from workers.settings import WorkerSettings
 
 MOST_AT_ONCE = 500

@@ -19,8 +19,7 @@ from memory.store.jobs import JobState, NewJob, StoredJob
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
 from workers.jobs import Account, AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id
-from workers.queue.enqueue import rows
-from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, run_leased
+from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, rows, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
