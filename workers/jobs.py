@@ -57,7 +57,6 @@ class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     number: int
     head_sha: str = ""
     base_sha: str = ""
-    from_fork: bool = False
     commanded: bool = False
     comment_id: int = 0
 
@@ -91,7 +90,6 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     source: str
     undone: bool = False
     note: str = ""
-    reply_to: int = 0
     number: int = 0
 
 

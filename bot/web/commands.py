@@ -301,7 +301,6 @@ def _feedback(command: Command, posted: PostedText, subject: Subject, origin: Or
         subject=subject,
         source=posted.source,
         note=command.argument,
-        reply_to=posted.comment_id,
         number=posted.number,
     )
 
@@ -329,7 +328,6 @@ def review_of(pull: EventPull, origin: Origin, *, commanded: bool = False, comme
         number=pull.number,
         head_sha=pull.head.sha,
         base_sha=pull.base.sha,
-        from_fork=pull.from_fork,
         commanded=commanded,
         comment_id=comment_id,
     )

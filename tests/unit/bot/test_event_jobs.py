@@ -173,7 +173,6 @@ def test_verdict_in_issue(text: str, kind: SignalKind, note: str, route: Route) 
         subject=Subject(kind=SubjectKind.CONVERSATION, id=12),
         source="issue-comment:8001",
         note=note,
-        reply_to=8001,
         number=12,
     )
     assert route("issue_comment", said(f"/apprentice {text}")) == (verdict,)
@@ -204,7 +203,6 @@ def test_reply_in_thread(route: Route) -> None:
         subject=Subject(kind=SubjectKind.REVIEW_COMMENT, id=8100),
         source="comment:8101",
         note="we like it so",
-        reply_to=8101,
         number=31,
     )
     assert route("pull_request_review_comment", said("@apprentice reject because we like it so")) == (verdict,)
@@ -259,8 +257,8 @@ def test_draft_that_asks(route: Route) -> None:
 
 @pytest.mark.parametrize("repo", [{"id": 78}, None])
 def test_fork(repo: dict[str, int] | None, route: Route) -> None:
-    """A pull request from a fork, or from one that is gone, says so."""
-    assert route("pull_request", {"pull_request": {"head": {"repo": repo}}}) == (changed(REVIEW, from_fork=True),)
+    """A pull request from a fork, or from one that is gone, is reviewed like any other."""
+    assert route("pull_request", {"pull_request": {"head": {"repo": repo}}}) == (REVIEW,)
 
 
 @pytest.mark.parametrize("merged", [True, False])
