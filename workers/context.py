@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,7 +21,7 @@ from memory.store import Store, open_store
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.jobs import Job, RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, AppHook, GitHub, Image, Sandbox
+from workers.ports import SECONDS_BETWEEN_WRITES, AppHook, GitHub, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
@@ -64,6 +65,12 @@ class Context:
         """Opened when code first runs: a machine without a sandbox can do everything else."""
         return open_sandbox(self.settings)
 
+    @property
+    def limits(self) -> Limits:
+        """The limits of one run of a project's tests."""
+        wall = self.settings.sandbox_wall_seconds
+        return Limits(wall_seconds=wall, cpu_seconds=ceil(2 * wall), memory_mb=self.settings.sandbox_memory_mb)
+
     def repair_deps(self) -> RepairDeps:
         """What a repair works with."""
         return RepairDeps(
@@ -73,6 +80,7 @@ class Context:
             experiences=self.experiences,
             rng=self.rng,
             budget_seconds=self.settings.budget_seconds,
+            limits=self.limits,
             progress=self.progress,
             taste=partial(self.taste, TaskKind.REPAIR),
         )

@@ -161,7 +161,9 @@ class WorkerSettings(Settings):
         description="Run code without a sandbox if the machine has none. Only for repositories that you trust fully.",
     )
     sandbox_memory_mb: int = Field(2048, ge=64, description="Memory of one sandboxed run.")
-    sandbox_wall_seconds: float = Field(300.0, gt=0, description="Wall time of one sandboxed run of a test suite.")
+    sandbox_wall_seconds: float = Field(
+        120.0, gt=0, description="Wall time of one sandboxed run of a test suite; twice as much processor time."
+    )
     seed: int | None = Field(None, description="Seed of every random choice; default: a new one each time.")
     model_base_url: str = Field(
         "",

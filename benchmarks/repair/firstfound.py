@@ -7,7 +7,7 @@ from itertools import islice
 
 from memory.model import AttemptOutcome, Failure
 from memory.preferences.model import PreferenceModel
-from workers.ports import Sandbox
+from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate, Stream
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.differential_testing import AttemptTally, Clock
@@ -30,10 +30,19 @@ class FirstFound(SearchSession):
         sources: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
         taste: PreferenceModel | None = None,
+        limits: Limits | None = None,
         most: int,
     ) -> None:
         super().__init__(
-            sandbox, project, reproduction, failure, progress, sources=sources, weights=weights, taste=taste
+            sandbox,
+            project,
+            reproduction,
+            failure,
+            progress,
+            sources=sources,
+            weights=weights,
+            taste=taste,
+            limits=limits,
         )
         self._left = most
 

@@ -191,3 +191,13 @@ def test_memory_shortens_the_next_repair(home: Path, shop: Path, tmp_path: Path)
 def fixed(ran: Ran) -> dict[str, object]:
     assert ran.code == 0, ran.err
     return ran.document()
+
+
+def test_a_run_of_the_tests_has_the_limits_of_the_settings(home: Path, tmp_path: Path) -> None:
+    """What fits into the default memory of a run fails under a small limit."""
+    greedy = {"pytest.ini": "[pytest]\n", "test_greedy.py": "def test_greedy():\n    assert len(bytes(600 << 20))\n"}
+    root = written(tmp_path / "greedy", greedy)
+    assert apprentice(home, "fix", root, "--json").document()["status"] == "nothing_failing"
+    limits = {"APPRENTICE_SANDBOX_MEMORY_MB": "256", "APPRENTICE_SANDBOX_WALL_SECONDS": "60"}
+    limited = apprentice(home, "fix", root, "--json", "--budget", "1", **limits)
+    assert limited.document()["failure"]["error_type"] == "MemoryError"

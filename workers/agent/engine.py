@@ -99,7 +99,7 @@ class LlmEngine:
         self._available = True
         self._memory = MemoryContext(case, deps, previous)
         self._checkout = Checkout(case.project.tree)
-        self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure)
+        self._prover = Prover(deps.sandbox, case.project, case.reproduction, case.failure, deps.limits)
         self._assignment = _assignment(options, case, self._checkout)
         self._last: tuple[Run, RetryChoice] | None = None
 

@@ -163,6 +163,7 @@ def read_change(
             progress=context.progress,
             tools=context.settings.review_tools,
             detectors=detectors,
+            limits=context.limits,
         )
 
 

@@ -48,7 +48,7 @@ def repair(task: Task, project: Project, deps: RepairDeps, llm: EngineOptions | 
     started = time.monotonic()
     deps.experiences.warm()
     deps.progress("reproducing: running the test suite")
-    reproduction = reproduce(deps.sandbox, project)
+    reproduction = reproduce(deps.sandbox, project, limits=deps.limits)
     failure = failure_of(reproduction.failing_report)
     if failure is None:
         return _result(RepairStatus.NOTHING_FAILING, reproduction, started)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory.model import Finding, Suggestion
 from workers.diffs import Change, FileChange, FileStatus, changed_lines, parse_diff
-from workers.ports import Sandbox
+from workers.ports import Limits, Sandbox
 from workers.review.detectors.dependencies import Dependencies
 from workers.review.detectors.detector import ChangeDetector, Delta, Detection, Detector, HeadTree, joined
 from workers.review.detectors.linters import Bandit, Configured, Ruff
@@ -184,10 +184,11 @@ def review_change(
     progress: Progress,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
+    limits: Limits | None = None,
 ) -> Reviewed:
     """Review the change that `diff` describes between two checkouts (`project` is the head's).
 
-    `tools` are the operator's; `detectors` read besides those that every review has.
+    `tools` are the operator's; `detectors` read besides those that every review has; `limits` are those of one test run.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
     CannotRun when the sandbox does not start.
     """
@@ -199,7 +200,7 @@ def review_change(
         _delta(base_tree, change, head),
     )
     progress(f"{len(reading.seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, head_tree) if project is not None and may_run_tests else None
+    prover = partial(_prover, sandbox, project, head_tree, limits) if project is not None and may_run_tests else None
     return _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
 
 
@@ -263,9 +264,9 @@ def _suggestions(
     return suggested(helpful, prover())
 
 
-def _prover(sandbox: Sandbox, project: Project, head_tree: Path) -> SuggestionProver:
+def _prover(sandbox: Sandbox, project: Project, head_tree: Path, limits: Limits | None) -> SuggestionProver:
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
-        return run_tests(sandbox, project, tests=tests, overlay=overlay).report
+        return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
     imports, deadline = ImportGraph(python_sources(head_tree)), time.monotonic() + PROOF_SECONDS
     return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)

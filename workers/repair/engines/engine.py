@@ -12,7 +12,7 @@ from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
-from workers.ports import Sandbox
+from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult
@@ -23,7 +23,7 @@ from workers.sandbox.project import Project
 class RepairDeps:
     """What a repair works with. `session` opens a SearchSession from its arguments; `retries` are the modes to choose from.
 
-    `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory.
+    `limits` are those of one run; `taste` gives the preferences of a repository's maintainers; `remember` off is an evaluation without memory.
     """
 
     sandbox: Sandbox
@@ -33,6 +33,7 @@ class RepairDeps:
     rng: random.Random
     budget_seconds: float
     progress: Callable[[str], None]
+    limits: Limits = field(default_factory=Limits)
     session: Callable[..., SearchSession] = SearchSession
     retries: tuple[RetryMode, ...] = tuple(RetryMode)
     taste: Callable[[str], PreferenceModel | None] = lambda _repository: None

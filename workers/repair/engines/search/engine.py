@@ -54,6 +54,7 @@ def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, second
         sources=case.sources,
         weights=_weights(case, deps) if case.remembers else {},
         taste=deps.taste(case.task.repository) if case.remembers else None,
+        limits=deps.limits,
     ) as session:
         yield SearchEngine(case, deps, previous, session, time.monotonic() + seconds)
 
