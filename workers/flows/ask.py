@@ -15,10 +15,11 @@ from memory.sharing.document import PATH, BadLearnings, parse, render
 from memory.sharing.lessons import Learnings, harvest, merged
 from workers.context import JobContext
 from workers.errors import BadInput
-from workers.flows.replies import connected, post_comment, reply_in_place
+from workers.flows.replies import connected, reply_in_place
 from workers.git import Mirror
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, ShareLearnings
 from workers.messages import conversation
+from workers.messages.markdown import code
 from workers.ports import BranchHead, GitHub
 
 if TYPE_CHECKING:  # loaded only where a model is set
@@ -28,29 +29,27 @@ if TYPE_CHECKING:  # loaded only where a model is set
 
 def answer_command(job: AnswerCommand, context: JobContext) -> Sequence[Job]:
     """Reply once, in the thread or conversation of the command."""
-    if (github := connected(job, context)) is None:
-        return ()
-    key = f"{context.job_id}:answer"
-    reply_in_place(job, _answer_text(job, context, key), key, context, github)
+    if github := connected(job, context):
+        reply_in_place(job, _answer_text(job, context), context, github)
     return ()
 
 
-def _answer_text(job: AnswerCommand, context: JobContext, key: str) -> str:
+def _answer_text(job: AnswerCommand, context: JobContext) -> str:
     bot_name = context.settings.bot_name
     if job.problem:
-        return conversation.misunderstood(job.problem, job.suggestion, bot_name, key=key)
+        return conversation.misunderstood(job.problem, job.suggestion, bot_name)
     if job.command == "why":
-        return _why(job, context, key)
-    return conversation.help_text(bot_name, key=key)
+        return _why(job, context)
+    return conversation.help_text(bot_name)
 
 
-def _why(job: AnswerCommand, context: JobContext, key: str) -> str:
+def _why(job: AnswerCommand, context: JobContext) -> str:
     reference = job.argument or _latest(job, context)
     explanation = explain(context.store, context.learner, reference) if reference else None
     # Never show a decision of another repository.
     if explanation is None or explanation.repository != job.repository.full_name:
-        return conversation.unknown_decision(reference, key=key)
-    return conversation.why(explanation.text(), key=key)
+        return conversation.unknown_decision(reference)
+    return code(explanation.text())
 
 
 def _latest(job: AnswerCommand, context: JobContext) -> str:
@@ -69,25 +68,21 @@ EXPLAIN = (
 
 def answer_question(job: AnswerQuestion, context: JobContext) -> Sequence[Job]:
     """Check the user's permission, answer the question at the pinned commit, and reply once to its comment."""
-    if (github := connected(job, context)) is None:
-        return ()
-    key = f"{context.job_id}:answer"
-    model = context.model(context.job_id, job.repository.full_name)
-    reply_in_place(job, _question_text(job, model, github, context, key), key, context, github)
+    if github := connected(job, context):
+        reply_in_place(job, _question_text(job, github, context), context, github)
     return ()
 
 
-def _question_text(job: AnswerQuestion, model: Model | None, github: GitHub, context: JobContext, key: str) -> str:
+def _question_text(job: AnswerQuestion, github: GitHub, context: JobContext) -> str:
+    model = context.model(context.job_id, job.repository.full_name)
     if model is None:
-        return conversation.no_model(key=key)
+        return conversation.NO_MODEL
     if not job.text and not job.explain:
-        return conversation.misunderstood(
-            "`ask` needs a question after it", "ask …", context.settings.bot_name, key=key
-        )
+        return conversation.misunderstood("`ask` needs a question after it", "ask …", context.settings.bot_name)
     answered = _answered(job, model, github, context)
     if not answered.text:
-        return conversation.could_not("answer", answered.why, key=key)
-    return conversation.answered(answered.text, answered.cites, key=key)
+        return conversation.could_not("answer", answered.why)
+    return conversation.answered(answered.text, answered.cites)
 
 
 def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobContext) -> Answered:
@@ -136,16 +131,14 @@ BRANCH = "apprentice/learnings"
 
 def share(job: ShareLearnings, context: JobContext) -> Sequence[Job]:
     """Check the user's permission, collect the learnings, open or update one pull request, and reply."""
-    if (github := connected(job, context)) is None:
-        return ()
-    key = f"{context.job_id}:answer"
-    post_comment(job.number, _shared(job, key, context, github), key, context, github)
+    if github := connected(job, context):
+        reply_in_place(job, _shared(job, context, github), context, github)
     return ()
 
 
-def _shared(job: ShareLearnings, key: str, context: JobContext, github: GitHub) -> str:
+def _shared(job: ShareLearnings, context: JobContext, github: GitHub) -> str:
     if not context.settings.share_learnings:
-        return conversation.switched_off(key=key)
+        return conversation.SWITCHED_OFF
     learned = harvest(
         context.store,
         job.repository.full_name,
@@ -153,14 +146,14 @@ def _shared(job: ShareLearnings, key: str, context: JobContext, github: GitHub) 
         quorum=context.settings.quorum,
     )
     if not learned.lessons:
-        return conversation.nothing_yet(key=key)
+        return conversation.NOTHING_YET
     base, mirror = github.default_branch(), context.mirror(job.repository, github)
     mirror.fetch(base.sha)
     known = _known(mirror, base, learned.source)
     wanted = merged(known, learned) if known else learned
     if wanted == known:
-        return conversation.nothing_new(key=key)
-    return conversation.proposed(_propose(wanted, base, mirror, context, github), wanted, key=key)
+        return conversation.NOTHING_NEW
+    return conversation.proposed(_propose(wanted, base, mirror, context, github), wanted)
 
 
 def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:

@@ -127,9 +127,9 @@ def _acknowledge(
     key = f"{context.job_id}:receipt"
     if posts:
         wanted = job.kind is SignalKind.ACCEPTED
-        text = conversation.receipt(signals, wanted=wanted, scope=_scope(posts, context), key=key)
+        text = conversation.receipt(signals, wanted=wanted, scope=_scope(posts, context))
     else:
-        text = conversation.nothing_to_judge(key=key)
+        text = conversation.NOTHING_TO_JUDGE
     thread = job.subject.id if job.subject.kind is SubjectKind.REVIEW_COMMENT else 0
     post_comment(job.number, text, key, context, github, thread=thread)
 

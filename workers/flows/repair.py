@@ -158,27 +158,25 @@ def _add(tree: Path, path: str, content: bytes) -> None:
 
 def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> None:
     """Open the pull request of a proven fix, and answer where the request came from."""
-    key = case.key("answer")
-    text = _answer(case, repaired, key, context)
-    comment = post_comment(case.job.issue, text, key, context, case.github)
+    comment = post_comment(case.job.issue, _answer(case, repaired, context), case.key("answer"), context, case.github)
     if repaired.attempts:
         _watch(case, PostKind.ISSUE_COMMENT, comment, repaired.attempts[-1], context)
 
 
-def _answer(case: RepairRequest, repaired: Repaired, key: str, context: JobContext) -> str:
+def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str:
     match repaired.status:
         case RepairStatus.FIXED if case.forked:
-            return repairs.fix_for_fork(_proven(repaired), key=key)
+            return repairs.fix_for_fork(_proven(repaired))
         case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.undecided:
-            return repairs.fix_undecided(_proven(repaired), key=key)
+            return repairs.fix_undecided(_proven(repaired))
         case RepairStatus.FIXED:
-            return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired), key=key)
+            return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
-            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds, key=key)
+            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds)
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
-            return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name, key=key)
+            return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name)
 
 
 def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:

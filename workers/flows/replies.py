@@ -19,23 +19,25 @@ def actor_of(account: Account) -> Actor:
 
 
 def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub, *, thread: int = 0) -> int:
-    """Post one comment under `key`, which the text holds as its marker; returns the comment's id.
+    """Post one comment under `key`, with its marker at the end of the text; returns the comment's id.
 
     It goes into the review thread of the comment `thread`, or into the conversation.
     """
-    find = github.find_reply if thread else github.find_comment
+    find, body = github.find_reply if thread else github.find_comment, f"{text}\n{marker(key)}"
     return context.effects.once(
         key,
-        make=lambda: github.reply(number, thread, text) if thread else github.comment(number, text),
+        make=lambda: github.reply(number, thread, body) if thread else github.comment(number, body),
         find=lambda: find(number, marker(key)),
     )
 
 
 def reply_in_place(
-    job: AnswerCommand | AnswerQuestion, text: str, key: str, context: JobContext, github: GitHub
+    job: AnswerCommand | AnswerQuestion | ShareLearnings, text: str, context: JobContext, github: GitHub
 ) -> None:
     """Reply once in the command's review thread or conversation."""
-    post_comment(job.number, text, key, context, github, thread=job.comment_id if job.review_comment else 0)
+    in_thread = not isinstance(job, ShareLearnings) and job.review_comment
+    key, thread = f"{context.job_id}:answer", job.comment_id if in_thread else 0
+    post_comment(job.number, text, key, context, github, thread=thread)
 
 
 def reply_to_outsider(
@@ -44,7 +46,7 @@ def reply_to_outsider(
     """Refuse an outsider's commands with one reply for each comment: outsiders cannot make the bot post more."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
-    post_comment(number, conversation.outsider(job.actor.login, key=key), key, context, github)
+    post_comment(number, conversation.outsider(job.actor.login), key, context, github)
 
 
 def connected(
@@ -83,7 +85,7 @@ def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> No
 
 def _comment(number: int, doing: str, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
     key = f"{context.job_id}:failed"
-    post_comment(number, conversation.could_not(doing, str(error), key=key), key, context, github)
+    post_comment(number, conversation.could_not(doing, str(error)), key, context, github)
 
 
 def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
@@ -96,7 +98,7 @@ def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github:
             external_id=key,
             conclusion="neutral",
             title=review.CHECK_FAILED,
-            summary=conversation.could_not("review this", str(error), key=key),
+            summary=conversation.could_not("review this", str(error)),
             annotations=(),
         ),
         find=lambda: github.find_check(sha=sha, external_id=key),

@@ -81,7 +81,7 @@ def _overtaken(job: ReviewPull, pull: PullRequest) -> bool:
 def _say_overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> None:
     if job.commanded and job.comment_id:
         key = f"{context.job_id}:overtaken"
-        post_comment(job.number, review.overtaken(closed=pull.state != "open", key=key), key, context, github)
+        post_comment(job.number, review.overtaken(closed=pull.state != "open"), key, context, github)
 
 
 def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:

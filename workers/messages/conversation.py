@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from memory.model import Signal, TaskKind
 from memory.sharing.document import PATH
 from memory.sharing.lessons import QUORUM, Learnings
-from workers.messages.markdown import code, counted, marker, name, plain, prose
+from workers.messages.markdown import counted, marker, name, plain, prose
 
 
-def outsider(login: str, *, key: str) -> str:
+def outsider(login: str) -> str:
     """The answer to a command from a user without write access."""
     return (
         f"{plain(login)}, only users with write access to this repository can give me commands; "
-        f"a maintainer can repeat your command.\n{marker(key)}"
+        "a maintainer can repeat your command."
     )
 
 
-def help_text(bot_name: str, *, key: str) -> str:
+def help_text(bot_name: str) -> str:
     """The answer to `help`."""
     return "\n".join(
         [
@@ -33,70 +33,57 @@ def help_text(bot_name: str, *, key: str) -> str:
             f"| `@{bot_name} help` | this table |",
             "",
             "Users with write access can give commands and feedback. Reactions, applied suggestions, merges and closes count as feedback too.",
-            marker(key),
         ]
     )
 
 
-def misunderstood(problem: str, suggestion: str, bot_name: str, *, key: str) -> str:
+def misunderstood(problem: str, suggestion: str, bot_name: str) -> str:
     """The answer to an invalid command."""
     hint = f"Did you mean `@{bot_name} {suggestion}`?" if suggestion else f"Try `@{bot_name} help`."
     sentence = plain(problem)
-    return f"{sentence[:1].upper()}{sentence[1:]}. {hint}\n{marker(key)}"
+    return f"{sentence[:1].upper()}{sentence[1:]}. {hint}"
 
 
-def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str, key: str) -> str:
+def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str) -> str:
     """The effect of a verdict, and how far it reaches."""
     counting = sum(1 for s in signals if s.weight)
     if any(s.limited for s in signals) and not counting:
-        return f"Recorded without effect: this account has reached its daily limit of feedback.\n{marker(key)}"
+        return "Recorded without effect: this account has reached its daily limit of feedback."
     if not counting:
-        return f"Recorded without effect: only feedback from users with write access counts.\n{marker(key)}"
+        return "Recorded without effect: only feedback from users with write access counts."
     verb = "wanted" if wanted else "not wanted"
     return (
         f"Recorded as {verb} for {counted(counting, 'decision')}. This changes how likely I am to post similar results "
         f"for {plain(scope)}. It affects other repositories only after several of them give similar feedback. "
-        f"One verdict alone disables nothing.\n{marker(key)}"
+        "One verdict alone disables nothing."
     )
 
 
-def nothing_to_judge(*, key: str) -> str:
-    """The answer to a verdict without a post of ours to judge."""
-    return f"There is no finding or fix of mine here to judge; reply to one of my comments instead.\n{marker(key)}"
+NOTHING_TO_JUDGE = "There is no finding or fix of mine here to judge; reply to one of my comments instead."
 
 
-def why(explanation: str, *, key: str) -> str:
-    """The answer to `why`."""
-    return f"{code(explanation)}\n{marker(key)}"
-
-
-def unknown_decision(reference: str, *, key: str) -> str:
+def unknown_decision(reference: str) -> str:
     """The answer to `why` about an unknown decision."""
     if not reference:
-        return f"I have made no decision here yet. Ask with an id from the end of one of my posts.\n{marker(key)}"
-    return (
-        f"I know no decision or finding {name(reference)}. "
-        f"The ids are at the end of my comments and pull requests.\n{marker(key)}"
-    )
+        return "I have made no decision here yet. Ask with an id from the end of one of my posts."
+    return f"I know no decision or finding {name(reference)}. The ids are at the end of my comments and pull requests."
 
 
-def answered(text: str, cites: Sequence[str], *, key: str) -> str:
+def answered(text: str, cites: Sequence[str]) -> str:
     """A model's answer to a question, with its citations, or a note that it has none."""
     sources = f"Sources: {', '.join(name(cite) for cite in cites)}." if cites else "It cites no place in the code."
-    return f"{prose(text)}\n\n{sources} This is a model's answer; no test confirms it.\n{marker(key)}"
+    return f"{prose(text)}\n\n{sources} This is a model's answer; no test confirms it."
 
 
-def no_model(*, key: str) -> str:
-    """The answer to a question without a configured model."""
-    return (
-        "No model is configured, so I can only repair, review and explain my own decisions; "
-        f"the operator can set one with {name('APPRENTICE_MODEL_BASE_URL')}.\n{marker(key)}"
-    )
+NO_MODEL = (
+    "No model is configured, so I can only repair, review and explain my own decisions; "
+    "the operator can set one with `APPRENTICE_MODEL_BASE_URL`."
+)
 
 
-def could_not(doing: str, reason: str, *, key: str) -> str:
+def could_not(doing: str, reason: str) -> str:
     """The notice of a job that ended in an error."""
-    return f"I could not {doing}: {plain(reason)}\n{marker(key)}"
+    return f"I could not {doing}: {plain(reason)}"
 
 
 TITLE = "Learnings for other repositories, to be reviewed"
@@ -124,21 +111,11 @@ def pull_body(learnings: Learnings, *, key: str) -> str:
     )
 
 
-def proposed(pull: int, learnings: Learnings, *, key: str) -> str:
+def proposed(pull: int, learnings: Learnings) -> str:
     """The answer with the new pull request."""
-    return f"I propose {counted(len(learnings.lessons), 'lesson')} in #{pull}.\n{marker(key)}"
+    return f"I propose {counted(len(learnings.lessons), 'lesson')} in #{pull}."
 
 
-def nothing_new(*, key: str) -> str:
-    """The answer when the file is up to date."""
-    return f"{name(PATH)} is already up to date.\n{marker(key)}"
-
-
-def nothing_yet(*, key: str) -> str:
-    """The answer when no lesson has a quorum."""
-    return f"No lesson here has feedback from at least {QUORUM} users yet, so there is nothing to share.\n{marker(key)}"
-
-
-def switched_off(*, key: str) -> str:
-    """The answer when the operator has not enabled sharing."""
-    return f"Sharing is disabled; the operator can set `APPRENTICE_SHARE_LEARNINGS`.\n{marker(key)}"
+NOTHING_NEW = f"{name(PATH)} is already up to date."
+NOTHING_YET = f"No lesson here has feedback from at least {QUORUM} users yet, so there is nothing to share."
+SWITCHED_OFF = "Sharing is disabled; the operator can set `APPRENTICE_SHARE_LEARNINGS`."

@@ -49,29 +49,29 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
     )
 
 
-def fix_published(pull: int, attempt: Attempt, *, key: str) -> str:
+def fix_published(pull: int, attempt: Attempt) -> str:
     """The answer in the conversation that asked for a repair."""
     assert attempt.proof is not None, "only a proven attempt is published"
     fixed = len(attempt.proof.passed_after)
     return (
         f"I opened #{pull}: {counted(fixed, 'failing test')} now {'passes' if fixed == 1 else 'pass'}, "
         f"and so does the rest of the suite ({attempt.proof.suite.passed} passed, "
-        f"run {attempt.proof.repeats}×).{_but(attempt.proof)}\n{marker(key)}"
+        f"run {attempt.proof.repeats}×).{_but(attempt.proof)}"
     )
 
 
-def fix_for_fork(attempt: Attempt, *, key: str) -> str:
+def fix_for_fork(attempt: Attempt) -> str:
     """A repair of a fork's pull request, whose branch is not ours to push to."""
-    return _shown("This makes the failing tests pass; the branch is a fork's, so please apply it there:", attempt, key)
+    return _shown("This makes the failing tests pass; the branch is a fork's, so please apply it there:", attempt)
 
 
-def fix_undecided(attempt: Attempt, *, key: str) -> str:
+def fix_undecided(attempt: Attempt) -> str:
     """A repair that the tests do not decide on: shown, with the question, and not proposed."""
     text = (
         "The failing tests can be made to pass in several ways, and the tests do not decide between them, so I propose none. "
         "Add a test of what is meant, and I try again. The likeliest change:"
     )
-    return _shown(text, attempt, key)
+    return _shown(text, attempt)
 
 
 def _patch(text: str, room: int = LONGEST_PATCH) -> str:
@@ -83,9 +83,9 @@ def _patch(text: str, room: int = LONGEST_PATCH) -> str:
     return f"{code(kept, 'diff')}\n\n{more} not shown: GitHub limits the length of a text."
 
 
-def _shown(text: str, attempt: Attempt, key: str) -> str:
+def _shown(text: str, attempt: Attempt) -> str:
     assert attempt.proof is not None, "only a proven attempt is published"
-    return "\n".join([text, "", *_evidence(attempt, attempt.proof), marker(key)])
+    return "\n".join([text, "", *_evidence(attempt, attempt.proof)])
 
 
 def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
@@ -93,7 +93,7 @@ def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
     return [_patch(attempt.patch), "", "**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
-def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, key: str) -> str:
+def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float) -> str:
     """The answer when no repair could be proven: what was tried, and what came closest."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
@@ -108,17 +108,16 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             *tried,
             "",
             *(["**What I learned from it**", "", *learned, ""] if learned else []),
-            marker(key),
         ]
     )
 
 
-def nothing_failing(sha: str, tests: int, *, bot_name: str, key: str) -> str:
+def nothing_failing(sha: str, tests: int, *, bot_name: str) -> str:
     """The answer when the suite is green."""
     return (
         f"All {tests} tests pass at {sha[:12]}, so there is nothing for me to reproduce. "
         "Add a failing test, here in a ```` ```python ```` block or in the repository, and ask again: "
-        f"`@{bot_name} fix`.\n{marker(key)}"
+        f"`@{bot_name} fix`."
     )
 
 

@@ -185,7 +185,7 @@ def _summary_line(finding: Finding, missed: Missed | None) -> str:
     return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}{admitted}"
 
 
-def overtaken(*, closed: bool, key: str) -> str:
+def overtaken(*, closed: bool) -> str:
     """The answer to a command to review what is no longer there to be reviewed."""
     why = "it is closed" if closed else "it was pushed to since you asked; ask again"
-    return f"I did not review this pull request: {why}.\n{marker(key)}"
+    return f"I did not review this pull request: {why}."

@@ -72,7 +72,7 @@ def test_a_doubt_is_said_and_asked_about(doubt: Doubt) -> None:
     proof = replace(PROOF, confidence=Confidence.UNIQUE, doubt=doubt)
     assert proof.asked
     assert "please check" in confidence(proof)
-    assert "please check" in fix_published(2, attempt(proof), key="k")
+    assert "please check" in fix_published(2, attempt(proof))
 
 
 def test_what_is_settled_is_not_asked_about() -> None:
@@ -80,7 +80,7 @@ def test_what_is_settled_is_not_asked_about() -> None:
     for tier in (Confidence.UNIQUE, Confidence.AGREED):
         proof = replace(PROOF, confidence=tier)
         assert not proof.asked
-        assert "please" not in fix_published(2, attempt(proof), key="k")
+        assert "please" not in fix_published(2, attempt(proof))
 
 
 def test_what_most_of_the_weight_is_against_is_undecided() -> None:
@@ -90,8 +90,8 @@ def test_what_most_of_the_weight_is_against_is_undecided() -> None:
     assert not replace(DISPUTED, share=0.4, confidence=Confidence.AGREED).undecided
     undecided = replace(DISPUTED, share=0.4)
     assert undecided.undecided
-    assert "I propose none" in fix_undecided(attempt(undecided), key="k")
-    assert "**Which result is right?**" in fix_undecided(attempt(undecided), key="k")
+    assert "I propose none" in fix_undecided(attempt(undecided))
+    assert "**Which result is right?**" in fix_undecided(attempt(undecided))
 
 
 def test_a_long_patch_is_cut_and_that_is_said() -> None:
@@ -101,7 +101,7 @@ def test_a_long_patch_is_cut_and_that_is_said() -> None:
     body = fix_body(failure, long, issue=1, closes=True, bot_name="bot", key="k")
     assert len(body) < 65_536
     assert 9_998 - body.count("+a line of it\n") == int(body.partition(" more lines not shown")[0].rpartition("\n")[2])
-    assert "a/a.py" in fix_for_fork(long, key="k")
+    assert "a/a.py" in fix_for_fork(long)
 
 
 def test_a_disputed_repair_asks_which_result_is_right() -> None:
@@ -109,7 +109,7 @@ def test_a_disputed_repair_asks_which_result_is_right() -> None:
     failure = Failure(error_type="E", family=Family.OTHER, message="", frames=(), failing_tests=("t.py::a",))
     bodies = (
         fix_body(failure, attempt(DISPUTED), issue=1, closes=True, bot_name="bot", key="k"),
-        fix_for_fork(attempt(DISPUTED), key="k"),
+        fix_for_fork(attempt(DISPUTED)),
     )
     for body in bodies:
         assert "**Which result is right?**" in body
