@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import IntEnum
 
@@ -70,59 +70,6 @@ def _tight(hunk: Hunk) -> Iterator[Hunk]:
         old, new = old + 1, new + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """What became of a place: its file's name now, its first line, and the lines that replaced its own.
-
-    `line` is None where the first line was touched; `start` is about where it would be. `added` are all lines of the
-    change that were not there before, None if that is not known. `arrived` are the new files, where the own one is gone.
-    """
-
-    path: str
-    start: int
-    line: int | None = None
-    lines: frozenset[int] = frozenset()
-    added: Mapping[str, frozenset[int]] | None = None
-    arrived: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True)
-class Following:
-    """Follows places through one change without context; through None, which is not known, by their files alone."""
-
-    change: Change | None
-    _files: Mapping[str, FileChange] = field(init=False)
-    _added: Mapping[str, frozenset[int]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        files = self.change.files if self.change else ()
-        self._files = {file.old_path: file for file in files if file.status is not FileStatus.ADDED}
-        self._added = changed_lines(self.change) if self.change else {}
-
-    def trace(self, path: str, first: int, last: int) -> Trace:
-        """What became of the lines `first`..`last` of a file."""
-        if self.change is None:
-            return Trace(path=path, start=first)
-        file = self._files.get(path)
-        if file is None:
-            return Trace(path=path, start=first, line=first, added=self._added)
-        if file.status is FileStatus.DELETED:
-            arrived = frozenset(each.path for each in self.change.files if each.status is FileStatus.ADDED)
-            return Trace(path=path, start=first, added=self._added, arrived=arrived)
-        touching = [hunk for hunk in file.hunks if touches(hunk, first, last)]
-        taken = {line for hunk in touching for line in range(hunk.old_start, hunk.old_start + hunk.old_count)}
-        kept = {moved(line, file.hunks) for line in range(first, last + 1) if line not in taken}
-        given = {line for hunk in touching for line in range(hunk.new_start, hunk.new_start + hunk.new_count)}
-        at = next((hunk.new_start + first - hunk.old_start for hunk in touching), moved(first, file.hunks))
-        return Trace(
-            path=file.path,
-            start=at,
-            line=None if first in taken else moved(first, file.hunks),
-            lines=frozenset(kept | given),
-            added=self._added,
-        )
-
-
 IN_PLACE = 0.5
 """How alike two texts are at least when one replaced the other. Of 1,223 one-line edits in this project's own history, 95 %
 are; so are 24 % of unrelated lines of one kind, but those seldom replace each other and break the same rule."""
@@ -174,11 +121,21 @@ class Likeness(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Traced:
-    """A known finding and what became of its place. `age` counts from the newest round."""
+    """A known finding and what became of its place: its file's name now, its first line, and the lines that replaced its own.
+
+    `age` counts from the newest round. `line` is None where the first line was touched; `start` is about where it would
+    be. `added` are all lines of the change that were not there before, None if that is not known. `arrived` are the new
+    files, where the own one is gone.
+    """
 
     known: Known
-    trace: Trace
     age: int
+    path: str
+    start: int
+    line: int | None = None
+    lines: frozenset[int] = frozenset()
+    added: Mapping[str, frozenset[int]] | None
+    arrived: frozenset[str] = frozenset()
 
 
 _Rank = tuple[int, int, int, bool, int, str, tuple[str, int, int, str, str]]
@@ -193,7 +150,7 @@ def _pair(each: _Traced, found: Finding, likeness: Likeness, ratio: float = 1.0)
         each.age,
         -round(ratio * 1000),
         each.known.finding.message != found.message,
-        abs(found.line - each.trace.start),
+        abs(found.line - each.start),
         each.known.fingerprint,
         order(found),
     )
@@ -234,11 +191,36 @@ def seen_before(before: Sequence[Finding], present: Sequence[Finding], change: C
 
 
 def _traced(rounds: Sequence[LastSeen]) -> Iterator[_Traced]:
+    """Follow each known finding through the change since; through one that is not known, by its file alone."""
     for age, seen in enumerate(rounds):
-        following = Following(seen.change)
+        files = seen.change.files if seen.change else ()
+        known_files = {file.old_path: file for file in files if file.status is not FileStatus.ADDED}
+        arrived = frozenset(file.path for file in files if file.status is FileStatus.ADDED)
+        added = changed_lines(seen.change) if seen.change else None
         for known in seen.known:
-            place = known.finding
-            yield _Traced(known=known, trace=following.trace(place.path, place.line, place.end_line), age=age)
+            place, file = known.finding, known_files.get(known.finding.path)
+            traced = _Traced(known=known, age=age, path=place.path, start=place.line, added=added)
+            if file is None:
+                yield replace(traced, line=place.line if seen.change else None)
+            elif file.status is FileStatus.DELETED:
+                yield replace(traced, arrived=arrived)
+            else:
+                yield _through(traced, file, place.line, place.end_line)
+
+
+def _through(traced: _Traced, file: FileChange, first: int, last: int) -> _Traced:
+    """What became of the lines `first`..`last` of a file that was edited."""
+    touching = [hunk for hunk in file.hunks if touches(hunk, first, last)]
+    taken = {line for hunk in touching for line in range(hunk.old_start, hunk.old_start + hunk.old_count)}
+    kept = {moved(line, file.hunks) for line in range(first, last + 1) if line not in taken}
+    given = {line for hunk in touching for line in range(hunk.new_start, hunk.new_start + hunk.new_count)}
+    return replace(
+        traced,
+        path=file.path,
+        start=next((hunk.new_start + first - hunk.old_start for hunk in touching), moved(first, file.hunks)),
+        line=None if first in taken else moved(first, file.hunks),
+        lines=frozenset(kept | given),
+    )
 
 
 def _match(
@@ -295,22 +277,22 @@ def _nearest(findings: Sequence[Finding], near: int) -> Sequence[Finding]:
 
 def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
     """On the line that its own is now, unless the two messages name different things, as imports of one line."""
-    if each.trace.line is not None:
-        for found in among.on_line(rule_of(each.known.finding), each.trace.path, each.trace.line):
+    if each.line is not None:
+        for found in among.on_line(rule_of(each.known.finding), each.path, each.line):
             if not _name_different_things(each.known.finding.message, found.message):
                 yield _pair(each, found, Likeness.STAYED)
 
 
 def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
     """The same text in the same function, or elsewhere in the file, or in a new one where the file is gone."""
-    old, trace, rule = each.known.finding, each.trace, rule_of(each.known.finding)
+    old, rule = each.known.finding, rule_of(each.known.finding)
     for mark in {old.fingerprint, each.known.fingerprint}:
         same = among.by_mark.get(mark)
-        if same is not None and same.path == trace.path and rule_of(same) == rule and _may_be(same, trace):
+        if same is not None and same.path == each.path and rule_of(same) == rule and _may_be(same, each):
             yield _pair(each, same, Likeness.SAME)
-    for path in (trace.path, *sorted(trace.arrived)):
-        for found in among.of_text(rule, path, old.anchor, trace.start):
-            if _may_be(found, trace):
+    for path in (each.path, *sorted(each.arrived)):
+        for found in among.of_text(rule, path, old.anchor, each.start):
+            if _may_be(found, each):
                 yield _pair(each, found, Likeness.MOVED)
 
 
@@ -318,25 +300,25 @@ def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
     """Text that is alike, more so where it is not in the place of the old."""
     if each.known.gone:
         return
-    old, trace = each.known.finding, each.trace
-    for found in among.in_file(rule_of(old), trace.path, trace.start):
-        if not _may_be(found, trace):
+    old = each.known.finding
+    for found in among.in_file(rule_of(old), each.path, each.start):
+        if not _may_be(found, each):
             continue
         ratio = _ratio(old.anchor, found.anchor)
-        if ratio >= IN_PLACE and not trace.lines.isdisjoint(_lines(found)):
+        if ratio >= IN_PLACE and not each.lines.isdisjoint(_lines(found)):
             yield _pair(each, found, Likeness.EDITED, ratio)
         elif ratio >= ELSEWHERE:
             yield _pair(each, found, Likeness.ALIKE, ratio)
 
 
-def _may_be(found: Finding, trace: Trace) -> bool:
+def _may_be(found: Finding, place: _Traced) -> bool:
     """Whether it is in the place of what is looked for, or on new lines: what was there beside it is another one."""
-    if found.path == trace.path:
-        if found.line == trace.line:
+    if found.path == place.path:
+        if found.line == place.line:
             return False  # another one, by the names in its message
-        if not trace.lines.isdisjoint(_lines(found)):
+        if not place.lines.isdisjoint(_lines(found)):
             return True
-    return trace.added is None or not trace.added.get(found.path, frozenset()).isdisjoint(_lines(found))
+    return place.added is None or not place.added.get(found.path, frozenset()).isdisjoint(_lines(found))
 
 
 def _lines(finding: Finding) -> range:
