@@ -65,8 +65,7 @@ def export(
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
     from memory.export import write_atomically
-    from memory.sharing.document import BadLearnings, parse, render
-    from memory.sharing.lessons import harvest, merged
+    from memory.sharing import BadLearnings, harvest, merged, parse, render
     from workers.messages.conversation import link_to
 
     if len(repositories) > 1:
@@ -100,8 +99,7 @@ def import_(
 ) -> None:
     """Import a reviewed learnings file as a prior; without FILE, list the imports."""
     from bot.cli import tables
-    from memory.sharing.document import MOST_BYTES, BadLearnings, parse
-    from memory.sharing.lessons import Learnings
+    from memory.sharing import MOST_BYTES, BadLearnings, Learnings, parse
 
     with refusing():
         context = command_context()

@@ -13,7 +13,7 @@ from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, RECALL, Backtest, RankingFigures
 from memory.history.measures import Interval
-from memory.sharing.lessons import Learnings
+from memory.sharing import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store.calls import Spent

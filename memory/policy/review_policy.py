@@ -13,7 +13,7 @@ from memory.history.lessons import HistoryHint, path_class
 from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Severity, State, TaskKind
 from memory.policy import q_table
 from memory.rewards import PATTERN, expectation
-from memory.sharing.lessons import Learnings, shifted
+from memory.sharing import Learnings, shifted
 
 if TYPE_CHECKING:
     from memory.policy.learner import Learner

@@ -10,8 +10,7 @@ import pytest
 
 from memory.model import TaskKind
 from memory.rewards import PATTERN
-from memory.sharing.document import PATH, render
-from memory.sharing.lessons import Learnings, Lesson
+from memory.sharing import PATH, Learnings, Lesson, render
 from tests.stories import town as founding
 from tests.stories.pantry import FILES
 from tests.stories.town import Town

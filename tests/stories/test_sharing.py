@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from memory.sharing.document import PATH, parse
+from memory.sharing import PATH, parse
 from tests.stories import town as founding
 from tests.stories.town import REPOSITORY, Town, readable
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory.explain import explain
 from memory.model import PostKind
-from memory.sharing.document import PATH, BadLearnings, parse, render
-from memory.sharing.lessons import Learnings, harvest, merged
+from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse, render
 from workers.context import JobContext
 from workers.errors import BadInput
 from workers.flows.replies import connected, reply_in_place

@@ -17,8 +17,7 @@ from memory.history.lessons import HistoryLessons
 from memory.model import Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
-from memory.sharing.document import PATH, BadLearnings
-from memory.sharing.lessons import Learnings, from_elsewhere
+from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
 from workers.context import Context, JobContext
 from workers.errors import BadInput, Gone
 from workers.flows.ask import learnings_at

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memory.model import Signal, TaskKind
-from memory.sharing.document import PATH
-from memory.sharing.lessons import QUORUM, Learnings
+from memory.sharing import PATH, QUORUM, Learnings
 from workers.messages.markdown import counted, marker, name, plain, prose
 
 

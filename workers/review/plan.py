@@ -15,7 +15,7 @@ from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.preferences.model import PreferenceModel
 from memory.preferences.options import option_of_finding
-from memory.sharing.lessons import Learnings
+from memory.sharing import Learnings
 from workers.diffs import Change, commentable_lines
 from workers.review.engine import Reviewed
 from workers.review.findings import harm, order

@@ -3,11 +3,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from memory.model import (
     Action,
@@ -24,8 +24,7 @@ from memory.model import (
 from memory.policy.learner import Learner
 from memory.policy.review_policy import appraise, decide_posting, reason
 from memory.rewards import PATTERN
-from memory.sharing.document import parse, render
-from memory.sharing.lessons import MOST, OWN, Learnings, Lesson, from_elsewhere, harvest, merged, shifted
+from memory.sharing import MOST, OWN, Learnings, Lesson, from_elsewhere, harvest, merged, parse, render, shifted
 from memory.store import Store
 
 KEY = (TaskKind.REVIEW, "B006", PATTERN)

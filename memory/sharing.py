@@ -1,18 +1,33 @@
 """Lessons of one repository that may leave it, and lessons from elsewhere as a prior: pseudo-counts of bounded strength,
-kept apart from what was seen here."""
+kept apart from what was seen here.
+
+`.apprentice/learnings.yml` holds them in a form that maintainers can review: rules, built-in error types, figures, days, and
+links to the sources; no code, no messages and no logins. It is untrusted YAML, see `parse`.
+"""
 
 from __future__ import annotations
 
 import builtins
+import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+from msgspec import Meta
 
 from memory.model import Decision, Signal, TaskKind
 from memory.rewards import PATTERN, SIGNAL_WORTH
 from memory.store import Store
+
+if TYPE_CHECKING:
+    import yaml
+
+PATH = ".apprentice/learnings.yml"
+VERSION = 1
 
 QUORUM = 2
 """The fewest users with weight behind a lesson that leaves a repository."""
@@ -34,8 +49,12 @@ _COMMON_ERRORS = frozenset(
 ) | {"Failed", "Timeout", "TimeoutExpired", "JSONDecodeError", "FrozenInstanceError", "ValidationError"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+Name = Annotated[str, Meta(pattern=r"\A[A-Za-z][\w.:-]*\Z", max_length=100)]
+Id = Annotated[str, Meta(pattern=r"\A[\w.:-]+\Z", max_length=64)]
+Link = Annotated[str, Meta(pattern=r"\Ahttps?://[\w.:-]+/[\w./-]+\Z", max_length=300)]
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Feedback on one rule (with the strategy `finding`), or on one strategy for an error type.
 
     `mean` of acceptance lies within [0, 1], `weight` is about how many verdicts it comes from, `teachers` how many people
@@ -43,16 +62,16 @@ class Lesson:
     """
 
     about: TaskKind
-    label: str
-    family: str
-    strategy: str
-    mean: float
-    weight: float
-    teachers: int
+    label: Name
+    family: Name
+    strategy: Name
+    mean: Annotated[float, Meta(ge=0.0, le=1.0)]
+    weight: Annotated[float, Meta(ge=0.0, le=1e6)]
+    teachers: Annotated[int, Meta(ge=QUORUM, le=10**6)]
     since: date
     until: date
-    decisions: tuple[str, ...]
-    taught_by: tuple[str, ...]
+    decisions: Annotated[tuple[Id, ...], Meta(max_length=MOST_LINKS)] = ()
+    taught_by: Annotated[tuple[Link, ...], Meta(max_length=MOST_LINKS)]
 
     @property
     def pattern(self) -> Pattern:
@@ -60,12 +79,12 @@ class Lesson:
         return self.about, self.label, self.strategy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Learnings:
+class Learnings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file: what a source learned."""
 
-    source: str
-    lessons: tuple[Lesson, ...]
+    version: Annotated[int, Meta(ge=1, le=VERSION)] = VERSION
+    source: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][\w.-]*(/[A-Za-z0-9_.][\w.-]*)?\Z", max_length=100)]
+    lessons: Annotated[tuple[Lesson, ...], Meta(max_length=MOST_LESSONS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +228,134 @@ def _links(
         stored = store.tasks.get(decision.task_id)
         if stored is not None and stored.task.number:
             yield link(decision.state.kind, repository, stored.task.number)
+
+
+# ── The file ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+MOST_BYTES, LONGEST, DEEPEST = 200_000, 300, 6
+"""The most that a file, a value in it, and its nesting may have."""
+
+_HEAD = """\
+# Lessons from feedback in this repository, as a prior for reviews and repairs. Review changes to it like code:
+# Apprentice reads it from the base branch only. Remove an entry to end its effect.
+"""
+
+
+class BadLearnings(Exception):
+    """A learnings file cannot be used; the text names the line and says what to do."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+
+
+def parse(text: str) -> Learnings:
+    """Read an untrusted file; raises BadLearnings.
+
+    A plain tree of bounded size, without anchors, tags or duplicate keys, that has the fields of `Learnings`.
+    """
+    root = _tree(text)
+    try:
+        learnings = msgspec.convert(_plain(root), Learnings, strict=False)
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at ")
+        keys = place.strip("`").removeprefix("$.")
+        advice = "correct it, export the file again, or upgrade Apprentice"
+        raise BadLearnings(_line(root, keys), f"{keys}: {reason}; {advice}") from error
+    seen = set[Pattern]()
+    for number, lesson in enumerate(learnings.lessons):
+        line = _line(root, f"lessons[{number}]")
+        if lesson.until < lesson.since:
+            raise BadLearnings(line, f"until {lesson.until} is before since {lesson.since}; correct it")
+        if lesson.pattern in seen:
+            raise BadLearnings(line, f"{lesson.label} with {lesson.strategy} occurs twice; remove one")
+        seen.add(lesson.pattern)
+    return learnings
+
+
+def _tree(text: str) -> yaml.Node:
+    """The root of a document."""
+    import yaml  # slow to import, and seldom needed
+
+    if len(text.encode(errors="replace")) > MOST_BYTES:
+        raise BadLearnings(1, f"the file is over {MOST_BYTES:,} bytes; export fewer lessons")
+    try:
+        _refuse_tricks(yaml.parse(text, Loader=yaml.SafeLoader))
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise BadLearnings(mark.line + 1 if mark else 1, f"not valid YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:  # a character that YAML forbids
+        raise BadLearnings(1, "not valid YAML: it holds characters that are not allowed") from error
+    if root is None:
+        raise BadLearnings(1, "the file is empty; export it again")
+    return root
+
+
+def _refuse_tricks(events: Iterable[yaml.Event]) -> None:
+    """Refuse before a tree is built: a depth that breaks the parser, references that multiply, foreign types."""
+    depth = 0
+    for event in events:
+        line, name = event.start_mark.line + 1, type(event).__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > DEEPEST + 2:  # the stream and the document count as well
+            raise BadLearnings(line, f"nested deeper than {DEEPEST} levels; export the file again")
+        if getattr(event, "anchor", None) is not None:
+            raise BadLearnings(line, "anchors and aliases are not read; write the value out")
+        if getattr(event, "tag", None) is not None:
+            raise BadLearnings(line, "tags are not read; remove it")
+
+
+def _plain(node: yaml.Node) -> object:
+    """Dictionaries, lists and texts: each type is converted where a field asks for it, so that `no` stays a text."""
+    line = node.start_mark.line + 1
+    if node.id == "sequence":
+        return [_plain(each) for each in node.value]
+    if node.id == "scalar":
+        if not node.value.isprintable() or len(node.value) > LONGEST:
+            raise BadLearnings(line, f"expected printable text of at most {LONGEST} characters")
+        return node.value
+    found: dict[str, object] = {}
+    for key, value in node.value:
+        if key.id != "scalar" or key.value in found:
+            raise BadLearnings(key.start_mark.line + 1, f"{str(key.value)[:40]!r} occurs twice or is no key; remove it")
+        found[str(_plain(key))] = _plain(value)
+    return found
+
+
+def _line(root: yaml.Node, keys: str) -> int:
+    """The line of the value at a place such as `lessons[2].mean`; of the last one on the way to it that there is."""
+    node = root
+    for name in re.findall(r"\w+", keys):
+        if node.id == "sequence":
+            node = node.value[int(name)]
+        else:
+            node = next((value for key, value in node.value if key.value == name), node)
+    return int(node.start_mark.line) + 1
+
+
+def render(learnings: Learnings) -> str:
+    """The file, the same for the same learnings, an entry a block, so that a change reads well in a diff."""
+    lines = [f"version: {VERSION}", f"source: {_quoted(learnings.source)}"]
+    lessons = sorted(learnings.lessons, key=lambda each: each.pattern)
+    lines.append("lessons:" if lessons else "lessons: []")
+    for lesson in lessons:
+        lines += _block(lesson)
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _block(lesson: Lesson) -> Iterator[str]:
+    yield f"  - about: {lesson.about}"
+    for name, text in (("label", lesson.label), ("family", lesson.family), ("strategy", lesson.strategy)):
+        yield f"    {name}: {_quoted(text)}"
+    yield f"    mean: {lesson.mean:.3f}"
+    yield f"    weight: {lesson.weight:.1f}"
+    yield f"    teachers: {lesson.teachers}"
+    yield f"    since: {lesson.since}"
+    yield f"    until: {lesson.until}"
+    for name, many in (("taught_by", lesson.taught_by), ("decisions", lesson.decisions)):
+        yield f"    {name}: [{', '.join(_quoted(each) for each in many)}]"
+
+
+def _quoted(text: str) -> str:
+    """Plain where YAML reads it as the same text, else in quotes: `no` and `1e5` are texts here."""
+    return text if re.fullmatch(r"[A-Z]+[0-9]{3,4}|[a-z]{4,}(_[a-z]+)*", text) else json.dumps(text)

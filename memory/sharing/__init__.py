@@ -1,1 +1,0 @@
-"""What one repository learned, as a file that people review, and as a prior elsewhere."""
