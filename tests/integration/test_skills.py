@@ -197,12 +197,17 @@ def test_what_is_taken_back_is_no_skill_any_more(house: House) -> None:
 
 
 def test_a_second_attempt_does_not_begin_anew(house: House, fresh: House) -> None:
-    """Cut off before its patch, a repair leaves what it ruled out: the next one comes to the patch in fewer candidates."""
+    """Cut off before its patch, a strategy leaves what it ruled out: the next time it comes to the patch in fewer candidates.
+
+    The next repair begins with other strategies: the table has learned that this one failed.
+    """
     cold = candidates(fresh.repair("queue", QUEUE, session=partial(FirstFound, most=200)))
     cut = house.repair("queue", QUEUE, session=partial(FirstFound, most=cold - 1))
     assert cut.proven is None
     assert sum(len(each.ruled_out) for each in latest(house.store, "o/queue")) == cold - 1
     again = house.repair("queue", QUEUE, session=partial(FirstFound, most=200), retries=(RetryMode.LAST_ATTEMPT,))
-    assert candidates(again) < cold
-    chosen = [d.chosen for d in house.store.ledger.decisions_of_kind(TaskKind.REPAIR)]
+    assert again.proven is not None
+    assert (again.proven.strategy, again.proven.candidates) == (cut.attempts[0].strategy, 1)
+    assert again.proven.candidates < cold
+    chosen = [each.decision.chosen for each in house.store.ledger.logged(TaskKind.REPAIR)]
     assert "retry:last_attempt" in chosen

@@ -407,6 +407,6 @@ def test_a_verdict_reaches_the_choice_of_the_engine(tmp_path: Path) -> None:
         town.maya.merge(REPOSITORY, pull.number)
         town.settle()
         ledger = town.context.store.ledger
-        judged = [d.chosen for d in ledger.decisions_of_kind(TaskKind.REPAIR) if ledger.live_signals([d.id])]
+        judged = [each.decision.chosen for each in ledger.logged(TaskKind.REPAIR) if each.signals]
         assert len(judged) == 2
         assert "embedded" in judged
