@@ -22,7 +22,7 @@ from tempfile import NamedTemporaryFile
 import msgspec
 
 from memory.model import Attempt, Decision, Finding, Signal, TaskKind
-from memory.preferences.options import path_of, verdict
+from memory.preferences.model import path_of, verdict
 from memory.rewards import acceptance
 from memory.store import Store
 from memory.store.documents import Trajectory

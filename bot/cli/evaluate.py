@@ -82,7 +82,8 @@ def preferences(
     """Show the reward models trained on feedback: what each predicts, and which one ranks."""
     from memory.model import TaskKind
     from memory.preferences.model import activate as put_in_use
-    from memory.preferences.model import known_models, learn_preferences
+    from memory.preferences.model import known_models
+    from memory.preferences.training import learn_preferences
 
     with refusing():
         context = command_context()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from memory.model import Severity, Signal, TaskKind
-from memory.preferences.options import verdict
+from memory.preferences.model import verdict
 from memory.retrieval.embeddings import Embedder
 from memory.store import Store
 from workers.agent.findings import (

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from memory.model import Confidence, DistinguishingCall, Doubt
-from memory.preferences.model import PreferenceModel, rank
-from memory.preferences.options import option_of_patch
+from memory.preferences.model import PreferenceModel, option_of_patch, rank
 from workers.diffs import unified
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.model import TaskKind
-from memory.preferences.options import JudgedOption, PreferenceOption
+from memory.preferences.model import PreferenceOption
+from memory.preferences.training import JudgedOption
 
 
 @pytest.fixture
@@ -30,7 +30,6 @@ def judge() -> Callable[..., JudgedOption]:
         return JudgedOption(
             decision_id=name,
             task_id=task,
-            kind=TaskKind.REVIEW,
             repository=repository,
             label=label,
             teacher=teacher,

@@ -23,8 +23,8 @@ from memory.model import (
 )
 from memory.policy.learner import Learner
 from memory.policy.review_policy import decide_posting
-from memory.preferences.model import activate, judged_options, known_models, learn_preferences, preference_model
-from memory.preferences.options import option_of_finding
+from memory.preferences.model import activate, known_models, option_of_finding, preference_model
+from memory.preferences.training import judged_options, learn_preferences
 from memory.store import Store
 from tests.unit.memory.conftest import Ticking
 

@@ -12,8 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import TaskKind
-from memory.preferences.model import LEAST_PAIRS, LEAST_TASKS, calibration_error, evaluate, rank, split, train
-from memory.preferences.options import JudgedOption, PreferenceOption, pairs
+from memory.preferences.model import PreferenceOption, rank
+from memory.preferences.training import (
+    LEAST_PAIRS,
+    LEAST_TASKS,
+    JudgedOption,
+    calibration_error,
+    evaluate,
+    pairs,
+    split,
+    train,
+)
 
 Judge = Callable[..., JudgedOption]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,23 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from memory.model import Actor, Permission, Signal, SignalKind
-from memory.preferences.options import (
-    QUOTA,
-    RIVALS,
-    JudgedOption,
-    PreferencePair,
-    balanced,
-    pairs,
-    teacher,
-    verdict,
-    within_quota,
-)
+from memory.preferences.model import verdict
+from memory.preferences.training import QUOTA, RIVALS, JudgedOption, PreferencePair, pairs, teacher, within_quota
 
 Judge = Callable[..., JudgedOption]
 
@@ -82,12 +70,3 @@ def test_no_repository_says_more_than_its_quota(judge: Judge) -> None:
     kept = within_quota([*many, judge("other", repository="o/other")])
     assert len(kept) == QUOTA + 1
     assert "d4" not in {each.decision_id for each in kept}
-
-
-def test_one_person_weighs_no_more_than_all_others(judge: Judge) -> None:
-    """Forty pairs of one person count as much as the two of another."""
-    loud = [PreferencePair(better=judge(f"a{n}"), worse=judge(f"b{n}", -1.0), weight=1.0) for n in range(40)]
-    quiet = [replace(p, better=replace(p.better, teacher=2), worse=replace(p.worse, teacher=2)) for p in loud[:2]]
-    weights = [pair.weight for pair in balanced([*loud, *quiet])]
-    assert (sum(weights[:40]), sum(weights[40:])) == (pytest.approx(2.0), 2.0)
-    assert balanced(loud) == loud, "alone there is nobody to weigh against"

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from memory.model import EditShape, TaskKind
-from memory.preferences.model import PreferenceModel, train
+from memory.preferences.model import PreferenceModel
+from memory.preferences.training import train
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.ranking import liking
 

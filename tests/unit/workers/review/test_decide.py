@@ -11,7 +11,8 @@ import pytest
 
 from memory.model import Arm, Finding, Severity, TaskKind
 from memory.policy.learner import Learner
-from memory.preferences.model import PreferenceModel, train
+from memory.preferences.model import PreferenceModel
+from memory.preferences.training import train
 from tests.databases import migrated_store
 from workers.review.plan import decide, queue
 
