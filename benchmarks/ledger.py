@@ -38,9 +38,9 @@ from memory.model import (
 from memory.policy import q_table
 from memory.policy.learner import Learner
 from memory.store import Store, open_store, totals
-from memory.store.database import dump, insert_bare
+from memory.store.database import dump, insert_many
 from memory.store.tables import cells as cell_rows
-from memory.store.tables import decisions, outcomes, pools, signals
+from memory.store.tables import decisions, outcomes, signals
 from tests.conftest import serve_postgresql
 
 # ── A history of any size ──────────────────────────────────────────────────────────────────────────────────────────
@@ -110,7 +110,7 @@ def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
     random.Random(seed).shuffle(rows[2])
     with store.database.writing() as connection:
         for table, each in zip((decisions, outcomes, signals), rows, strict=True):
-            insert_bare(connection, table, each)
+            insert_many(connection, table, (dict(zip(table.columns.keys(), row, strict=True)) for row in each))
 
 
 def _decision(event: Event, body: str) -> Row:
@@ -246,9 +246,7 @@ def read_bare(store: Store) -> None:
 def size(store: Store) -> int:
     """How many rows the table has."""
     with store.database.reading() as connection:
-        return sum(
-            connection.execute(select(func.count()).select_from(each)).scalar_one() for each in (cell_rows, pools)
-        )
+        return connection.execute(select(func.count()).select_from(cell_rows)).scalar_one()
 
 
 # ── Decide ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -32,7 +32,7 @@ from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Neighbour
 from memory.rewards import repair_components
 from memory.store import Store
-from memory.store.totals import MILLION, QUORUM, Pool, Sum, Witness, pool, reaching
+from memory.store.totals import QUORUM, Sum, Witness, reaching
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -118,27 +118,19 @@ def maintainer_of(repository: str) -> Actor:
 
 
 class Spot:
-    """One cell of the table in memory: its rows by witness, and their pool, worked out again when it is asked for."""
+    """One cell of the table in memory: its rows by witness."""
 
     def __init__(self) -> None:
         self.rows: dict[Witness, Sum] = {}
-        self._pool: Pool | None = None
 
     def add(self, part: Contribution) -> None:
-        """Add what somebody's evidence adds."""
+        """Add what a witness's evidence adds."""
         weight, value = self.rows.get((part.repository, part.teacher), (0, 0))
         self.rows[part.repository, part.teacher] = (weight + part.weight, value + part.value)
-        self._pool = None
 
     def seen_from(self, repository: str, factor: Factor) -> Cell | None:
         """What of it reaches a repository, by the rules of the store."""
-        if self._pool is None:
-            self._pool = pool(self.rows)
-        teacher = "" if factor is Factor.PROOF else str(maintainer_of(repository).id)
-        weight, value = self.rows.get((repository, teacher), (0, 0))
-        others = reaching(self._pool, (weight, value), int(factor is Factor.ACCEPTANCE and weight > 0), factor, QUORUM)
-        weight, value = weight + others.weight, value + others.value
-        return Cell(weight=weight / MILLION, mean=value / weight) if weight else None
+        return reaching(self.rows, repository, factor, QUORUM)
 
 
 class Table:

@@ -54,7 +54,7 @@ def evaluate(
 
 
 def audit(as_json: AsJson = False) -> None:
-    """List where learning may be wrong or misled: rewards that disagree, tests that shrink, unusual teachers."""
+    """List where learning may be wrong or misled: rewards that disagree, lost decisions, unusual teachers."""
     from bot.cli import tables
     from memory.evaluation.audit import audit as look
     from memory.model import TaskKind
@@ -62,12 +62,7 @@ def audit(as_json: AsJson = False) -> None:
     with refusing():
         context = command_context()
         store = context.store
-        items = look(
-            store.ledger.logged(TaskKind.REPAIR),
-            store.ledger.logged(TaskKind.REVIEW),
-            store.tasks.attempts_of_repairs(),
-            context.clock(),
-        )
+        items = look(store.ledger.logged(TaskKind.REPAIR), store.ledger.logged(TaskKind.REVIEW), context.clock())
     print_result({"items": [asdict(item) for item in items]}, lambda: tables.audit(items), as_json=as_json)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from memory.evaluation.findings import LOUD
 from memory.intervals import more_often, wilson
-from memory.model import Attempt, LoggedDecision
+from memory.model import LoggedDecision
 from memory.rewards import proven, verdict
 
 Key = TypeVar("Key", bound=Hashable)
@@ -38,18 +38,16 @@ class AuditCheck(StrEnum):
     """What was checked."""
 
     PROVEN_BUT_REJECTED = "proven_but_rejected"
-    SHRINKS_TESTS = "shrinks_tests"
     TOOL_ERRORS = "tool_errors"
     TOGETHER = "together"
     ONE_SIDED = "one_sided"
 
 
 class Alarm(StrEnum):
-    """How much it matters, least first."""
+    """How much it matters."""
 
     NOTICE = "notice"
     WARNING = "warning"
-    CRITICAL = "critical"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,23 +62,11 @@ class AuditItem:
     advice: str
 
 
-def audit(
-    repairs: Sequence[LoggedDecision],
-    reviews: Sequence[LoggedDecision],
-    attempts: Mapping[str, Sequence[Attempt]],
-    now: datetime,
-) -> tuple[AuditItem, ...]:
+def audit(repairs: Sequence[LoggedDecision], reviews: Sequence[LoggedDecision], now: datetime) -> tuple[AuditItem, ...]:
     """Everything there is to look at, what matters most first."""
     everything = [*repairs, *reviews]
-    found = [
-        *shrinking(attempts),
-        *disagreements(repairs),
-        *tool_errors(repairs, now),
-        *together(everything),
-        *one_sided(everything),
-    ]
-    order = list(Alarm)
-    return tuple(sorted(found, key=lambda item: -order.index(item.alarm)))
+    found = [*disagreements(repairs), *tool_errors(repairs, now), *together(everything), *one_sided(everything)]
+    return tuple(sorted(found, key=lambda item: item.alarm is not Alarm.WARNING))
 
 
 def _grouped(found: Iterable[tuple[Key, Value]]) -> Mapping[Key, list[Value]]:
@@ -125,27 +111,6 @@ def _judged(log: Iterable[LoggedDecision]) -> Iterator[tuple[str, tuple[str, flo
         value = verdict(entry.signals)
         if entry.outcome is not None and proven(entry.outcome) and value is not None:
             yield entry.decision.chosen, (entry.decision.id, value)
-
-
-def shrinking(attempts: Mapping[str, Sequence[Attempt]]) -> Iterator[AuditItem]:
-    """Strategies whose proven change let fewer tests be collected, or more be skipped, than before it."""
-    made = (attempt for each in attempts.values() for attempt in each)
-    for strategy, ids in _grouped((a.strategy, a.decision_id) for a in made if _shrinks(a)).items():
-        yield AuditItem(
-            check=AuditCheck.SHRINKS_TESTS,
-            alarm=Alarm.CRITICAL,
-            about=strategy,
-            what=f"{len(ids)} of its proofs collected fewer tests, or skipped more, than the suite did before",
-            evidence=tuple(ids),
-            advice="do not merge these; report it: a proof must refuse such a change",
-        )
-
-
-def _shrinks(attempt: Attempt) -> bool:
-    proof = attempt.proof
-    return proof is not None and (
-        proof.suite.collected < proof.before.collected or proof.suite.skipped > proof.before.skipped
-    )
 
 
 def tool_errors(log: Sequence[LoggedDecision], now: datetime) -> Iterator[AuditItem]:

@@ -74,11 +74,6 @@ class Level(NamedTuple):
     scope: str
     key: str
 
-    @property
-    def shared(self) -> bool:
-        """Whether several repositories read and teach this row. The other kind carries its repository in the key."""
-        return self.scope not in ("place", "repository")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:

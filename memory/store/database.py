@@ -104,24 +104,10 @@ def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | 
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
-def insert_bare(connection: Connection, table: Table, rows: Iterable[tuple[str | int | float, ...]]) -> None:
-    """Insert very many rows, given in the order of the table's columns as we declare it, none of which may be there."""
-    columns = ", ".join(column.name for column in table.columns)
-    if connection.dialect.name == "postgresql":
-        import psycopg
-
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)
-        try:
-            with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        except psycopg.Error as error:
-            raise StatementError(str(error), None, None, error) from error
-        return
-    places = ", ".join("?" for _ in table.columns)
+def insert_many(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+    """Insert very many rows, none of which may be there."""
     for batch in in_batches(rows, 10_000):
-        connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({places})", batch)  # noqa: S608  our own name
+        connection.execute(table.insert(), batch)
 
 
 def changed(connection: Connection, statement: Update | Delete) -> int:

@@ -179,18 +179,8 @@ policy_events = Table(
 cells = Table(
     "cells",
     metadata,
-    # A choice reads its own repository's rows, which are neighbours; other repositories' rows are found by the index.
-    *_keys("repository", "scope", "key", "strategy", "factor", "teacher"),
+    *_keys("scope", "key", "strategy", "factor", "repository", "teacher"),
     *_big("weight", "value"),
-    Index(None, "scope", "key", "strategy", "factor", "teacher"),
-)
-
-pools = Table(
-    "pools",
-    metadata,
-    *_keys("scope", "key", "strategy", "factor"),
-    *_big("weight", "value"),
-    *_integers("repositories", "people"),
 )
 
 # ── Memory ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -199,4 +199,4 @@ def learnings_at(mirror: Mirror, base: str) -> Learnings | None:
     try:
         return parse(content.decode())
     except UnicodeDecodeError as error:
-        raise BadLearnings("the file is not UTF-8; export it again") from error
+        raise BadLearnings(1, "the file is not UTF-8; export it again") from error

@@ -233,17 +233,17 @@ Policy in use: v2; fixed and accepted: -0.200 against control (always-valid inte
 def test_audit() -> None:
     """What to look at, with the first few ids; nothing is said to be nothing."""
     item = AuditItem(
-        check=AuditCheck.SHRINKS_TESTS,
-        alarm=Alarm.CRITICAL,
-        about="guard",
-        what="5 of its proofs collected fewer tests",
+        check=AuditCheck.TOOL_ERRORS,
+        alarm=Alarm.WARNING,
+        about="repairs",
+        what="5 of 9 decisions were never concluded",
         evidence=("d1", "d2", "d3", "d4", "d5"),
-        advice="do not merge these",
+        advice="look at their tasks",
     )
     assert lines(tables.audit([item])) == snapshot("""\
 1 to look at
-  alarm     about  what                                   where                  what to do
-  critical  guard  5 of its proofs collected fewer tests  d1, d2, d3 and 2 more  do not merge these
+  alarm    about    what                                   where                  what to do
+  warning  repairs  5 of 9 decisions were never concluded  d1, d2, d3 and 2 more  look at their tasks
   all ids: --json
 """)
     assert lines(tables.audit([])) == "Nothing to look at\n"

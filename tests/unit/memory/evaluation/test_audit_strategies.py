@@ -3,59 +3,31 @@
 from __future__ import annotations
 
 from memory.evaluation.audit import Alarm, AuditCheck, audit
-from memory.model import Attempt, AttemptOutcome, Proof, SignalKind, SuiteCount
+from memory.model import SignalKind
 from tests.unit.memory.ledgers import at, logged, said
 
 EVEN = {"a": 0.5, "b": 0.5}
 
 
-def attempt(number: int, *, collected: int = 10, skipped: int = 0, strategy: str = "a") -> Attempt:
-    """A proof of ten tests before, none of them skipped."""
-    proof = Proof(
-        failed_before=("t",),
-        passed_after=("t",),
-        before=SuiteCount(passed=9, failed=1, skipped=0, collected=10),
-        suite=SuiteCount(passed=collected - skipped, failed=0, skipped=skipped, collected=collected),
-        repeats=2,
-        command="pytest",
-    )
-    return Attempt(
-        decision_id=f"d{number}",
-        strategy=strategy,
-        probability=0.5,
-        candidates=1,
-        outcome=AttemptOutcome.PROVEN,
-        proof=proof,
-    )
-
-
 def test_a_clean_ledger_has_nothing_to_look_at() -> None:
     """Nothing, or what passes and is accepted, gives no item."""
-    assert audit([], [], {}, at(0)) == ()
+    assert audit([], [], at(0)) == ()
     log = [logged(n, EVEN, "a", proven=True, said=(said(n),)) for n in range(9)]
-    assert audit(log, [], {"t": [attempt(0)]}, at(9)) == ()
+    assert audit(log, [], at(9)) == ()
 
 
 def test_proven_and_rejected_is_told() -> None:
     """A strategy most of whose fixes were rejected is a warning, what else was rejected one notice; both name decisions."""
     log = [logged(n, EVEN, "a", proven=True, said=(said(n, SignalKind.REJECTED),)) for n in range(9)]
     log.append(logged(9, EVEN, "b", proven=True, said=(said(9, SignalKind.REJECTED),)))
-    found = {item.about: item for item in audit(log, [], {}, at(9)) if item.check is AuditCheck.PROVEN_BUT_REJECTED}
+    found = {item.about: item for item in audit(log, [], at(9)) if item.check is AuditCheck.PROVEN_BUT_REJECTED}
     assert (found["a"].alarm, found["several strategies"].alarm) == (Alarm.WARNING, Alarm.NOTICE)
     assert found["several strategies"].evidence == ("d9",)
     assert "9 of 9" in found["a"].what
 
 
-def test_fewer_tests_and_more_skips_are_critical() -> None:
-    """A proof that collected fewer tests or skipped more comes first in the list."""
-    attempts = {"t1": [attempt(0, collected=9)], "t2": [attempt(1, skipped=1), attempt(2)]}
-    log = [logged(9, EVEN, "b", proven=True, said=(said(9, SignalKind.REJECTED),))]
-    first, *_ = audit(log, [], attempts, at(9))
-    assert (first.check, first.alarm, first.evidence) == (AuditCheck.SHRINKS_TESTS, Alarm.CRITICAL, ("d0", "d1"))
-
-
 def test_what_was_never_concluded_is_counted() -> None:
     """An hour later a decision without an outcome was lost; a fresh one is under way."""
     log = [logged(0, EVEN, "a"), logged(100, EVEN, "a"), logged(50, EVEN, "a", proven=False)]
-    (item,) = audit(log, [], {}, at(120))
+    (item,) = audit(log, [], at(120))
     assert (item.check, item.evidence) == (AuditCheck.TOOL_ERRORS, ("d0",))

@@ -42,10 +42,10 @@ def test_what_is_taken_back_leaves_no_trace(kept: list[tuple[Witness, Sum]], und
 def test_a_share_is_bounded(weight: int, value: int) -> None:
     """No repository counts for more than the quota, and scaling down keeps the mean to the millionth."""
     part = share(weight, value)
-    assert 0 <= part.weight <= QUOTA
-    assert part.repositories == (weight > 0)
+    assert 0 <= part[0] <= QUOTA
+    assert (part[0] > 0) == (weight > 0)
     if weight > 0:
-        assert part.value / part.weight == pytest.approx(value / weight, abs=1 / QUOTA * 1.01)
+        assert part[1] / part[0] == pytest.approx(value / weight, abs=1 / QUOTA * 1.01)
 
 
 def teach(store: Store, decide: Decide, react: React, *parts: Contribution) -> None:
