@@ -22,8 +22,7 @@ import numpy as np
 
 from benchmarks.installations import CHANGES, InstallationStart, advantage, starts
 from benchmarks.report import show
-from memory.history.backtest import BUDGET, RECALL, Backtest, HistoryTooShort, backtest, replay
-from memory.history.measures import Interval
+from memory.history.backtest import BUDGET, RECALL, Backtest, HistoryTooShort, Interval, backtest, replay
 from memory.model import Fate, PastFinding
 from memory.store import Store, open_store
 from workers.git import git_directory

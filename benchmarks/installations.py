@@ -7,9 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory.history.backtest import OURS, HistoryScorer, ReplayedScores, informative
+from memory.history.backtest import (
+    OURS,
+    Floats,
+    HistoryScorer,
+    Interval,
+    Ranking,
+    ReplayedScores,
+    informative,
+    interval_of,
+    once,
+)
 from memory.history.lessons import events
-from memory.history.measures import Floats, Interval, Ranking, interval_of, once
 from memory.model import PastFinding
 
 CHANGES = 20

@@ -11,8 +11,7 @@ from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.prompt_ablation import PartUse
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
-from memory.history.backtest import BUDGET, RECALL, Backtest, RankingFigures
-from memory.history.measures import Interval
+from memory.history.backtest import BUDGET, RECALL, Backtest, Interval, RankingFigures
 from memory.sharing import Learnings
 from memory.skills import Skill, SkillState
 from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats

@@ -15,11 +15,13 @@ from memory.history.backtest import (
     RANKINGS,
     UNTAUGHT,
     HistoryTooShort,
+    Ranking,
     backtest,
+    interval,
+    once,
     replay,
 )
 from memory.history.lessons import BASE, ELSEWHERE, HALF_LIFE, NAMES, Levels, PathClass, features, path_class
-from memory.history.measures import Ranking, interval, once
 from memory.model import Fate, PastFinding
 from tests.unit.memory.history.pasts import past
 
