@@ -20,14 +20,12 @@ from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.search import propose
-from workers.repair.reproduce import reproduce
+from workers.repair.reproduce import ScreeningTests, reproduce, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from
 from workers.repair.running.forkserver import cores
 from workers.repair.running.runner_pool import open_pool
-from workers.repair.running.test_selection import ScreeningTests, screening_tests, sources_of
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project, discover
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import Project, discover, run_tests
 
 COMMAND = ("python", "-m", "pytest", "-x", "-q")
 

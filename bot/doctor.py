@@ -17,7 +17,8 @@ from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import CannotRun
 from workers.git import program
-from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, SYSTEM_PATH, problems
+from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
+from workers.sandbox.launching import SYSTEM_PATH
 from workers.settings import ReviewTool, WebSettings, WorkerSettings
 
 MODEL_SECONDS = 5.0

@@ -22,7 +22,7 @@ from workers.git import local_commits, origin, top_level, uncommitted
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
-from workers.sandbox.project import discover
+from workers.sandbox.run_tests import discover
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"

@@ -25,7 +25,7 @@ from workers.ports import SECONDS_BETWEEN_WRITES, AppHook, GitHub, Image, Limits
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
-from workers.sandbox.unsandboxed import open_sandbox
+from workers.sandbox.bubblewrap import open_sandbox
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model loads nothing of it

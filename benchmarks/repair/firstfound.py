@@ -13,7 +13,7 @@ from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.differential_testing import AttemptTally, Clock
 from workers.repair.reproduce import Reproduction
 from workers.repair.result import AttemptResult
-from workers.sandbox.project import Project
+from workers.sandbox.run_tests import Project
 
 
 class FirstFound(SearchSession):

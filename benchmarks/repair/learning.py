@@ -39,7 +39,7 @@ from workers.repair.engines.search.search import STRATEGIES
 from workers.repair.episode import repair
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project
+from workers.sandbox.run_tests import Project
 
 WARM, COLD, CONTROL, FIXED = "warm", "cold", "control arm", "fixed order"
 WAYS = (WARM, COLD, CONTROL, FIXED)

@@ -14,11 +14,11 @@ from workers.ports import Limits
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.differential_testing import Comparer, Shortlist
 from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
+from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
-from workers.repair.running.test_selection import ScreeningTests
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import Project, discover
 
 pytestmark = pytest.mark.sandbox
 

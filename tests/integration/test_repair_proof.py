@@ -21,7 +21,7 @@ from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.prove import PROOFS, Unproven, prove
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import Project, discover
 
 pytestmark = pytest.mark.sandbox
 

@@ -11,13 +11,12 @@ import pytest
 from memory.model import EditShape
 from workers.ports import Limits
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, open_pool
-from workers.repair.running.test_selection import ScreeningTests
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestOutcome
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import Project, discover, run_tests
 
 pytestmark = pytest.mark.sandbox
 

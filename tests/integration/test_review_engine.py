@@ -18,7 +18,7 @@ from workers.review.engine import Reviewed, review_change
 from workers.review.plan import plan_review
 from workers.review.suggestions import applied
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import discover
+from workers.sandbox.run_tests import discover
 from workers.settings import ReviewTool
 
 pytestmark = pytest.mark.sandbox

@@ -20,9 +20,8 @@ import pytest
 
 from workers.ports import Ending, Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import discover
 from workers.sandbox.report import TestOutcome
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import discover, run_tests
 
 pytestmark = pytest.mark.sandbox
 

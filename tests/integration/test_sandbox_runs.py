@@ -21,11 +21,10 @@ import xdist
 from memory.model import Frame
 from workers.errors import CannotRun, SandboxEnded
 from workers.ports import Ending, Limits, Sandbox, Workload
-from workers.sandbox.bubblewrap import Bubblewrap, problems
-from workers.sandbox.project import Project, discover
+from workers.sandbox.bubblewrap import Bubblewrap, open_sandbox, problems
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import run_tests
-from workers.sandbox.unsandboxed import UnsandboxedRunner, open_sandbox
+from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.unsandboxed import UnsandboxedRunner
 from workers.settings import WorkerSettings
 
 pytestmark = pytest.mark.sandbox

@@ -28,11 +28,10 @@ from workers.llm.errors import ModelError
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, Model, ModelRequest, Tier
 from workers.llm.prompt_text import data, prompt, truncated, visible_text
 from workers.ports import Image
-from workers.repair.engines.engine import Case, Options, RepairDeps
-from workers.repair.engines.search.learned_edits import shape_between
+from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, RetryChoice
+from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover
-from workers.repair.previous_attempts import PreviousAttempts, RetryChoice
 from workers.repair.result import AttemptResult
 
 OPTIONAL_TOOLS = ("recall", "history")

@@ -22,7 +22,7 @@ from workers.messages import repair as repairs
 from workers.ports import BranchHead, GitHub
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
-from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import Project, discover
 
 _BLOCK = re.compile(
     r"^(?P<mark>`{3,}|~{3,})(?:python|py|python3)\s*\n(?P<code>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE

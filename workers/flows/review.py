@@ -33,7 +33,7 @@ from workers.review.detectors.detector import MODEL, ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, decide, hints, plan_review
 from workers.review.read_report import CoverageStatus, FileCoverage
-from workers.sandbox.project import Project, discover
+from workers.sandbox.run_tests import Project, discover
 
 
 def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:

@@ -12,10 +12,9 @@ from typing import Protocol
 from memory.model import EMBEDDED, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
 from memory.retrieval.experiences import neighbours
 from workers.repair.classify import failure_of, signature
-from workers.repair.engines.engine import Case, Engine, Options, RepairDeps
+from workers.repair.engines.engine import Case, Engine, Options, PreviousAttempts, RepairDeps
 from workers.repair.engines.search.engine import open_search
-from workers.repair.previous_attempts import PreviousAttempts
-from workers.repair.reproduce import Reproduction, reproduce
+from workers.repair.reproduce import Reproduction, reproduce, sources_of
 from workers.repair.result import (
     AttemptResult,
     FirstPlausible,
@@ -26,8 +25,7 @@ from workers.repair.result import (
     components,
     experience_of,
 )
-from workers.repair.running.test_selection import sources_of
-from workers.sandbox.project import Project
+from workers.sandbox.run_tests import Project
 
 NEIGHBOURS = 5
 

@@ -1,18 +1,24 @@
-"""Reproduce the failure: run the suite, separate what fails each time from what fails once, and trace what ran."""
+"""Reproduce the failure: run the suite, separate what fails each time from what fails once, trace what ran, and choose the tests
+that screen candidates."""
 
 from __future__ import annotations
 
 import difflib
+import heapq
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
 
+from memory.model import Failure, Family
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox
 from workers.repair.classify import clues_of, failure_of, innermost
-from workers.sandbox.project import Project
+from workers.repair.engines.search.candidates import Suspect
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import TestRun, run_tests
+from workers.sandbox.run_tests import Project, TestRun, python_files, run_tests
 
 FIRST_LOOK_SECONDS = 30.0
 """A suite that takes longer is looked at again: one of its tests may never end."""
@@ -159,3 +165,87 @@ def _own_names(project: Project) -> set[str]:
     """What the project's import roots offer at their top."""
     roots = [project.tree / root for root in project.source_roots]
     return {entry.stem for root in roots if root.is_dir() for entry in root.iterdir() if entry.stem.isidentifier()}
+
+
+MOST_FAILING, MOST_COVERING, COVERING_SECONDS = 50, 80, 2.0
+LARGEST_SOURCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningTests:
+    """The tests to screen by: those to be made to pass, and those that pass and must go on to.
+
+    `seconds` is the time of all of them when they were last run; `endless` failing ones are left out of it.
+    """
+
+    failing: tuple[str, ...]
+    covering: tuple[str, ...]
+    seconds: float = 10.0
+    endless: bool = False
+
+
+def screening_tests(reproduction: Reproduction, failure: Failure, suspects: Sequence[Suspect]) -> ScreeningTests:
+    """The failing tests, the quickest first, and the passing ones that run most of the suspected code; the proof runs all the others."""
+    seconds = {result.id: result.seconds for result in reproduction.report.results}
+    failing = tuple(sorted(failure.failing_tests, key=lambda test: seconds.get(test, 0.0)))[:MOST_FAILING]
+    covering: list[str] = []
+    left = COVERING_SECONDS
+    for test in islice(_by_overlap(reproduction, suspects), MOST_COVERING):
+        if seconds.get(test, 0.0) <= left:
+            left -= seconds.get(test, 0.0)
+            covering.append(test)
+    endless = failure.family is Family.TIMEOUT
+    spent = sum(seconds.get(test, 0.0) for test in (*(() if endless else failing), *covering))
+    return ScreeningTests(failing=failing, covering=tuple(covering), seconds=spent, endless=endless)
+
+
+def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iterator[str]:
+    """Passing tests, those first that add most to what is run of the suspected lines; none that runs no suspected file.
+
+    The additional greedy prioritisation of Rothermel et al. 2001, where a line that k chosen tests run is worth
+    1 / (1 + k) of its suspicion: of tests that differ in their parameters alone, one comes before other tests.
+    """
+    if not reproduction.lines:
+        yield from reproduction.passing
+        return
+    worth = {(suspect.path, suspect.line): suspect.score for suspect in suspects}
+    taken = Counter[tuple[str, int]]()
+    ran = {test: _suspected(reproduction.lines.get(test, {}), worth) for test in reproduction.passing}
+
+    def gain(test: str) -> float:
+        return sum(worth[line] / (1 + taken[line]) for line in ran[test] or ())
+
+    heap = [(-gain(test), number, test) for number, test in enumerate(ran) if ran[test] is not None]
+    heapq.heapify(heap)
+    while heap:
+        claimed, number, test = heapq.heappop(heap)
+        least = -gain(test)
+        if least > claimed and heap and least > heap[0][0]:
+            heapq.heappush(heap, (least, number, test))  # others cover its lines, and one is worth more now
+        else:
+            taken.update(ran[test] or ())
+            yield test
+
+
+def _suspected(
+    lines: Mapping[str, frozenset[int]], worth: Mapping[tuple[str, int], float]
+) -> list[tuple[str, int]] | None:
+    """The suspected lines that a test runs; None when it runs no suspected file."""
+    paths = {path for path, _ in worth} & lines.keys()
+    return [(path, line) for path in sorted(paths) for line in lines[path] if (path, line) in worth] if paths else None
+
+
+def sources_of(project: Project) -> dict[str, str]:
+    """The text of every Python file of the checkout that is UTF-8 and of a size that people write, by path."""
+    texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
+    return {path: text for path, text in texts.items() if text is not None}
+
+
+def _text(path: Path) -> str | None:
+    """The file unchanged, line ends included; a link could lead out of the checkout and is not followed."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_SOURCE:
+        return None
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        return None

@@ -39,9 +39,8 @@ from workers.review.read_report import (
 )
 from workers.review.source import Unread, python_sources
 from workers.review.suggestions import ImportGraph, SuggestionProver, drafts, suggested, that_help
-from workers.sandbox.project import Project
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import Project, run_tests
 from workers.settings import ReviewTool
 
 

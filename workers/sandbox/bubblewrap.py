@@ -18,20 +18,29 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from workers.errors import ApprenticeError, CannotRun
-from workers.ports import CompletedRun, Ending, Limits, SandboxSession, Workload
+from workers.ports import CompletedRun, Ending, Limits, Sandbox, SandboxSession, Workload
 from workers.sandbox import seccomp
-from workers.sandbox.launching import Descriptors, await_ready, launch_spec, launcher_command, process_tree, spawned
-from workers.sandbox.project import prefixes
+from workers.sandbox.launching import (
+    SYSTEM_PATH,
+    WORKSPACE,
+    Descriptors,
+    await_ready,
+    launch_spec,
+    launcher_command,
+    process_tree,
+    spawned,
+)
+from workers.sandbox.run_tests import prefixes
 from workers.sandbox.supervise import ProcessTree, line_session, supervise
+from workers.sandbox.unsandboxed import UnsandboxedRunner
+from workers.settings import WorkerSettings
 
-WORKSPACE = Path("/workspace")
 INSIDE = Path("/run/apprentice")
 SOURCE = INSIDE / "private" / "tree"
 LAUNCHER = INSIDE / "launcher.py"
 COMMANDS = INSIDE / "bin"
 HOME = Path("/tmp/home")  # noqa: S108 - inside the sandbox, on a file system of its own
 SHARED_MEMORY_MB = 128
-SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
 ROOT_DIRECTORIES = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 ETC_SHOWN = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "ssl/certs")
@@ -308,4 +317,16 @@ def problems() -> tuple[str, ...]:
         return ()
     return (
         f"a trial run in the sandbox failed ({completed.ending}, exit code {completed.exit_code}): {completed.stderr}",
+    )
+
+
+def open_sandbox(settings: WorkerSettings) -> Sandbox:
+    """The sandbox for untrusted code. Raises CannotRun with the first problem, unless the settings allow to run without."""
+    found = problems()
+    if not found:
+        return Bubblewrap()
+    if settings.unsafe_without_sandbox:
+        return UnsandboxedRunner()
+    raise CannotRun(
+        f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"
     )

@@ -15,6 +15,10 @@ from workers.errors import BadInput, CannotRun
 from workers.ports import Workload
 from workers.sandbox.supervise import ProcessTree, readable
 
+WORKSPACE = Path("/workspace")
+"""Where the sandbox shows the checkout."""
+
+SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 SET_UP_SECONDS = 120.0
 REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
 LAUNCHER_SOURCE = Path(__file__).with_name("launcher.py")

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from memory.model import Frame, SuiteCount
+from workers.ports import CompletedRun, Ending, Limits
 
 
 class TestOutcome(StrEnum):
@@ -251,3 +253,95 @@ def _numbers(text: str, most: int) -> Iterator[int]:
         if last < first or most < 0:
             raise _InvalidLineError
         yield from range(first, last + 1)
+
+
+# ── What went wrong with a run, in words ──
+
+TAIL_CHARACTERS = 600
+NO_SUCH_COMMAND = (126, 127)
+PASSED, FAILED, INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR, NOTHING_COLLECTED = range(6)
+"""pytest's exit codes (pytest.ExitCode)."""
+
+OWN_ENDINGS = (PASSED, FAILED)
+"""Exit codes of a pytest that ran to its end."""
+
+_ODD_ENDINGS = {
+    INTERRUPTED: "pytest was interrupted",
+    INTERNAL_ERROR: "pytest met an internal error",
+    USAGE_ERROR: "pytest did not accept its arguments",
+}
+
+
+def problem_of(completed: CompletedRun, decoded: DecodedReport, limits: Limits, *, python: Path, program: str) -> str:
+    """The problem of a run, apart from failing tests; empty without one. `program` is the test command's first word."""
+    if completed.ending is not Ending.EXITED:
+        return _with_place(_CUTS.get(completed.ending, _KILLED)[1].format(limits), decoded)
+    if not decoded.sessions:
+        return _not_started(completed, python, program)
+    if decoded.broken_files:
+        return _not_collected(decoded)
+    if decoded.finished < decoded.sessions:
+        return _with_place(f"pytest died with exit code {completed.exit_code}", decoded) + _tail(completed)
+    return _own_ending(completed, decoded)
+
+
+def cut_error(ending: Ending) -> str:
+    """The error type of a test that was running when the run was cut."""
+    return _CUTS.get(ending, _KILLED)[0]
+
+
+_CUTS = {
+    Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:g} s and were stopped"),
+    Ending.CPU_TIME: ("Timeout", "the tests used more than {0.cpu_seconds} s of processor time and were stopped"),
+    Ending.MEMORY: ("MemoryError", "the tests used more than {0.memory_mb} MB of memory and were stopped"),
+    Ending.OUTPUT: ("Crash", "the tests wrote more than {0.output_kb} KB and were stopped"),
+}
+_KILLED = ("Crash", "the tests were killed")
+"""The error type of a test that was running, and the problem of the run with its limits."""
+
+
+def _not_started(completed: CompletedRun, python: Path, program: str) -> str:
+    output = completed.stderr + completed.stdout
+    if "No module named pytest" in output or "No module named 'pytest'" in output:
+        return (
+            f"{python} has no pytest: install the project's test requirements into its environment, "
+            "or name another interpreter"
+        )
+    if "apprentice_probe" in output:
+        return "the test command hides PYTHONPATH from pytest: leave out python's -I and -E" + _tail(completed)
+    if completed.exit_code in NO_SUCH_COMMAND:
+        return f"the test command {program!r} cannot be started in the sandbox" + _tail(completed)
+    if completed.exit_code == USAGE_ERROR:
+        return "pytest could not start" + _tail(completed)
+    return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
+
+
+def _not_collected(decoded: DecodedReport) -> str:
+    first = decoded.results[decoded.broken_files[0]]
+    count = len(decoded.broken_files)
+    what = "one file cannot" if count == 1 else f"{count} files cannot"
+    return f"{what} be collected: {first.id}: {first.error_type}: {_line(first.message)}"
+
+
+def _own_ending(completed: CompletedRun, decoded: DecodedReport) -> str:
+    status = decoded.exit_status
+    if status in OWN_ENDINGS:
+        return ""
+    if status == NOTHING_COLLECTED:
+        return "no tests were collected"
+    return _ODD_ENDINGS.get(status, f"pytest ended with exit code {status}") + _tail(completed)
+
+
+def _with_place(text: str, decoded: DecodedReport) -> str:
+    running = next(iter(decoded.running), "")
+    return f"{text} during {running}" if running else text
+
+
+def _tail(completed: CompletedRun) -> str:
+    """The end of what was written, on one line."""
+    output = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
+    return f": {' | '.join(line.strip() for line in output.splitlines() if line.strip())}" if output else ""
+
+
+def _line(message: str) -> str:
+    return next((line.strip() for line in message.splitlines() if line.strip()), "no message")

@@ -1,109 +1,204 @@
-"""Runs a project's tests in a sandbox and reports the results."""
+"""Finds how a project is tested by reading its files, runs its tests in a sandbox, and reports the results."""
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
-from workers.sandbox.project import Project
-from workers.sandbox.report import DecodedReport, TestReport, cut_short, decode
+from workers.errors import BadInput
+from workers.ports import CompletedRun, Limits, Sandbox, Workload
+from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
+from workers.sandbox.launching import WORKSPACE
+from workers.sandbox.report import OWN_ENDINGS, DecodedReport, TestReport, cut_error, cut_short, decode, problem_of
 
-TAIL_CHARACTERS = 600
-NO_SUCH_COMMAND = (126, 127)
-PASSED, FAILED, INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR, NOTHING_COLLECTED = range(6)
-"""pytest's exit codes (pytest.ExitCode)."""
-
-OWN_ENDINGS = (PASSED, FAILED)
-"""Exit codes of a pytest that ran to its end."""
-
-_ODD_ENDINGS = {
-    INTERRUPTED: "pytest was interrupted",
-    INTERNAL_ERROR: "pytest met an internal error",
-    USAGE_ERROR: "pytest did not accept its arguments",
-}
+LONGEST_CHAIN = 16
+SYSTEM = (Path("/usr"), Path("/bin"), Path("/sbin"), Path("/lib"), Path("/lib64"))
+"""The sandbox always shows these, so they are never listed."""
 
 
-def problem_of(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> str:
-    """The problem of a run, apart from failing tests; empty without one."""
-    if completed.ending is not Ending.EXITED:
-        return _with_place(_CUTS.get(completed.ending, _KILLED)[1].format(limits), decoded)
-    if not decoded.sessions:
-        return _not_started(project, completed)
-    if decoded.broken_files:
-        return _not_collected(decoded)
-    if decoded.finished < decoded.sessions:
-        return _with_place(f"pytest died with exit code {completed.exit_code}", decoded) + _tail(completed)
-    return _own_ending(completed, decoded)
+def prefixes(python: Path) -> tuple[Path, ...]:
+    """The prefix directories of `python`: its virtual environment, if any, and the installations it leads to.
 
-
-def cut_error(ending: Ending) -> str:
-    """The error type of a test that was running when the run was cut."""
-    return _CUTS.get(ending, _KILLED)[0]
-
-
-_CUTS = {
-    Ending.WALL_TIME: ("Timeout", "the tests ran longer than {0.wall_seconds:g} s and were stopped"),
-    Ending.CPU_TIME: ("Timeout", "the tests used more than {0.cpu_seconds} s of processor time and were stopped"),
-    Ending.MEMORY: ("MemoryError", "the tests used more than {0.memory_mb} MB of memory and were stopped"),
-    Ending.OUTPUT: ("Crash", "the tests wrote more than {0.output_kb} KB and were stopped"),
-}
-_KILLED = ("Crash", "the tests were killed")
-"""The error type of a test that was running, and the problem of the run with its limits."""
-
-
-def _not_started(project: Project, completed: CompletedRun) -> str:
-    output = completed.stderr + completed.stdout
-    if "No module named pytest" in output or "No module named 'pytest'" in output:
-        return (
-            f"{project.python} has no pytest: install the project's test requirements into its environment, "
-            "or name another interpreter"
+    Keeps the names that links use, so that they work inside the sandbox.
+    Lists only Python installations and virtual environments: a link in a repository exposes nothing else.
+    Raises BadInput when there is no such interpreter, or it lies in no installation.
+    """
+    if not python.is_file():
+        raise BadInput(f"{python} is not an interpreter: name an existing python executable")
+    found: list[Path] = []
+    seen: set[Path] = set()
+    waiting = [python.absolute()]
+    while waiting and len(seen) < LONGEST_CHAIN:
+        executable = waiting.pop(0)
+        if executable in seen:
+            continue
+        seen.add(executable)
+        prefix = executable.parent.parent
+        if not _is_system(prefix) and prefix not in found and (is_environment(prefix) or _is_installation(prefix)):
+            found.append(prefix)
+        waiting += _next(executable) + _base(prefix)
+    real = python.resolve().parent.parent
+    if not _is_system(real) and not any(path.resolve() == real for path in found):
+        raise BadInput(
+            f"{python} lies in no Python installation: name the python of a virtual environment or an installation"
         )
-    if "apprentice_probe" in output:
-        return "the test command hides PYTHONPATH from pytest: leave out python's -I and -E" + _tail(completed)
-    if completed.exit_code in NO_SUCH_COMMAND:
-        return f"the test command {project.test_command[0]!r} cannot be started in the sandbox" + _tail(completed)
-    if completed.exit_code == USAGE_ERROR:
-        return "pytest could not start" + _tail(completed)
-    return f"the test command ran no pytest (exit code {completed.exit_code})" + _tail(completed)
+    return tuple(found)
 
 
-def _not_collected(decoded: DecodedReport) -> str:
-    first = decoded.results[decoded.broken_files[0]]
-    count = len(decoded.broken_files)
-    what = "one file cannot" if count == 1 else f"{count} files cannot"
-    return f"{what} be collected: {first.id}: {first.error_type}: {_line(first.message)}"
+def is_environment(prefix: Path) -> bool:
+    """Whether a directory is a virtual environment."""
+    return (prefix / "pyvenv.cfg").is_file()
 
 
-def _own_ending(completed: CompletedRun, decoded: DecodedReport) -> str:
-    status = decoded.exit_status
-    if status in OWN_ENDINGS:
-        return ""
-    if status == NOTHING_COLLECTED:
-        return "no tests were collected"
-    return _ODD_ENDINGS.get(status, f"pytest ended with exit code {status}") + _tail(completed)
+def _next(executable: Path) -> list[Path]:
+    """The target of one link."""
+    if not executable.is_symlink():
+        return []
+    target = executable.parent / executable.readlink()
+    return [Path(os.path.normpath(target))]  # by name only: resolving would lose the names that links use
 
 
-def _with_place(text: str, decoded: DecodedReport) -> str:
-    running = next(iter(decoded.running), "")
-    return f"{text} during {running}" if running else text
+def _base(environment: Path) -> list[Path]:
+    """The base interpreter of a virtual environment; nothing for any other directory."""
+    if not is_environment(environment):
+        return []
+    text = (environment / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+    for line in text.splitlines():
+        key, separator, value = line.partition("=")
+        if separator and key.strip() == "home" and value.strip().startswith("/"):
+            return [Path(value.strip()) / "python3"]
+    return []
 
 
-def _tail(completed: CompletedRun) -> str:
-    """The end of what was written, on one line."""
-    output = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
-    return f": {' | '.join(line.strip() for line in output.splitlines() if line.strip())}" if output else ""
+def _is_installation(prefix: Path) -> bool:
+    """Whether the directory holds a standard library, as an installation does."""
+    return prefix != Path("/") and any(prefix.glob("lib*/python3*/os.py"))
 
 
-def _line(message: str) -> str:
-    return next((line.strip() for line in message.splitlines() if line.strip()), "no message")
+def _is_system(prefix: Path) -> bool:
+    return prefix == Path("/") or any(prefix == path or path in prefix.parents for path in SYSTEM)
 
 
-WORKSPACE = "/workspace"
+DEFAULT_COMMAND = ("python", "-m", "pytest")
+SYSTEM_COMMANDS = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
+CONFIGURED_IN = {
+    "pytest.ini": "",
+    ".pytest.ini": "",
+    "pytest.toml": "",
+    "pyproject.toml": "[tool.pytest",
+    "setup.cfg": "[tool:pytest]",
+    "tox.ini": "[pytest]",
+}
+"""The files where pytest reads its configuration, and the text that marks it there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first."""
+
+    tree: Path
+    python: Path
+    test_command: tuple[str, ...]
+    source_roots: tuple[str, ...]
+    read_only: tuple[Path, ...] = ()
+
+
+def discover(
+    tree: Path, *, python: Path | None, test_command: str | None, environment_of: Path | None = None
+) -> Project:
+    """The project in `tree`. `environment_of` is the directory with the `.venv`, when `tree` is a copy of it.
+
+    Raises BadInput with one line for the user when the project cannot be tested.
+    """
+    tree = tree.absolute()
+    if not tree.is_dir():
+        raise BadInput(f"{tree} is not a directory: name the root of a checkout")
+    home = (environment_of or tree).absolute()
+    if not _has_tests(tree):
+        raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
+    interpreter = (python or _environment_python(home) or Path(sys.executable)).absolute()
+    prefixes(interpreter)
+    return Project(
+        tree=tree,
+        python=interpreter,
+        test_command=_words_of(test_command, tree, home, interpreter),
+        source_roots=("src", ".") if (tree / "src").is_dir() else (".",),
+    )
+
+
+def _environment_python(home: Path) -> Path | None:
+    for name in sorted(ENVIRONMENTS):
+        python = home / name / "bin" / "python"
+        if python.is_file() and is_environment(home / name):
+            return python
+    return None
+
+
+def _has_tests(tree: Path) -> bool:
+    return any(_is_configured(tree / name, mark) for name, mark in CONFIGURED_IN.items()) or any(
+        file.name.startswith("test_") or file.name.endswith("_test.py") for file in python_files(tree)
+    )
+
+
+def _is_configured(path: Path, mark: str) -> bool:
+    return path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace")
+
+
+def python_files(tree: Path) -> Iterator[Path]:
+    """The Python files of a checkout that a copy of it holds, without those of its environments."""
+    for directory, subdirectories, names in os.walk(tree):
+        here = Path(directory)
+        subdirectories[:] = sorted(name for name in subdirectories if not _left_out(here / name))
+        yield from (here / name for name in sorted(names) if name.endswith(".py"))
+
+
+def _left_out(directory: Path) -> bool:
+    if directory.name in ENVIRONMENTS:
+        return is_environment(directory)
+    return directory.name in NEVER_COPIED
+
+
+def _words_of(text: str | None, tree: Path, home: Path, python: Path) -> tuple[str, ...]:
+    """The words of the test command. Raises BadInput when its program does not exist."""
+    if text is None:
+        return DEFAULT_COMMAND
+    try:
+        words = shlex.split(text)
+    except ValueError as problem:
+        raise BadInput(f"the test command {text!r} cannot be split into words: {problem}") from None
+    if not words:
+        raise BadInput("the test command is empty: give one, or leave the option out for `python -m pytest`")
+    return (_program(words[0], tree, home, python), *words[1:])
+
+
+def _program(name: str, tree: Path, home: Path, python: Path) -> str:
+    """The program as the sandbox finds it; BadInput when the sandbox cannot find it."""
+    if name in ("python", "python3"):
+        return name
+    if "/" in name:
+        if _runs(tree / name):
+            return name
+        if _runs(home / name):
+            return str(home / name)
+    elif any(_runs(place / name) for place in (python.parent, *SYSTEM_COMMANDS)):
+        return name
+    raise BadInput(
+        f"the test command's program {name!r} does not exist in the checkout, beside {python} or in /usr/bin: "
+        "name one that does (shell syntax needs sh -c '…')"
+    )
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
 ROOT_OPTION = f"--rootdir={WORKSPACE}"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
@@ -160,7 +255,7 @@ def run_tests(
 
 def import_path(project: Project) -> tuple[str, ...]:
     """The project's import roots as they are called inside the sandbox."""
-    return tuple(str(PurePosixPath(WORKSPACE, root)) for root in project.source_roots)
+    return tuple(str(WORKSPACE / root) for root in project.source_roots)
 
 
 def base_environment(project: Project, *first: Path) -> dict[str, str]:
@@ -198,7 +293,7 @@ def _environment(
     environment = {
         **base_environment(project, plugin),
         "PYTEST_ADDOPTS": f"-p {PLUGIN} {ROOT_OPTION}",
-        "APPRENTICE_ROOT": WORKSPACE,
+        "APPRENTICE_ROOT": str(WORKSPACE),
     }
     if selected:
         environment["APPRENTICE_SELECT"] = str(plugin / "select.json")
@@ -231,7 +326,7 @@ def _is_path(project: Project, word: str) -> bool:
 
 
 def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> TestReport:
-    trouble = problem_of(project, completed, decoded, limits)
+    trouble = problem_of(completed, decoded, limits, python=project.python, program=project.test_command[0])
     whole = decoded.sessions > 0 and decoded.finished == decoded.sessions and decoded.exit_status in OWN_ENDINGS
     results = cut_short(decoded, cut_error(completed.ending), trouble)
     return TestReport(

@@ -1,7 +1,7 @@
 """Runs code without a sandbox, for operators who set `unsafe_without_sandbox` and trust the repository fully.
 
 It copies the checkout, empties the environment, and enforces limits; the code can reach all files and the network.
-`open_sandbox` chooses between this and bubblewrap.
+bubblewrap.open_sandbox chooses between this and bubblewrap.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from workers.errors import CannotRun
-from workers.ports import CompletedRun, Sandbox, SandboxSession, Workload
-from workers.sandbox.bubblewrap import SYSTEM_PATH, WORKSPACE, Bubblewrap, problems
+from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.sandbox.launching import (
     LAUNCHER_SOURCE,
+    SYSTEM_PATH,
+    WORKSPACE,
     Descriptors,
     await_ready,
     launch_spec,
@@ -28,7 +28,6 @@ from workers.sandbox.launching import (
     spawned,
 )
 from workers.sandbox.supervise import ProcessTree, line_session, supervise
-from workers.settings import WorkerSettings
 
 INSIDE = str(WORKSPACE)
 
@@ -134,16 +133,4 @@ def _launch_spec(workload: Workload, place: Path, report: int) -> bytes:
         home=place / "home",
         environment={**workload.env, **places},
         report=report,
-    )
-
-
-def open_sandbox(settings: WorkerSettings) -> Sandbox:
-    """The sandbox for untrusted code. Raises CannotRun with the first problem, unless the settings allow to run without."""
-    found = problems()
-    if not found:
-        return Bubblewrap()
-    if settings.unsafe_without_sandbox:
-        return UnsandboxedRunner()
-    raise CannotRun(
-        f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"
     )

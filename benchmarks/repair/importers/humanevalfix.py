@@ -16,8 +16,7 @@ import msgspec
 
 from benchmarks.repair.cases import BadCase, write_case, write_tree
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import discover
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import discover, run_tests
 
 BUDGET_SECONDS = 30.0
 COMMAND = "python -m pytest -q"

@@ -28,9 +28,8 @@ from benchmarks.repair.importers.sdists import PACKAGES, Package, unpacked
 from benchmarks.slips import Planting, plantings
 from workers.ports import Limits
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import Project, discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import TestRun, run_tests
+from workers.sandbox.run_tests import Project, TestRun, discover, run_tests
 
 BUDGET_SECONDS = 60.0
 COUNT = 200

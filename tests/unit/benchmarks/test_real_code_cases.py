@@ -12,9 +12,8 @@ from benchmarks.repair.importers.planted import Subject
 from benchmarks.repair.importers.sdists import Package
 from tests.integration.command_line import git
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.sandbox.project import discover
 from workers.sandbox.report import TestReport
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import discover, run_tests
 
 pytestmark = pytest.mark.sandbox
 

@@ -1,22 +1,42 @@
-"""What the loop of a repair and its engines share: the case, the dependencies, and the port of an engine."""
+"""What the loop of a repair and its engines share: the case, the dependencies, the port of an engine, and what previous
+attempts at the same failure left."""
 
 from __future__ import annotations
 
+import heapq
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from memory.model import Arm, Attempt, Decision, Failure, Recollection, RetryMode, State, Task, TaskKind
+from memory.model import (
+    Arm,
+    Attempt,
+    AttemptOutcome,
+    Decision,
+    EditShape,
+    Failure,
+    NearMiss,
+    Recollection,
+    Reflection,
+    RetryMode,
+    State,
+    Task,
+    TaskKind,
+)
 from memory.policy.learner import Learner
 from memory.preferences.model import PreferenceModel
+from memory.reflections import MOST_RULED_OUT, arms, keep, latest, mode_of, of_same
 from memory.retrieval.experiences import Experiences
 from memory.store import Store
+from workers.diffs import apply_unified
+from workers.errors import BadInput
 from workers.ports import Limits, Sandbox
+from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.reproduce import Reproduction
-from workers.repair.result import AttemptResult
-from workers.sandbox.project import Project
+from workers.repair.result import AttemptResult, choice_components
+from workers.sandbox.run_tests import Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +118,107 @@ class Engine(Protocol):
 
     def close(self, attempts: Sequence[Attempt]) -> None:
         """Finish after the last attempt."""
+
+
+LATER = 0.25
+"""The share of its score that a candidate keeps if it failed before: the code around it may have changed."""
+
+START_SCORE = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryChoice:
+    """How an attempt uses what earlier ones left; `decision` is None where they left nothing to choose from."""
+
+    mode: RetryMode
+    decision: Decision | None = None
+
+
+class PreviousAttempts:
+    """What earlier attempts at one failure left, those of this repair included; nothing where the case does not remember."""
+
+    def __init__(self, case: Case, deps: RepairDeps) -> None:
+        self._case = case
+        self._deps = deps
+
+    def reflections(self) -> tuple[Reflection, ...]:
+        """On this failure, newest first."""
+        if not self._case.remembers:
+            return ()
+        return of_same(self._case.failure, latest(self._deps.store, self._case.task.repository))
+
+    def choose(self, *, lessons: bool = False) -> RetryChoice:
+        """Let the policy choose a mode; `lessons` says that similar failures left something to use as well."""
+        if not (self.reflections() or (lessons and self._case.remembers)):
+            return RetryChoice(mode=RetryMode.NONE)
+        modes = arms(self._deps.retries)
+        case = self._case
+        decision = self._deps.learner.decide(
+            case.task.id, case.state(), tuple(modes), arm=case.arm, prior=modes, attempts=1
+        )
+        return RetryChoice(mode=mode_of(decision.chosen), decision=decision)
+
+    def conclude(self, choice: RetryChoice, attempts: Sequence[Attempt], *, fixed: int = 0) -> None:
+        """Record the outcome of the attempts that followed a choice, if there was one."""
+        if choice.decision is not None and attempts:
+            found = choice_components(self._case.failure, attempts, fixed=fixed)
+            self._deps.learner.conclude(choice.decision, found)
+
+    def reflect(self, decision: Decision, result: AttemptResult) -> None:
+        """Keep what an attempt ruled out, unless it proved something."""
+        if result.outcome is AttemptOutcome.PROVEN:
+            return
+        keep(
+            self._deps.store,
+            Reflection(
+                id=decision.id,
+                repository=self._case.task.repository,
+                error_type=self._case.failure.error_type,
+                failing_tests=self._case.failure.failing_tests,
+                strategy=decision.chosen,
+                outcome=result.outcome,
+                candidates=result.candidates if result.effort is None else 1,
+                ruled_out=result.ruled_out[:MOST_RULED_OUT],
+                nearest=result.nearest,
+                summary=result.reflection,
+                created_at=decision.created_at,
+            ),
+        )
+
+
+def put_off(
+    candidates: Iterable[Candidate], later: Collection[str], digest: Callable[[Candidate], str]
+) -> Iterator[Candidate]:
+    """The candidates, which come best first; those that failed before come where their score falls to LATER of it."""
+    if not later:
+        yield from candidates
+        return
+    waiting: list[tuple[float, int, Candidate]] = []
+    for number, candidate in enumerate(candidates):
+        while waiting and -waiting[0][0] >= candidate.score:
+            yield heapq.heappop(waiting)[-1]
+        if digest(candidate) in later:
+            heapq.heappush(waiting, (-candidate.score * LATER, number, candidate))
+        else:
+            yield candidate
+    yield from (candidate for _, _, candidate in sorted(waiting, key=lambda each: each[:2]))
+
+
+def restored(miss: NearMiss, source: str | None) -> Candidate | None:
+    """The edit that came nearest, made of the module as it is now; None where it does not apply any more."""
+    if source is None:
+        return None
+    try:
+        edited = apply_unified(source, miss.edit)
+    except BadInput:
+        return None
+    return Candidate(
+        path=miss.path,
+        source=edited,
+        line=miss.line,
+        function="",
+        template=miss.template,
+        strategy="replay",
+        shape=EditShape(template=miss.template, before="", after=""),
+        score=START_SCORE,
+    )

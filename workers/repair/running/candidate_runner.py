@@ -6,8 +6,8 @@ chosen tests end without any edit: the baseline.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -17,21 +17,93 @@ from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, implausible
 from workers.repair.judging.prove import passes
+from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import (
+    Baseline,
     Brief,
     ForkAnswer,
     ForkRequest,
     ForkServer,
     Observe,
     Observed,
+    Unfit,
     arguments,
+    establish,
     workload,
 )
-from workers.repair.running.test_selection import ScreeningTests
-from workers.repair.running.timeout_schedule import CAPS, ScheduledCandidate, cap
-from workers.sandbox.project import Project
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import run_tests
+from workers.sandbox.run_tests import Project, run_tests
+
+CAPS = ((0.08, 5.0), (0.5, 12.0), (2.0, 30.0))
+"""Caps, tried in turn: at least so many seconds, and so many times what the tests cost unedited, as long as that adds
+no more to the first than the least does: a test of half a second does not get thirty times that."""
+
+PLACES = (0, 8, 2)
+"""So many candidates may come to each level from below. Most that time out never end, and the first were the likeliest."""
+
+PATIENCE = 20
+"""So many steps are made on one level for each that is made on the next."""
+
+
+def cap(level: int, usual: float) -> float:
+    """Processor seconds for one try of a test, or of all of them, when that usually costs `usual`."""
+    least, times = CAPS[level]
+    return max(least, min(times * usual, least + CAPS[0][1] * usual))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledCandidate:
+    """One candidate and the level whose time it gets."""
+
+    candidate: Candidate
+    level: int
+
+
+class TimeoutSchedule:
+    """Iterates over steps; candidates are pulled from their source only when their turn comes."""
+
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        self._source = iter(candidates)
+        self._waiting: tuple[deque[ScheduledCandidate], ...] = tuple(deque() for _ in CAPS)
+        self._tries = [0] * len(CAPS)
+        self._places = list(PLACES)
+
+    def __iter__(self) -> Iterator[ScheduledCandidate]:
+        while (step := self.next()) is not None:
+            yield step
+
+    def next(self) -> ScheduledCandidate | None:
+        """The next candidate; None while nothing is left to do, which `retry_later` can change."""
+        step = self._next()
+        if step is not None:
+            self._tries[step.level] += 1
+        return step
+
+    def put(self, step: ScheduledCandidate) -> None:
+        """Have a step made later."""
+        self._waiting[step.level].append(step)
+
+    def retry_later(self, step: ScheduledCandidate) -> bool:
+        """Have the candidate tried again with more time; false when it had the most, or no place is left above."""
+        if step.level + 1 == len(CAPS) or not self._places[step.level + 1]:
+            return False
+        self._places[step.level + 1] -= 1
+        self.put(ScheduledCandidate(candidate=step.candidate, level=step.level + 1))
+        return True
+
+    def left(self) -> tuple[Candidate, ...]:
+        """The candidates that still wait for their turn on a higher level, the lowest first."""
+        return tuple(step.candidate for queue in self._waiting for step in queue)
+
+    def _next(self) -> ScheduledCandidate | None:
+        for level in range(len(CAPS) - 1, 0, -1):
+            if self._waiting[level] and self._tries[level - 1] >= PATIENCE * (self._tries[level] + 1):
+                return self._waiting[level].popleft()
+        candidate = next(self._source, None)
+        if candidate is not None:
+            return ScheduledCandidate(candidate=candidate, level=0)
+        return next((queue.popleft() for queue in self._waiting if queue), None)
+
 
 TIMEOUT, CRASH = "Timeout", "Crash"
 """The error type of a candidate that computed too long, or ended the process that tried it."""
@@ -54,46 +126,6 @@ QUICK_SECONDS = 0.05
 
 SPOILT = 4
 """So often in a row an edit may leave traces, or defy being tried with others, before each is tried apart."""
-
-SLACK, MARGIN_SECONDS = 3.0, 2.0
-"""Unedited tests may compute so many times what they computed before, and so much more."""
-
-REPAIRED_SECONDS = 0.06
-"""What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
-
-ENDLESS_SECONDS = 1.0
-"""What tests that never end may compute before they are taken to be what they were."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
-    """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
-
-    `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is their
-    time by the clock; `fresh` says that nothing may be swapped.
-    """
-
-    covering: tuple[str, ...]
-    cpu: tuple[float, float]
-    each: tuple[float, ...]
-    wall: float
-    fresh: bool
-    runs: int
-
-    def demanding(self, seconds: Mapping[str, float], failing: int) -> Baseline:
-        """The same with more tests, which cost so much, put before the covering ones; `failing` is the number of failing ones."""
-        more = sum(seconds.values())
-        return replace(
-            self,
-            covering=(*seconds, *self.covering),
-            cpu=(self.cpu[0] + more, self.cpu[1] + more),
-            each=(*self.each[:failing], *seconds.values(), *self.each[failing:]),
-            wall=self.wall + more,
-        )
-
-
-class Unfit(Exception):
-    """The project defeats the fork server; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,70 +359,4 @@ def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTest
         passed=passed,
         error_type=first.error_type if first else "",
         message=first.message if first else report.trouble,
-    )
-
-
-# ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────
-
-
-def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
-    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded."""
-    began = time.monotonic()
-    shown, judging = _first(server, wanted)
-    wall = time.monotonic() - began
-    again = [] if server.unfit else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
-    runs = 1 + len(again) + (judging is not wanted)
-    baseline = settled(judging, shown, again, wall=wall, runs=runs)
-    # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
-    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)))
-
-
-def settled(
-    wanted: ScreeningTests, shown: ForkAnswer, again: Sequence[ForkAnswer], *, wall: float, runs: int
-) -> Baseline:
-    """The baseline in the answers: `shown` was run afresh, `again` in memory; raises Unfit."""
-    passing = [test for test in wanted.failing if shown.outcomes.get(test)]
-    if passing:
-        raise Unfit(f"{passing[0]} passes when run apart from the others")
-    agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
-    covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
-    last = again[-1] if agreed else shown
-    return Baseline(
-        covering=covering,
-        cpu=(0.0 if last.ended == "cpu" else last.cpu, shown.cpu),  # the cost of endless tests is unknown
-        each=_each(wanted.failing, covering, (shown, *again)),
-        wall=wall,
-        fresh=not agreed,
-        runs=runs,
-    )
-
-
-def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[ForkAnswer]) -> tuple[float, ...]:
-    """What each test costs. A repaired one may go further than the failing one went: as far as the slowest, within bounds."""
-    most = {test: max(answer.costs.get(test, 0.0) for answer in answers) for test in (*failing, *covering)}
-    slowest = max((cost for answer in answers for cost in answer.costs.values()), default=0.0)
-    least = min(slowest, REPAIRED_SECONDS)
-    return (*(max(most[test], least) for test in failing), *(most[test] for test in covering))
-
-
-def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[ForkAnswer, ScreeningTests]:
-    """The tests afresh; without the failing ones when those never end, or end the process."""
-    rest = ScreeningTests(failing=(), covering=wanted.covering, seconds=wanted.seconds)
-    if not (wanted.endless and wanted.covering):
-        answer = server.ask(_unedited(wanted, fresh=True))
-        if answer.ended == "answered" or not wanted.covering:
-            return answer, wanted
-    return server.ask(_unedited(rest, fresh=True)), rest
-
-
-def _unedited(wanted: ScreeningTests, *, fresh: bool) -> ForkRequest:
-    cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
-    return ForkRequest(
-        id=0,
-        failing=wanted.failing,
-        covering=wanted.covering,
-        cpu=(cpu, cpu),
-        wall=10.0 + 2 * cpu,
-        whole=True,
-        fresh=fresh,
     )

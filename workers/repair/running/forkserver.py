@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,8 +13,8 @@ import msgspec
 
 from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
-from workers.sandbox.project import Project
-from workers.sandbox.run_tests import ROOT_OPTION, WORKSPACE, base_environment
+from workers.repair.reproduce import ScreeningTests
+from workers.sandbox.run_tests import ROOT_OPTION, WORKSPACE, Project, base_environment
 
 _T = TypeVar("_T")
 
@@ -54,7 +56,7 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     constants: tuple[int | str, ...]
     unedited: bool = False
-    root: str = WORKSPACE
+    root: str = str(WORKSPACE)
 
 
 class ObservedCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,7 +188,9 @@ class ForkServer:
     `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are.
     """
 
-    def __init__(self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = WORKSPACE) -> None:
+    def __init__(
+        self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = str(WORKSPACE)
+    ) -> None:
         self._session = session
         opening = _Opening(root=root, args=args, wall=wall)
         ready = self._speak(msgspec.json.encode(opening), wall, _Ready)
@@ -209,3 +213,109 @@ class ForkServer:
             raise SandboxEnded("the fork server fell silent") from silence
         except msgspec.MsgspecError as nonsense:
             raise SandboxEnded("the fork server spoke nonsense") from nonsense
+
+
+# ── The baseline: how the tests end without any edit ───────────────────────────────────────────────────────────────
+
+SLACK, MARGIN_SECONDS = 3.0, 2.0
+"""Unedited tests may compute so many times what they computed before, and so much more."""
+
+REPAIRED_SECONDS = 0.06
+"""What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
+
+ENDLESS_SECONDS = 1.0
+"""What tests that never end may compute before they are taken to be what they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """`covering` are the covering tests that pass here too; `cpu` is what all cost, swapped into memory and afresh.
+
+    `each` is what single tests usually compute, in seconds, the failing and then the covering ones. `wall` is their
+    time by the clock; `fresh` says that nothing may be swapped.
+    """
+
+    covering: tuple[str, ...]
+    cpu: tuple[float, float]
+    each: tuple[float, ...]
+    wall: float
+    fresh: bool
+    runs: int
+
+    def demanding(self, seconds: Mapping[str, float], failing: int) -> Baseline:
+        """The same with more tests, which cost so much, put before the covering ones; `failing` is the number of failing ones."""
+        more = sum(seconds.values())
+        return replace(
+            self,
+            covering=(*seconds, *self.covering),
+            cpu=(self.cpu[0] + more, self.cpu[1] + more),
+            each=(*self.each[:failing], *seconds.values(), *self.each[failing:]),
+            wall=self.wall + more,
+        )
+
+
+class Unfit(Exception):
+    """The project defeats the fork server; the text says why."""
+
+
+def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
+    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded."""
+    began = time.monotonic()
+    shown, judging = _first(server, wanted)
+    wall = time.monotonic() - began
+    again = [] if server.unfit else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
+    runs = 1 + len(again) + (judging is not wanted)
+    baseline = settled(judging, shown, again, wall=wall, runs=runs)
+    # The failing tests are asked for again with every candidate, whether or not they could be run unedited.
+    return replace(baseline, each=_each(wanted.failing, baseline.covering, (shown, *again)))
+
+
+def settled(
+    wanted: ScreeningTests, shown: ForkAnswer, again: Sequence[ForkAnswer], *, wall: float, runs: int
+) -> Baseline:
+    """The baseline in the answers: `shown` was run afresh, `again` in memory; raises Unfit."""
+    passing = [test for test in wanted.failing if shown.outcomes.get(test)]
+    if passing:
+        raise Unfit(f"{passing[0]} passes when run apart from the others")
+    agreed = bool(again) and all(a.how == "swap" and a.outcomes == shown.outcomes for a in again)
+    covering = tuple(test for test in wanted.covering if shown.outcomes.get(test))
+    last = again[-1] if agreed else shown
+    return Baseline(
+        covering=covering,
+        cpu=(0.0 if last.ended == "cpu" else last.cpu, shown.cpu),  # the cost of endless tests is unknown
+        each=_each(wanted.failing, covering, (shown, *again)),
+        wall=wall,
+        fresh=not agreed,
+        runs=runs,
+    )
+
+
+def _each(failing: Sequence[str], covering: Sequence[str], answers: Sequence[ForkAnswer]) -> tuple[float, ...]:
+    """What each test costs. A repaired one may go further than the failing one went: as far as the slowest, within bounds."""
+    most = {test: max(answer.costs.get(test, 0.0) for answer in answers) for test in (*failing, *covering)}
+    slowest = max((cost for answer in answers for cost in answer.costs.values()), default=0.0)
+    least = min(slowest, REPAIRED_SECONDS)
+    return (*(max(most[test], least) for test in failing), *(most[test] for test in covering))
+
+
+def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[ForkAnswer, ScreeningTests]:
+    """The tests afresh; without the failing ones when those never end, or end the process."""
+    rest = ScreeningTests(failing=(), covering=wanted.covering, seconds=wanted.seconds)
+    if not (wanted.endless and wanted.covering):
+        answer = server.ask(_unedited(wanted, fresh=True))
+        if answer.ended == "answered" or not wanted.covering:
+            return answer, wanted
+    return server.ask(_unedited(rest, fresh=True)), rest
+
+
+def _unedited(wanted: ScreeningTests, *, fresh: bool) -> ForkRequest:
+    cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
+    return ForkRequest(
+        id=0,
+        failing=wanted.failing,
+        covering=wanted.covering,
+        cpu=(cpu, cpu),
+        wall=10.0 + 2 * cpu,
+        whole=True,
+        fresh=fresh,
+    )

@@ -17,11 +17,16 @@ from threading import Lock
 
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, implausible
-from workers.repair.running.candidate_runner import TIMEOUT, CandidateRunner, Screened
+from workers.repair.reproduce import ScreeningTests
+from workers.repair.running.candidate_runner import (
+    TIMEOUT,
+    CandidateRunner,
+    ScheduledCandidate,
+    Screened,
+    TimeoutSchedule,
+)
 from workers.repair.running.forkserver import Observe, Observed, cores
-from workers.repair.running.test_selection import ScreeningTests
-from workers.repair.running.timeout_schedule import ScheduledCandidate, TimeoutSchedule
-from workers.sandbox.project import Project
+from workers.sandbox.run_tests import Project
 
 AHEAD, TOGETHER = 24, 12
 """So many candidates are read before the verdict on the first of them, so many at once: the same numbers with any number

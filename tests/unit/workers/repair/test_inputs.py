@@ -9,8 +9,7 @@ from typing import cast
 import pytest
 
 from workers.repair.running.in_sandbox.inputs import Habits, Input, inputs
-from workers.repair.running.in_sandbox.recording import Call
-from workers.repair.running.in_sandbox.value_repr import canonical, shown
+from workers.repair.running.in_sandbox.recording import Call, canonical, shown
 
 
 def find(rows: list[int], wanted: int, names: tuple[str, ...] = ()) -> int:

@@ -9,23 +9,12 @@ import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import Candidate, Suspect
-from workers.repair.judging.protected_files import forbidden
-from workers.repair.judging.prove import Claim, objection_to, passes
-from workers.repair.reproduce import Reproduction, companions
-from workers.repair.running.candidate_runner import (
-    CRASH,
-    REPAIRED_SECONDS,
-    TIMEOUT,
-    Baseline,
-    Unfit,
-    settled,
-    verdict_from,
-    verdict_of,
-)
-from workers.repair.running.forkserver import ForkAnswer, arguments
-from workers.repair.running.test_selection import ScreeningTests, screening_tests, sources_of
-from workers.sandbox.project import Project
+from workers.repair.judging.prove import Claim, forbidden, objection_to, passes
+from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
+from workers.repair.running.candidate_runner import CRASH, TIMEOUT, verdict_from, verdict_of
+from workers.repair.running.forkserver import REPAIRED_SECONDS, Baseline, ForkAnswer, Unfit, arguments, settled
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project
 
 PASSED, FAILED, ERROR = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.ERROR
 SKIPPED, XFAILED, XPASSED = TestOutcome.SKIPPED, TestOutcome.XFAILED, TestOutcome.XPASSED

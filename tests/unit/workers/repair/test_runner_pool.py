@@ -11,9 +11,8 @@ import pytest
 
 from memory.model import EditShape
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
-from workers.repair.running.candidate_runner import TIMEOUT, Baseline, CandidateRunner, Screened
+from workers.repair.running.candidate_runner import TIMEOUT, Baseline, CandidateRunner, ScheduledCandidate, Screened
 from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool
-from workers.repair.running.timeout_schedule import ScheduledCandidate
 
 BASELINE = Baseline(covering=(), cpu=(0.1, 0.1), each=(0.1,), wall=0.1, fresh=False, runs=3)
 

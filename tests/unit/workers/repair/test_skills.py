@@ -6,7 +6,8 @@ import pytest
 
 from memory.model import EditShape
 from memory.skills import teaches
-from workers.repair.engines.search.learned_edits import MODEL, replayable, shape_between, shape_of
+from workers.repair.engines.search.candidates import MODEL, shape_between, shape_of
+from workers.repair.engines.search.engine import replayable
 
 
 def test_names_become_holes_and_known_names_stay() -> None:

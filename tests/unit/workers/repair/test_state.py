@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from workers.repair.running.in_sandbox.leaks import Unwatchable, WatchedState
+from workers.repair.running.in_sandbox.batch import Unwatchable, WatchedState
 
 SOURCE = """
 import collections, functools

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memory.model import EditShape
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.running.timeout_schedule import CAPS, PATIENCE, PLACES, ScheduledCandidate, TimeoutSchedule, cap
+from workers.repair.running.candidate_runner import CAPS, PATIENCE, PLACES, ScheduledCandidate, TimeoutSchedule, cap
 
 
 def candidate(name: str) -> Candidate:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workers.errors import BadInput
-from workers.sandbox.project import discover, prefixes
+from workers.sandbox.run_tests import discover, prefixes
 
 PYTHON = Path(sys.executable)
 

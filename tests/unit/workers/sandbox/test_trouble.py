@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from workers.ports import CompletedRun, Ending, Limits
-from workers.sandbox.project import Project
-from workers.sandbox.report import DecodedReport, decode
-from workers.sandbox.run_tests import cut_error, problem_of
+from workers.sandbox.report import DecodedReport, cut_error, decode, problem_of
 
-PROJECT = Project(tree=Path("/p"), python=Path("/p/python"), test_command=("make", "test"), source_roots=(".",))
 LIMITS = Limits(wall_seconds=30, cpu_seconds=60, memory_mb=512, output_kb=64)
 START = {"event": "start", "pytest": "8.0"}
 RUNNING = {"event": "running", "id": "t.py::test_x"}
@@ -78,7 +75,7 @@ def broken(name: str) -> dict[str, object]:
 )
 def test_each_trouble_has_its_line(completed: CompletedRun, events: list[dict[str, object]], said: str) -> None:
     """The line names what happened, the limit that was met, and the test that ran; a good run has none."""
-    assert problem_of(PROJECT, completed, heard(*events), LIMITS) == said
+    assert problem_of(completed, heard(*events), LIMITS, python=Path("/p/python"), program="make") == said
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,11 @@ from itertools import chain, islice
 from memory.model import Attempt, Decision, EditShape
 from memory.reflections import given
 from memory.skills import current, edit_weights, fitting
-from workers.repair.engines.engine import Case, Options, RepairDeps
+from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, put_off, restored
 from workers.repair.engines.search.candidates import Candidate, CandidateQueue
-from workers.repair.engines.search.learned_edits import replayable
 from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
-from workers.repair.previous_attempts import PreviousAttempts, put_off, restored
 from workers.repair.result import AttemptResult
 
 REPLAY_PRIOR = 0.8
@@ -154,6 +152,12 @@ def open_strategies(strategies: Iterable[str], tried: Collection[str]) -> tuple[
     if REPLAY in left:
         return (REPLAY,)
     return tuple(name for name in left if name != DEEP) or tuple(left)
+
+
+def replayable(fitting: Mapping[EditShape, float]) -> dict[EditShape, float]:
+    """Those of the fitting edits that a template makes."""
+    known = {template.name for template in all_templates()}
+    return {shape: weight for shape, weight in fitting.items() if shape.template in known}
 
 
 def replays(learned: Mapping[EditShape, float]) -> int:

@@ -20,9 +20,8 @@ import libcst as cst
 from memory.model import EditShape, Failure, Family
 from memory.skills import name_of
 from workers.repair.classify import clues_of, is_test_path
-from workers.repair.engines.search.candidates import Candidate, Suspect
+from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
 from workers.repair.engines.search.edit_context import Edit, Site
-from workers.repair.engines.search.learned_edits import shape_of
 from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced
 from workers.repair.engines.search.syntax_repair import mended

@@ -26,11 +26,10 @@ from workers.repair.judging.differential_testing import (
     shortlist,
 )
 from workers.repair.judging.prove import Proofs, Prover
-from workers.repair.reproduce import Reproduction
+from workers.repair.reproduce import Reproduction, screening_tests, sources_of
 from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflection
 from workers.repair.running.runner_pool import RunnerPool, open_pool
-from workers.repair.running.test_selection import screening_tests, sources_of
-from workers.sandbox.project import Project
+from workers.sandbox.run_tests import Project
 
 REPORTED_EVERY = 100
 

@@ -25,8 +25,7 @@ import pytest
 
 from .children import Message
 from .inputs import Input, inputs
-from .recording import Call, Recording, Target
-from .value_repr import Caught, canonical, shown
+from .recording import Call, Caught, Recording, Target, canonical, shown
 
 CALL_SECONDS = 0.06
 """What one call may compute: the tests' own usually take far less."""

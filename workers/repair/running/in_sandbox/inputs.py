@@ -14,8 +14,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Union, cast, get_type_hints
 
-from .recording import Call
-from .value_repr import Caught, canonical
+from .recording import Call, Caught, canonical
 
 DEPTH = 3
 """So deep in a structure values are looked at, and changed."""

@@ -17,7 +17,7 @@ import pytest
 from _pytest.assertion import util
 
 from .children import BLANK, Allowance, Message
-from .value_repr import Caught
+from .recording import Caught
 
 try:
     from _pytest.tmpdir import tmppath_result_key

@@ -1,4 +1,7 @@
-"""Whether what a test did is still to be seen in memory: then nothing else may be tried in the same process.
+"""Try several edits in one fork, one after the other, as long as none leaves a trace in memory.
+
+A fork costs more than most tests. Only what is plainly wrong is reported then: an edit that gets any failing test to pass
+is left to a fork of its own, as is whatever comes after one that ended the process.
 
 Watched is what can be reached from the project's modules, classes, functions and the tests' parameters through containers
 and instances of the project's classes, and what the process itself keeps: its environment, directory, modules, threads.
@@ -6,16 +9,25 @@ and instances of the project's classes, and what the process itself keeps: its e
 
 from __future__ import annotations
 
+import json
+import mmap
 import os
 import sys
 import threading
 import unittest
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
+from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, Callable, List, Tuple  # noqa: UP035 - a subscripted type at run time needs 3.9
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple  # noqa: UP035 - subscripted types at run time need 3.9
+
+import pytest
+
+from .children import Message
+from .codeswap import Swap, put
+from .trial import Trial, phase
 
 MOST_PARTS = 20_000
 """More than that costs more to watch than a fork does."""
@@ -194,3 +206,86 @@ def _slot(member: Any, thing: object) -> object:  # noqa: ANN401 - a descriptor
         return member.__get__(thing)
     except AttributeError:
         return None
+
+
+# ── One fork for several edits ──
+
+BOARD_BYTES = 1 << 18
+
+Brief = Dict[str, Any]  # noqa: UP006 - the same
+"""The report on an edit: {error_type, message}; nothing, when it needs a fork of its own."""
+
+
+class Plan(NamedTuple):
+    """An edited text, and the swaps that bring it into memory; None when that cannot be."""
+
+    source: str
+    swaps: List[Swap] | None  # noqa: UP006 - the same
+
+
+class Board:
+    """Memory that a fork shares with its parent: what it has noted stays when it is killed."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, BOARD_BYTES)
+        self._noted: list[Brief | None] = []
+
+    def note(self, brief: Brief | None) -> None:
+        """In the fork: add what is known of the next edit."""
+        self._noted.append(brief)
+        text = json.dumps(self._noted).encode() + b"\n"
+        if len(text) <= BOARD_BYTES:
+            self._memory[: len(text)] = text
+
+    def read(self) -> list[Brief | None]:
+        """In the parent, once the fork is gone: what is known of the first edits, in their order."""
+        text, newline, _ = self._memory[:].partition(b"\n")
+        try:
+            noted: list[Brief | None] = json.loads(text) if newline else []
+        except ValueError:  # it was killed while it wrote
+            return []
+        return noted
+
+
+def try_together(
+    plans: Sequence[Plan], path: Path, run: Callable[[], Brief | None], state: WatchedState, board: Board
+) -> None:
+    """In the fork: try each plan until one leaves a trace. `run` gives None for what has to be tried apart."""
+    for plan in plans:
+        if plan.swaps is None:
+            board.note(None)
+            continue
+        put(path, plan.source.encode())
+        before = [Swap(function, function.__code__) for function, _ in plan.swaps]
+        swap(plan.swaps)
+        answer = run()
+        swap(before)
+        board.note(answer)
+        if not state.is_unchanged():
+            return
+
+
+def swap(swaps: Sequence[Swap]) -> None:
+    """Give functions other code."""
+    for function, code in swaps:
+        function.__code__ = code
+
+
+def brief(session: pytest.Session, request: Message, trial: Trial) -> Brief | None:
+    """What running the first failing tests tells, after which all is torn down."""
+    answer = trial.run(session, request, hasty=True)
+    torn_down = not phase(session.items[0], lambda: _tear_down(session))
+    if any(answer["outcomes"].values()) or not answer["test"] or not torn_down:
+        return None
+    return {"error_type": answer["error_type"], "message": answer["message"]}
+
+
+def _tear_down(session: Any) -> None:  # noqa: ANN401 - its state is known to pytest alone
+    """Tear down what the last test left standing for one to follow; before pytest 7 this fails."""
+    session._setupstate.teardown_exact(None)
+
+
+def roots(trial: Trial, session: pytest.Session, request: Message) -> list[object]:
+    """What to watch beside the modules: the parameters of the tests, which one may change in place."""
+    items = [test.item for test in trial.choose(session, request)]
+    return [callspec.params for callspec in (getattr(item, "callspec", None) for item in items) if callspec is not None]
