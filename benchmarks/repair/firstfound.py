@@ -10,9 +10,8 @@ from memory.preferences.model import PreferenceModel
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate, Stream
 from workers.repair.engines.search.session import SearchSession
-from workers.repair.judging.differential_testing import AttemptTally, Clock
 from workers.repair.reproduce import Reproduction
-from workers.repair.result import AttemptResult
+from workers.repair.result import AttemptResult, AttemptTally, Clock
 from workers.sandbox.run_tests import Project
 
 

@@ -35,7 +35,7 @@ from memory.retrieval.embeddings import Embedder, MiniLM
 from workers.context import Context
 from workers.errors import ApprenticeError
 from workers.repair.classify import failure_of
-from workers.repair.engines.search.search import STRATEGIES
+from workers.repair.engines.search.templates import STRATEGIES
 from workers.repair.episode import repair
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap

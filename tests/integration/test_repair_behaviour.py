@@ -12,9 +12,9 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.differential_testing import Comparer, Shortlist
-from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
+from workers.repair.judging.ranking import BehaviourComparison, Comparer, clusters, telling
 from workers.repair.reproduce import ScreeningTests
+from workers.repair.result import Shortlist
 from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -162,7 +162,9 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
         ),
         thorough=True,
     )
-    field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE, 1.0).field(listed, screen, 1)
+    field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE, 1.0).field(
+        listed, screen.observed, 1
+    )
     assert clusters(field.comparison) == [[0], [1, 2]]
     told = telling(field.comparison, 1, 0, "diff")
     assert told is not None

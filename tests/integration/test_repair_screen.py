@@ -14,9 +14,9 @@ import xdist
 
 from memory.model import EditShape
 from workers.ports import Limits
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
+from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.reproduce import ScreeningTests
-from workers.repair.running.candidate_runner import CRASH, TIMEOUT, verdict_from, verdict_of
+from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import ForkAnswer, ForkRequest, ForkServer, arguments, workload
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.bubblewrap import Bubblewrap

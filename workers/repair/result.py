@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 
 from memory.model import (
     Attempt,
@@ -19,8 +22,10 @@ from memory.model import (
 )
 from memory.policy.learner import usual
 from memory.rewards import repair_components
+from memory.skills import tried_as
 from workers.ports import Image
-from workers.repair.classify import signature
+from workers.repair.classify import family_of, signature
+from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 
 LONGEST_MESSAGE = 120
 
@@ -177,66 +182,168 @@ def _patch_lines(patch: str) -> int:
     return sum(line.startswith(("+", "-")) for line in patch.splitlines()[2:])
 
 
-# ── What a search taught, in words ─────────────────────────────────────────────────────────────────────────────────
+# ── What is known of an attempt while it runs ──
+
+RIVALS, MOST_PLAUSIBLE, THOROUGH = 300, 20, 150
+"""After a plausible candidate so many others are screened at most, until so many are plausible; fewer are not thorough."""
+
+RIVAL_SHARE, RIVAL_SECONDS = 0.5, 20.0
+"""The share of the time left that rivals may take, and the most. Their number is what should end the search for them,
+as it does not depend on the machine."""
+
+UNTELLING = frozenset({"", TIMEOUT, CRASH, "SyntaxError"})
+"""Errors that say nothing about how near a candidate came."""
+
+
+class Clock:
+    """Whether a point of time.monotonic() has passed; `rang` remembers a yes."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self.rang = False
+
+    def __call__(self) -> bool:
+        self.rang = self.rang or time.monotonic() >= self._deadline
+        return self.rang
+
+    def share(self, part: float, most: float) -> Clock:
+        """A clock for a part of the time that is left, `most` seconds at most."""
+        now = time.monotonic()
+        return Clock(now + min(most, part * max(0.0, self._deadline - now)))
+
+
+@dataclass(slots=True, kw_only=True)
+class AttemptTally:
+    """What is known so far about the candidates of an attempt. `nearest` is the verdict on the one that came closest.
+
+    `tried` counts those up to the first plausible one, by template and by skill, `wasted` those whose tests never ended or ended their
+    process. `rivals`, screened to tell whether a plausible one
+    is the only one, are not among the `candidates`.
+    """
+
+    failure: Failure
+    candidates: int = 0
+    rivals: int = 0
+    wasted: int = 0
+    plausible: int = 0
+    first: First | None = None
+    nearest: ScreenVerdict | None = None
+    tried: Counter[str] = field(default_factory=Counter)
+
+    def add(self, verdict: ScreenVerdict) -> None:
+        """Count a verdict; of equals the first one, which was the likeliest, stays nearest."""
+        self.candidates += 1
+        self.wasted += verdict.error_type in {TIMEOUT, CRASH}
+        for name in (verdict.candidate.template, *map(tried_as, verdict.candidate.skills)):
+            self.tried[name] += self.first is None
+        self._judge(verdict)
+        if verdict.plausible and self.first is None:
+            self.first = First(candidates=self.candidates, at=time.monotonic())
+
+    def add_rival(self, verdict: ScreenVerdict) -> None:
+        """Count a verdict on one of the others."""
+        self.rivals += 1
+        self._judge(verdict)
+
+    def _judge(self, verdict: ScreenVerdict) -> None:
+        self.plausible += verdict.plausible
+        if self._nearness(verdict) > (self._nearness(self.nearest) if self.nearest else (False, 0, False)):
+            self.nearest = verdict
+
+    def shown(self) -> Candidate | None:
+        """The candidate that came nearest."""
+        return self.nearest.candidate if self.nearest else None
+
+    def became(self) -> Failure | None:
+        """What the failure turned into with the nearest candidate; None if it stayed, or none was near."""
+        if self.nearest is None or not self._moved(self.nearest):
+            return None
+        return Failure(
+            error_type=self.nearest.error_type,
+            family=family_of(self.nearest.error_type),
+            message=self.nearest.message,
+            frames=(),
+            failing_tests=self.failure.failing_tests,
+        )
+
+    def _nearness(self, verdict: ScreenVerdict) -> tuple[bool, int, bool]:
+        return verdict.plausible, verdict.passed, self._moved(verdict)
+
+    def _moved(self, verdict: ScreenVerdict) -> bool:
+        return verdict.error_type not in UNTELLING and verdict.error_type != self.failure.error_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What is known of a search's attempt. `nearest` is the template of the candidate that came closest, at `path`:`line`.
+class Shortlist:
+    """Plausible candidates in the order of being found, the first of them included.
 
-    `passed` of the failing tests passed with it; `error_type` and `message` are what the first other one became.
-    `objection` is why a plausible candidate was not proven.
+    `thorough` tells that enough others were screened for the absence of more to mean something.
     """
 
-    strategies: tuple[str, ...]
-    outcome: AttemptOutcome
-    failure: Failure
-    candidates: int
-    plausible: int
-    nearest: str = ""
-    path: str = ""
-    line: int = 0
-    passed: int = 0
-    error_type: str = ""
-    message: str = ""
-    objection: str = ""
+    candidates: tuple[Candidate, ...]
+    thorough: bool
 
 
-def reflection(facts: Facts) -> str:
-    """What was tried, what came closest, and what that suggests."""
-    return f"{_tried(facts)} {_lesson(facts)}".strip()
+def shortlist(first: Candidate, verdicts: Iterator[ScreenVerdict], tally: AttemptTally, clock: Clock) -> Shortlist:
+    """The first plausible candidate and its rivals, from the verdicts on further candidates, until `clock` rings."""
+    found = [first]
+    before = tally.rivals
+    for verdict in islice(verdicts, RIVALS):
+        tally.add_rival(verdict)
+        if verdict.plausible:
+            found.append(verdict.candidate)
+        if clock() or len(found) == MOST_PLAUSIBLE:
+            break
+    return Shortlist(candidates=tuple(found), thorough=tally.rivals - before >= THOROUGH or not clock.rang)
 
 
-def _tried(facts: Facts) -> str:
-    what = "/".join(facts.strategies) or "replay"
-    count = "no candidate" if not facts.candidates else f"{facts.candidates} candidate{'s' * (facts.candidates > 1)}"
-    match facts.outcome:
+# ── What a search taught, in words ──
+
+
+def reflection(
+    tally: AttemptTally, strategies: Sequence[str], outcome: AttemptOutcome, *, proven: Candidate | None, objection: str
+) -> str:
+    """What was tried, what came closest, and what that suggests. `objection` is why a plausible candidate is not proven."""
+    shown = proven or tally.shown()
+    where = f"{shown.template} at {shown.path}:{shown.line}" if shown else ""
+    tried = f"{'/'.join(strategies) or 'replay'}: {_tried(tally, outcome, where)}"
+    return f"{tried} {_lesson(tally, outcome, where, objection)}".strip()
+
+
+def _tried(tally: AttemptTally, outcome: AttemptOutcome, where: str) -> str:
+    number = tally.candidates + tally.rivals
+    count = f"{number} candidate{'s' * (number > 1)}" if number else "no candidate"
+    match outcome:
         case AttemptOutcome.PROVEN:
-            return f"{what}: {facts.nearest} at {facts.path}:{facts.line} is proven after {count}."
+            return f"{where} is proven after {count}."
         case AttemptOutcome.OUT_OF_BUDGET:
-            return f"{what}: time ran out after {count}."
+            return f"time ran out after {count}."
         case AttemptOutcome.UNPROVEN:
-            return f"{what}: {facts.plausible} of {count} looked right, and none is proven."
+            return f"{tally.plausible} of {count} looked right, and none is proven."
         case AttemptOutcome.NOTHING_PLAUSIBLE:
-            return f"{what}: {count} tried, none makes the failing tests pass."
+            return f"{count} tried, none makes the failing tests pass."
 
 
-def _lesson(facts: Facts) -> str:
-    where = f"{facts.nearest} at {facts.path}:{facts.line}"
-    wanted = len(facts.failure.failing_tests)
-    if facts.outcome is AttemptOutcome.PROVEN:
+def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection: str) -> str:
+    nearest, failure = tally.nearest, tally.failure
+    if outcome is AttemptOutcome.PROVEN:
         return ""
-    if facts.objection:
-        return f"Best was {where}: {facts.objection}."
-    if not facts.nearest:
+    if objection:
+        return f"Best was {where}: {objection}."
+    if nearest is None:
         return "The fault needs another kind of edit, or lies on other lines."
-    if facts.passed == wanted:
+    wanted = len(failure.failing_tests)
+    if nearest.passed == wanted:
         return f"{where} repairs the failing tests but breaks a test that passed: right place, too broad an edit."
-    if facts.passed:
-        return f"{where} repairs {facts.passed} of {wanted} failing tests: the place matters, and more is wrong there."
-    if facts.error_type == facts.failure.error_type:
-        return f"The failure stays {facts.error_type}: the fault needs another kind of edit, or lies on other lines."
-    return f"With {where} the failure becomes {facts.error_type}{_quoted(facts.message)}: that line takes part in it."
+    if nearest.passed:
+        return (
+            f"{where} repairs {nearest.passed} of {wanted} failing tests: the place matters, and more is wrong there."
+        )
+    if nearest.error_type == failure.error_type:
+        return f"The failure stays {nearest.error_type}: the fault needs another kind of edit, or lies on other lines."
+    return (
+        f"With {where} the failure becomes {nearest.error_type}{_quoted(nearest.message)}: that line takes part in it."
+    )
 
 
 def _quoted(message: str) -> str:

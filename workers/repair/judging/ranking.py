@@ -1,4 +1,4 @@
-"""Rank plausible edits: group them by how they behave on the same calls, then order groups and edits, with a confidence. Pure.
+"""Compare plausible edits on the same calls, group them by how they behave, and order groups and edits, with a confidence.
 
 That plausible patches which agree on further inputs are right far more often than those that do not is measured in
 docs/benchmarks; the idea is that of Xin and Reiss, Identifying Test-Suite-Overfitted Patches (ISSTA 2017). The worth of an
@@ -8,16 +8,18 @@ of it. The smallest edit is not the likeliest: ranking by size was measured to p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import ast
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, takewhile
 
-from memory.model import Confidence, DistinguishingCall, Doubt
+from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
 from memory.preferences.model import PreferenceModel, option_of_patch, rank
 from workers.diffs import unified
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.overfit_signs import Kind
-from workers.repair.running.forkserver import Observed, ObservedCall
+from workers.repair.judging.overfit_signs import Kind, kind_of
+from workers.repair.result import Shortlist
+from workers.repair.running.forkserver import Observe, Observed, ObservedCall
 
 FULL, OUTSIDE, SPOILT = 1.0, 0.3, 0.3
 """What a difference counts on a call that keeps the habits of the tests' calls, on one that does not, and, times that,
@@ -244,3 +246,109 @@ def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequ
         for each, diff in zip(candidates, diffs, strict=True)
     ]
     return tuple(taste.strengths(options))
+
+
+# ── What is known of plausible edits, to be ranked by it ──
+
+
+def changed_characters(before: str, after: str) -> int:
+    """The length of the shortest stretch that has to be replaced, on its longer side."""
+    head = _common_start(before, after)
+    tail = _common_start(before[::-1], after[::-1])
+    return max(len(before), len(after)) - min(len(before), len(after), head + tail)
+
+
+def _common_start(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+INPUTS, SECONDS = 240, 1.5
+"""So many calls are made on each candidate, for so many seconds of processor time at most."""
+
+CONSTANTS, LONGEST_CONSTANT, GREATEST = 24, 40, 10**6
+
+
+Observing = Callable[[Candidate, Observe], Observed | None]
+"""Observes how a candidate behaves; see RunnerPool.observed."""
+
+
+class Comparer:
+    """Compares candidates for one failure.
+
+    `suspicion` is the score of the likeliest place of the fault; `taste` knows what maintainers prefer, where it is known.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, str], failure: Failure, suspicion: float, taste: PreferenceModel | None = None
+    ) -> None:
+        self._sources = sources
+        self._suspicion = suspicion
+        self._failure = failure
+        self._taste = taste
+
+    def field(self, listed: Shortlist, observed: Observing, seed: int) -> Field:
+        """What is known of these candidates; a single one is compared with nothing."""
+        candidates = listed.candidates
+        before = [self._sources.get(each.path, "") for each in candidates]
+        pairs = list(zip(before, (each.source for each in candidates), strict=True))
+        return Field(
+            candidates=candidates,
+            comparison=self._compared(candidates, observed, seed),
+            kinds=tuple(kind_of(old, new) for old, new in pairs),
+            sizes=tuple(changed_characters(old, new) for old, new in pairs),
+            thorough=listed.thorough,
+            suspicion=self._suspicion,
+            liking=liking(self._taste, candidates, before) if self._taste and len(candidates) > 1 else (),
+        )
+
+    def _compared(self, candidates: Sequence[Candidate], observe: Observing, seed: int) -> BehaviourComparison:
+        raising = self._failure.family is not Family.ASSERTION
+        if len(candidates) < 2:
+            return BehaviourComparison(observed=(None,) * len(candidates), unedited=None, raising=raising)
+        wanted = self._wanted(candidates, seed, unedited=False)
+        observed = tuple(observe(candidate, wanted) for candidate in candidates)
+        unedited = observe(candidates[0], self._wanted(candidates, seed, unedited=True))
+        return BehaviourComparison(observed=observed, unedited=unedited, raising=raising)
+
+    def _wanted(self, candidates: Sequence[Candidate], seed: int, *, unedited: bool) -> Observe:
+        places = {(candidate.path, candidate.function) for candidate in candidates}
+        path, function = places.pop() if len(places) == 1 else ("", "")
+        return Observe(
+            path=path,
+            function=function,
+            seed=seed,
+            inputs=INPUTS,
+            seconds=SECONDS,
+            constants=constants_of(candidates),
+            unedited=unedited,
+        )
+
+
+def constants_of(candidates: Sequence[Candidate]) -> tuple[int | str, ...]:
+    """Numbers and texts in the edited functions, as they are with any of the edits: where behaviour may change."""
+    found: dict[int | str, None] = {}
+    for candidate in candidates:
+        for node in ast.walk(_function(candidate)):
+            value = node.value if isinstance(node, ast.Constant) else None
+            if (isinstance(value, str) and len(value) <= LONGEST_CONSTANT) or (
+                type(value) is int and abs(value) <= GREATEST
+            ):
+                found[value] = None
+    return tuple(found)[:CONSTANTS]
+
+
+def extent_of(candidate: Candidate) -> tuple[int, int]:
+    """The first and the last line of the edited function; all lines when the edit is in none."""
+    function = _function(candidate)
+    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return function.lineno, function.end_lineno or function.lineno
+    return 1, candidate.source.count("\n") + 1
+
+
+def _function(candidate: Candidate) -> ast.AST:
+    """The edited function; of several of one name the first that the line of the edit lies in."""
+    tree = ast.parse(candidate.source)
+    name = candidate.function.split(".")[-1]
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name == name]
+    around = [f for f in functions if f.lineno <= candidate.line <= (f.end_lineno or f.lineno)]
+    return next(iter(around or functions), ast.Module(body=[], type_ignores=[]))

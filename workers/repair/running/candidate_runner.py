@@ -15,7 +15,7 @@ import msgspec
 
 from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, implausible
+from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict, implausible
 from workers.repair.judging.prove import passes
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.forkserver import (
@@ -104,9 +104,6 @@ class TimeoutSchedule:
             return ScheduledCandidate(candidate=candidate, level=0)
         return next((queue.popleft() for queue in self._waiting if queue), None)
 
-
-TIMEOUT, CRASH = "Timeout", "Crash"
-"""The error type of a candidate that computed too long, or ended the process that tried it."""
 
 TOO_LONG = "its tests did not end"
 

@@ -123,19 +123,16 @@ class RunnerPool:
         finally:
             self._free.put(runner)
 
-    def submit(self, batch: Sequence[ScheduledCandidate]) -> list[Future[Screened]]:
+    def submit(self, batch: Sequence[ScheduledCandidate]) -> Future[list[Screened]]:
         """Have a batch screened by the runner that is free first."""
         self._grow()
-        verdicts: list[Future[Screened]] = [Future() for _ in batch]
-        work = self._threads.submit(self._run, tuple(zip(batch, verdicts, strict=True)))
-        work.add_done_callback(lambda done: _abandon(verdicts, done))
-        return verdicts
+        return self._threads.submit(self._run, batch)
 
     def _screened(
         self, schedule: TimeoutSchedule, deadline: Callable[[], bool]
     ) -> Iterator[tuple[ScheduledCandidate, Screened]]:
         """Scheduled candidates in order, each with its result; what a result adds to the schedule is tried as well."""
-        begun: deque[tuple[ScheduledCandidate, Future[Screened]]] = deque()
+        begun: deque[tuple[ScheduledCandidate, Future[list[Screened]], int]] = deque()
         over = False
         try:
             while True:
@@ -146,30 +143,30 @@ class RunnerPool:
                         break
                 if not begun:
                     return
-                scheduled, running = begun.popleft()
-                yield scheduled, running.result()
+                scheduled, running, place = begun.popleft()
+                yield scheduled, running.result()[place]
         finally:
-            for _, running in begun:
+            for _, running, _ in begun:
                 running.cancel()
 
     def _submitted(
         self, scheduled: Sequence[ScheduledCandidate]
-    ) -> Iterator[tuple[ScheduledCandidate, Future[Screened]]]:
-        """Candidates that are being screened, those of one file on the first level in one batch where that is better."""
+    ) -> Iterator[tuple[ScheduledCandidate, Future[list[Screened]], int]]:
+        """Candidates that are being screened, those of one file on the first level in one batch where that is better.
+
+        Each with its batch and its place there.
+        """
         for (_, level), several in groupby(scheduled, key=lambda each: (each.candidate.path, each.level)):
             group = list(several)
-            batches = [group] if level == 0 and self._first.takes_several else [[each] for each in group]
-            for batch in batches:
-                yield from zip(batch, self.submit(batch), strict=True)
+            for batch in [group] if level == 0 and self._first.takes_several else [[each] for each in group]:
+                running = self.submit(batch)
+                yield from ((each, running, place) for place, each in enumerate(batch))
 
-    def _run(self, work: Sequence[tuple[ScheduledCandidate, Future[Screened]]]) -> None:
+    def _run(self, batch: Sequence[ScheduledCandidate]) -> list[Screened]:
         runner = self._free.get()
         begun = self._clock()
         try:
-            wanted = [(each, verdict) for each, verdict in work if verdict.set_running_or_notify_cancel()]
-            screened = runner.screen_all([each for each, _ in wanted])
-            for (_, verdict), result in zip(wanted, screened, strict=True):
-                verdict.set_result(result)
+            return list(runner.screen_all(batch))
         finally:
             self._free.put(runner)
             with self._counting:
@@ -199,15 +196,6 @@ def _read(schedule: TimeoutSchedule, deadline: Callable[[], bool]) -> tuple[list
             return found, True
         found.append(scheduled)
     return found, False
-
-
-def _abandon(verdicts: Sequence[Future[Screened]], work: Future[None]) -> None:
-    """Once work has ended, resolve every verdict that it did not come to."""
-    for verdict in verdicts:
-        if work.cancelled():
-            verdict.cancel()
-        elif not verdict.done() and (error := work.exception()) is not None:
-            verdict.set_exception(error)
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
-from workers.repair.engines.search.candidates import Candidate, Suspect
+from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
 from workers.repair.judging.prove import Claim, forbidden, objection_to, passes
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
-from workers.repair.running.candidate_runner import CRASH, TIMEOUT, verdict_from, verdict_of
+from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import REPAIRED_SECONDS, Baseline, ForkAnswer, Unfit, arguments, settled
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project

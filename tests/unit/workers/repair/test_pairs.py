@@ -9,9 +9,8 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from memory.skills import name_of, parts_of
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect
-from workers.repair.engines.search.pairs import combine, nearness, propose_around
-from workers.repair.engines.search.search import propose
+from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Suspect, nearness
+from workers.repair.engines.search.search import combine, propose, propose_around
 
 BROKEN = "def spread(rows, n):\n    low = max(rows)\n    high = max(rows)\n    return low - high > n\n"
 HALF = BROKEN.replace("low = max", "low = min")

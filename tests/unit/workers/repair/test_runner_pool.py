@@ -10,8 +10,9 @@ from itertools import count
 import pytest
 
 from memory.model import EditShape
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
-from workers.repair.running.candidate_runner import TIMEOUT, Baseline, CandidateRunner, ScheduledCandidate, Screened
+from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict
+from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened
+from workers.repair.running.forkserver import Baseline
 from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool
 
 BASELINE = Baseline(covering=(), cpu=(0.1, 0.1), each=(0.1,), wall=0.1, fresh=False, runs=3)
@@ -162,7 +163,7 @@ def test_runners_join_only_when_there_is_much_to_do() -> None:
     pool.open()
     counts = []
     for _ in range(5):
-        pool.submit([ScheduledCandidate(candidate=candidate("a"), level=0)])[0].result()
+        pool.submit([ScheduledCandidate(candidate=candidate("a"), level=0)]).result()
         counts.append(pool.size)
     pool.close()
     assert counts == [1, 1, 2, 2, 3]
@@ -180,7 +181,7 @@ def test_the_runner_that_is_lent_is_the_first() -> None:
     pool = RunnerPool(another, 3, clock=lambda: float(next(ticks)))
     pool.open()
     for running in [pool.submit([ScheduledCandidate(candidate=candidate("a"), level=0)]) for _ in range(20)]:
-        running[0].result()
+        running.result()
     for _ in range(3):
         with pool.lent() as runner:
             assert runner is made[0]

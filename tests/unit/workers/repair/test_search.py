@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.engines.search.candidates import Candidate, Suspect
-from workers.repair.engines.search.search import REPLAY, STRATEGIES, fingerprint, propose
+from workers.repair.engines.search.search import REPLAY, propose
 from workers.repair.engines.search.source_slice import SourceModule
-from workers.repair.engines.search.templates import all_templates, template
+from workers.repair.engines.search.templates import STRATEGIES, all_templates, template
+from workers.repair.running.in_sandbox.codeswap import fingerprint
 
 STOCK = dedent(
     '''\

@@ -10,14 +10,14 @@ import pytest
 
 from memory.model import EditShape, Failure, Family
 from workers.repair.engines.search.candidates import Candidate, ScreenVerdict
-from workers.repair.judging.differential_testing import (
+from workers.repair.judging.ranking import changed_characters
+from workers.repair.result import (
     MOST_PLAUSIBLE,
     RIVALS,
     THOROUGH,
     AttemptTally,
     Clock,
     Shortlist,
-    changed_characters,
     shortlist,
 )
 

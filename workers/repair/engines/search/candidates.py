@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from memory.model import EditShape
+from memory.model import EditShape, Failure
 from memory.skills import CONSTANTS, EVERYWHERE, teaches
 
 
@@ -58,9 +58,65 @@ class ScreenVerdict:
     message: str = ""
 
 
+TIMEOUT, CRASH = "Timeout", "Crash"
+"""The error type of a candidate that computed too long, or ended the process that tried it."""
+
+
 def implausible(candidate: Candidate, error_type: str, message: str) -> ScreenVerdict:
     """The verdict on a candidate whose tests did not end by themselves."""
     return ScreenVerdict(candidate=candidate, plausible=False, passed=0, error_type=error_type, message=message)
+
+
+MOST_KEPT = 8
+
+_DEAD_ENDS = frozenset({TIMEOUT, CRASH, "NameError", "UnboundLocalError", "SyntaxError", "RecursionError"})
+_EXPECTED = re.compile(r"assert .+? (?:==|!=|is|in|<=?|>=?) (.+?)(?:\n|$)")
+
+
+class NearMisses:
+    """The most promising first edits so far."""
+
+    def __init__(self, failure: Failure) -> None:
+        self._failure = failure
+        self._kept: list[tuple[float, int, Candidate]] = []
+        self._seen = 0
+
+    def add(self, verdict: ScreenVerdict) -> None:
+        """Keep a candidate if it is among the best; of equals the first one, which was the likeliest."""
+        self._seen += 1
+        weight = nearness(verdict, self._failure)
+        if weight > 0.0 and "+" not in verdict.candidate.template:
+            self._kept.append((weight * verdict.candidate.score, -self._seen, verdict.candidate))
+            self._kept = sorted(self._kept, reverse=True)[:MOST_KEPT]
+
+    def best(self) -> list[tuple[Candidate, float]]:
+        """Each with its weight, within [0, 1]."""
+        return [(candidate, weight / candidate.score) for weight, _, candidate in self._kept if candidate.score]
+
+
+def nearness(verdict: ScreenVerdict, failure: Failure) -> float:
+    """How promising a candidate that failed is as the first of two edits, within [0, 1]; 0: leave it.
+
+    `verdict.passed` counts failing tests that it made pass. Without any, another error than before, or an assertion that
+    expects something else than the one that failed, tells that the run got somewhere else.
+    """
+    total = len(failure.failing_tests)
+    if verdict.plausible or verdict.error_type in _DEAD_ENDS:
+        return 0.0
+    if total > 1 and verdict.passed:
+        return 0.5 + 0.5 * min(verdict.passed, total) / total
+    if verdict.error_type != failure.error_type:
+        raised_before = failure.error_type != "AssertionError"
+        return 0.4 if raised_before and verdict.error_type == "AssertionError" else 0.15 if raised_before else 0.0
+    before, after = _expected(failure.message), _expected(verdict.message)
+    if before and after and before != after:
+        return 0.3
+    return 0.2 if verdict.message and verdict.message != failure.message and not before else 0.0
+
+
+def _expected(message: str) -> str:
+    match = _EXPECTED.search(message)
+    return match.group(1).strip() if match else ""
 
 
 Option = TypeVar("Option")

@@ -2,23 +2,25 @@
 
 The score of a candidate is its suspect's score times its template's prior for the family of failure, times what was
 learned about the template, times the edit's own weight. A shape that worked before is lifted towards 1.
+
+Fixes that take two edits are sought on top of near misses: building on these is what makes multi-edit search feasible
+(Angelix: Mechtaev et al. 2016; ARJA: Yuan and Banzhaf 2020; partial-fix chaining: Wong et al. 2021, VarFix).
 """
 
 from __future__ import annotations
 
+import difflib
 import heapq
 import random
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from types import CodeType
 
 import libcst as cst
 
 from memory.model import EditShape, Failure, Family
-from memory.skills import name_of
+from memory.skills import composed, name_of
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Candidate, Suspect, shape_of
 from workers.repair.engines.search.edit_context import Edit, Site
@@ -26,28 +28,6 @@ from workers.repair.engines.search.project import ProjectSources
 from workers.repair.engines.search.source_slice import Extent, Region, SourceModule, Splice, Unit, spliced
 from workers.repair.engines.search.syntax_repair import mended
 from workers.repair.engines.search.templates import STRATEGIES, Template, all_templates
-
-
-def meaning(region: Region, data: bytes) -> object:
-    """What a region's text compiles to; None if it does not, or if the compiler warns of it as it did not before."""
-    flags = region.module.futures
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if region.warned else "error")
-        try:
-            return fingerprint(compile(data, "region", "exec", flags=flags, dont_inherit=True, optimize=0))
-        except (SyntaxError, SyntaxWarning, DeprecationWarning, ValueError, OverflowError, RecursionError, MemoryError):
-            return None
-
-
-def fingerprint(code: CodeType) -> object:
-    """What a code object does, without where its lines are: equal for texts that compile to the same."""
-    constants = tuple(fingerprint(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    arguments = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    return code.co_name, code.co_code, constants, names, arguments, code.co_exceptiontable
-
-
-__all__ = ["REPLAY", "STRATEGIES", "propose"]
 
 MENDING = "statements"
 """The strategy that edits of texts which do not parse count as."""
@@ -72,7 +52,13 @@ class EditDraft:
     @property
     def shape(self) -> EditShape:
         """The edit without its names. Dear enough not to be asked of every draft."""
-        return _shape(self.site.region, self.template, self.edit)
+        start, end = self.edit.around
+        data, inside = (
+            self.site.region.data[start:end],
+            (s for s in self.edit.splices if start <= s.start <= s.end <= end),
+        )
+        after = spliced(data, [Splice(s.start - start, s.end - start, s.code) for s in inside]).decode()
+        return shape_of(self.template.name, data.decode(), "\n".join((*self.edit.imports, after)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,9 +195,20 @@ class _Search:
             for template in self.templates:
                 at = [node for node in nodes if isinstance(node, template.node)]
                 if at:
-                    source = _source(self.weighing, site, template, at, score)
-                    self.agenda.push(self.weighing.bound(score, template), source)
+                    self.agenda.push(
+                        self.weighing.bound(score, template), partial(self._drafts, site, template, at, score)
+                    )
         return ()
+
+    def _drafts(
+        self, site: Site, template: Template, nodes: Sequence[cst.CSTNode], suspect: float
+    ) -> Iterator[EditDraft]:
+        base = self.weighing.base(suspect, template)
+        for node in nodes:
+            for edit in template.edits(node, site):
+                made = EditDraft(site=site, template=template, edit=edit, score=base * edit.weight)
+                if (draft := self.weighing.weighed(made)) is not None:
+                    yield draft
 
 
 def _units(region: Region, lines: Mapping[int, float]) -> list[tuple[Unit, float]]:
@@ -223,38 +220,17 @@ def _units(region: Region, lines: Mapping[int, float]) -> list[tuple[Unit, float
     return list(scores.values())
 
 
-def _source(
-    weighing: Weighing, site: Site, template: Template, nodes: Sequence[cst.CSTNode], suspect: float
-) -> Callable[[], Iterator[EditDraft]]:
-    def drafts() -> Iterator[EditDraft]:
-        base = weighing.base(suspect, template)
-        for node in nodes:
-            for edit in template.edits(node, site):
-                made = EditDraft(site=site, template=template, edit=edit, score=base * edit.weight)
-                if (draft := weighing.weighed(made)) is not None:
-                    yield draft
-
-    return drafts
-
-
-def _shape(region: Region, template: Template, edit: Edit) -> EditShape:
-    start, end = edit.around
-    inside = [Splice(s.start - start, s.end - start, s.code) for s in edit.splices if start <= s.start <= s.end <= end]
-    after = spliced(region.data[start:end], inside).decode()
-    return shape_of(template.name, region.text(start, end), "\n".join((*edit.imports, after)))
-
-
 def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
     seen: dict[Region, set[object]] = {}
     texts: set[tuple[Region, bytes, tuple[str, ...]]] = set()
     for draft in drafts:
         region = draft.site.region
-        known = seen.setdefault(region, {(meaning(region, region.data), ())})
+        known = seen.setdefault(region, {(region.meaning(region.data), ())})
         edited = region.edited(draft.edit.splices)
         if (region, edited, draft.edit.imports) in texts:
             continue  # spares the compiler, which costs most here
         texts.add((region, edited, draft.edit.imports))
-        compiled = meaning(region, edited)
+        compiled = region.meaning(edited)
         key = (compiled, draft.edit.imports)
         if compiled is not None and key not in known:
             known.add(key)
@@ -290,4 +266,83 @@ def _candidate(draft: EditDraft, edited: bytes) -> Candidate:
         shape=draft.shape,
         score=draft.score,
         skills=(name_of(draft.shape),) if draft.learned else (),
+    )
+
+
+ELSEWHERE = 0.5
+"""What a second edit is worth outside the function of the first."""
+
+
+def propose_around(
+    first: Candidate,
+    sources: Mapping[str, str],
+    suspects: Sequence[Suspect],
+    failure: Failure,
+    *,
+    replay: Mapping[EditShape, float] = {},
+    template_weight: Mapping[str, float] = {},
+    weight: float = 1.0,
+) -> Iterator[Candidate]:
+    """Second edits of the same file on top of `first`, best first; each source has both, none is the original again.
+
+    `sources` and `suspects` are those that `first` was proposed from; `failure` best the one that it turned into. A
+    pair's template and shape name both of its edits, its line, function and strategy are the first's.
+    """
+    original = sources[first.path]
+    moved = list(_moved(first, original, suspects))
+    edited = {**sources, first.path: first.source}
+    seconds = propose(edited, moved, failure, strategies=None, replay=replay, template_weight=template_weight)
+    return (_pair(first, second, weight) for second in seconds if second.source != original)
+
+
+def combine(
+    near: Iterable[tuple[Candidate, float]],
+    sources: Mapping[str, str],
+    suspects: Sequence[Suspect],
+    failure: Failure,
+    *,
+    replay: Mapping[EditShape, float] = {},
+    template_weight: Mapping[str, float] = {},
+) -> Iterator[Candidate]:
+    """Second edits on top of several near misses at once, each with its `nearness`; the likeliest pairs first.
+
+    Second edits in `replay` come forward by how well they fit, so that two learned edits make one patch.
+
+    Pairs of one meaning may come twice, by way of either edit: the caller knows what was tried.
+    """
+    streams = [
+        propose_around(first, sources, suspects, failure, replay=replay, template_weight=template_weight, weight=weight)
+        for first, weight in near
+    ]
+    yield from heapq.merge(*streams, key=lambda candidate: -candidate.score)
+
+
+def _moved(first: Candidate, original: str, suspects: Sequence[Suspect]) -> Iterator[Suspect]:
+    """The suspects where they are after the first edit; the lines that it wrote are as suspicious as the one it changed."""
+    before, after = original.splitlines(), first.source.splitlines()
+    here = [s.score for s in suspects if s.path == first.path and s.line == first.line]
+    lines: dict[int, int] = {}
+    changed: list[int] = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        lines.update({a + i + 1: c + i + 1 for i in range(min(b - a, d - c))} if kind in ("equal", "replace") else {})
+        changed += [] if kind == "equal" else range(c + 1, d + 1)
+    for suspect in suspects:
+        if suspect.path == first.path and suspect.line in lines:
+            yield replace(suspect, line=lines[suspect.line])
+    for line in changed:
+        yield Suspect(path=first.path, line=line, score=max(here, default=0.5))
+
+
+def _pair(first: Candidate, second: Candidate, weight: float) -> Candidate:
+    shape = composed(first.shape, second.shape)
+    score = first.score * second.score * (1.0 if second.function == first.function else ELSEWHERE) * weight
+    return replace(
+        second,
+        line=first.line,
+        function=first.function,
+        strategy=first.strategy,
+        template=shape.template,
+        shape=shape,
+        score=score,
+        skills=(*first.skills, *second.skills),
     )

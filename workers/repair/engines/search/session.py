@@ -11,23 +11,23 @@ from memory.preferences.model import PreferenceModel
 from memory.reflections import digest
 from workers.diffs import unified
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, Stream
+from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
 from workers.repair.engines.search.localise import suspects
-from workers.repair.engines.search.pairs import NearMisses, combine
-from workers.repair.engines.search.search import propose
-from workers.repair.judging.differential_testing import (
+from workers.repair.engines.search.search import combine, propose
+from workers.repair.judging.prove import Proofs, Prover
+from workers.repair.judging.ranking import Comparer, extent_of
+from workers.repair.reproduce import Reproduction, screening_tests, sources_of
+from workers.repair.result import (
+    LONGEST_MESSAGE,
     RIVAL_SECONDS,
     RIVAL_SHARE,
     RIVALS,
+    AttemptResult,
     AttemptTally,
     Clock,
-    Comparer,
-    extent_of,
+    reflection,
     shortlist,
 )
-from workers.repair.judging.prove import Proofs, Prover
-from workers.repair.reproduce import Reproduction, screening_tests, sources_of
-from workers.repair.result import LONGEST_MESSAGE, AttemptResult, Facts, reflection
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.run_tests import Project
 
@@ -146,7 +146,7 @@ class SearchSession:
             tally.add(verdict)
             if verdict.plausible:
                 listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
-                proofs.prove(self._comparer.field(listed, self._pool, seed))
+                proofs.prove(self._comparer.field(listed, self._pool.observed, seed))
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
@@ -251,7 +251,9 @@ class SearchSession:
             outcome=outcome,
             candidates=tally.candidates,
             rivals=tally.rivals,
-            reflection=reflection(_facts(tally, proofs, strategies, outcome)),
+            reflection=reflection(
+                tally, strategies, outcome, proven=best.candidate if best else None, objection=proofs.objection
+            ),
             fixed=tally.nearest.passed if tally.nearest else 0,
             path=shown.path if shown else "",
             nearest=self.nearest(tally),
@@ -273,23 +275,3 @@ def outcome_of(proofs: Proofs, *, spent: bool) -> AttemptOutcome:
     if proofs.made:
         return AttemptOutcome.UNPROVEN
     return AttemptOutcome.OUT_OF_BUDGET if spent else AttemptOutcome.NOTHING_PLAUSIBLE
-
-
-def _facts(tally: AttemptTally, proofs: Proofs, strategies: tuple[str, ...], outcome: AttemptOutcome) -> Facts:
-    """What there is to say about an attempt."""
-    shown = proofs.best.candidate if proofs.best else tally.shown()
-    nearest = tally.nearest
-    return Facts(
-        strategies=strategies,
-        outcome=outcome,
-        failure=tally.failure,
-        candidates=tally.candidates + tally.rivals,
-        plausible=tally.plausible,
-        nearest=shown.template if shown else "",
-        path=shown.path if shown else "",
-        line=shown.line if shown else 0,
-        passed=nearest.passed if nearest else 0,
-        error_type=nearest.error_type if nearest else "",
-        message=nearest.message if nearest else "",
-        objection=proofs.objection,
-    )

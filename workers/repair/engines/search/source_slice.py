@@ -19,6 +19,7 @@ from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNod
 from workers.repair.engines.search.project import Examples
 from workers.repair.engines.search.scope import FunctionNode, ModuleScope, ModuleUsage, read_module, read_usage
 from workers.repair.engines.search.type_inference import Kinds
+from workers.repair.running.in_sandbox.codeswap import fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,25 @@ class Region:
             except SyntaxError:
                 return True  # it parses but is wrong, as a `break` outside a loop is
         return bool(caught)
+
+    def meaning(self, data: bytes) -> object:
+        """What a text in the region's place compiles to; None if it does not, or if the compiler warns of it only now."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if self.warned else "error")
+            try:
+                return fingerprint(
+                    compile(data, "region", "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
+                )
+            except (
+                SyntaxError,
+                SyntaxWarning,
+                DeprecationWarning,
+                ValueError,
+                OverflowError,
+                RecursionError,
+                MemoryError,
+            ):
+                return None
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
