@@ -18,6 +18,113 @@ from workers.repair.running.forkserver import cores
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, run_tests
 
+SHOWN = 3
+"""So many tests are named in a reason."""
+
+PROOFS = 4
+"""So many candidates of one attempt are put to the proof."""
+
+Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
+"""Which candidates pass the given tests too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproven:
+    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do.
+
+    `runs` is how often tests were run to find out.
+    """
+
+    reason: str
+    broken: tuple[str, ...] = ()
+    runs: int = 0
+
+
+def prove(
+    sandbox: Sandbox,
+    project: Project,
+    *,
+    patch_overlay: Mapping[str, bytes],
+    before: TestReport,
+    failing: Sequence[str],
+    repeats: int = 2,
+    seed: int = 0,
+    limits: Limits | None = None,
+) -> Proof | Unproven:
+    """Run the failing tests, then `repeats` times (at least once) the whole suite, with the patch laid over the checkout.
+
+    `before` is the whole suite without it. Tests that failed before and still fail do not stand against the patch; they
+    are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
+    """
+    untouchable = forbidden(patch_overlay)
+    if untouchable:
+        return Unproven(reason=f"it changes {_named(untouchable)}, which decides what counts as passing")
+    order = random.Random(seed).sample(failing, len(failing))  # noqa: S311 - an order, no secret
+    alone = run_tests(sandbox, project, tests=order, overlay=dict(patch_overlay), limits=limits).report
+    missing = still_failing(failing, alone)
+    if missing:
+        return Unproven(reason=f"{_named(missing)} still fails when run alone", runs=1)
+    with ThreadPoolExecutor(max_workers=min(repeats, cores())) as pool:
+        runs = [
+            pool.submit(run_tests, sandbox, project, overlay=dict(patch_overlay), limits=limits) for _ in range(repeats)
+        ]
+        for number, run in enumerate(runs, start=2):
+            after = run.result().report
+            objection = objection_to(after, before=before, failing=failing)
+            if objection is not None:
+                pool.shutdown(cancel_futures=True)
+                return replace(objection, runs=number)
+    return _proof(before, after, failing, repeats, project)
+
+
+def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str]) -> Unproven | None:
+    """What a whole run with the patch says against it; None when `failing` pass, and all that passed `before` still does."""
+    if not after.started or (after.trouble and before.complete):
+        return Unproven(reason=f"the suite did not run to its end: {after.trouble}")
+    missing = still_failing(failing, after)
+    if missing:
+        return Unproven(reason=f"{_named(missing)} still fails in the whole suite")
+    if broken := before.lost(after):
+        return Unproven(reason=f"{_named(broken)} passed before and no longer does", broken=broken)
+    if len(after.results) < len(before.results):
+        return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
+    return None
+
+
+def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
+    """Those of `tests` that did not pass. A file, class or function includes all under it; one that is gone has failed."""
+    outcomes = {result.id: result.outcome for result in report.results}
+    return tuple(test for test in tests if not passes(test, outcomes))
+
+
+def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
+    """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
+    if test in outcomes:
+        return outcomes[test] is TestOutcome.PASSED
+    under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
+    return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
+
+
+def _proof(before: TestReport, after: TestReport, failing: Sequence[str], repeats: int, project: Project) -> Proof:
+    failed = tuple(dict.fromkeys((*failing, *(result.id for result in before.failing()))))
+    missing = still_failing(failed, after)
+    return Proof(
+        failed_before=failed,
+        passed_after=tuple(test for test in failed if test not in missing),
+        before=before.count(),
+        suite=after.count(),
+        repeats=repeats,
+        command=" ".join(project.test_command),
+    )
+
+
+def _named(tests: Sequence[str]) -> str:
+    rest = len(tests) - SHOWN
+    return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+# ── The files that a fix may not touch: they decide what counts as passing ──────────────────────────────────────────
+
 CONFIGURATION = frozenset(
     {
         ".coveragerc",
@@ -62,121 +169,6 @@ def _is_forbidden(path: PurePosixPath) -> bool:
     if any(part.partition(".")[0] in MODULES for part in path.parts[:2]):
         return True
     return any(part in DIRECTORIES for part in path.parts[:-1])
-
-
-SHOWN = 3
-"""So many tests are named in a reason."""
-
-PROOFS = 4
-"""So many candidates of one attempt are put to the proof."""
-
-Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
-"""Which candidates pass the given tests too."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unproven:
-    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do.
-
-    `runs` is how often tests were run to find out.
-    """
-
-    reason: str
-    broken: tuple[str, ...] = ()
-    runs: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """What is to be shown: `failing` will pass, and everything that passed in `before` still does."""
-
-    failing: tuple[str, ...]
-    before: TestReport
-
-
-def prove(
-    sandbox: Sandbox,
-    project: Project,
-    *,
-    patch_overlay: Mapping[str, bytes],
-    before: TestReport,
-    failing: Sequence[str],
-    repeats: int = 2,
-    seed: int = 0,
-    limits: Limits | None = None,
-) -> Proof | Unproven:
-    """Run the failing tests, then `repeats` times (at least once) the whole suite, with the patch laid over the checkout.
-
-    `before` is the whole suite without it. Tests that failed before and still fail do not stand against the patch; they
-    are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
-    """
-    untouchable = forbidden(patch_overlay)
-    if untouchable:
-        return Unproven(reason=f"it changes {_named(untouchable)}, which decides what counts as passing")
-    claim = Claim(failing=tuple(failing), before=before)
-    order = random.Random(seed).sample(claim.failing, len(claim.failing))  # noqa: S311 - an order, no secret
-    alone = run_tests(sandbox, project, tests=order, overlay=dict(patch_overlay), limits=limits).report
-    missing = still_failing(claim.failing, alone)
-    if missing:
-        return Unproven(reason=f"{_named(missing)} still fails when run alone", runs=1)
-    with ThreadPoolExecutor(max_workers=min(repeats, cores())) as pool:
-        runs = [
-            pool.submit(run_tests, sandbox, project, overlay=dict(patch_overlay), limits=limits) for _ in range(repeats)
-        ]
-        for number, run in enumerate(runs, start=2):
-            after = run.result().report
-            objection = objection_to(claim, after)
-            if objection is not None:
-                pool.shutdown(cancel_futures=True)
-                return replace(objection, runs=number)
-    return _proof(claim, after, repeats, project)
-
-
-def objection_to(claim: Claim, after: TestReport) -> Unproven | None:
-    """What a whole run with the patch says against it; None when nothing."""
-    if not after.started or (after.trouble and claim.before.complete):
-        return Unproven(reason=f"the suite did not run to its end: {after.trouble}")
-    missing = still_failing(claim.failing, after)
-    if missing:
-        return Unproven(reason=f"{_named(missing)} still fails in the whole suite")
-    if broken := claim.before.lost(after):
-        return Unproven(reason=f"{_named(broken)} passed before and no longer does", broken=broken)
-    if len(after.results) < len(claim.before.results):
-        reason = f"only {len(after.results)} of {len(claim.before.results)} tests are collected"
-        return Unproven(reason=reason)
-    return None
-
-
-def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
-    """Those of `tests` that did not pass. A file, class or function includes all under it; one that is gone has failed."""
-    outcomes = {result.id: result.outcome for result in report.results}
-    return tuple(test for test in tests if not passes(test, outcomes))
-
-
-def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
-    """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
-    if test in outcomes:
-        return outcomes[test] is TestOutcome.PASSED
-    under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
-    return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
-
-
-def _proof(claim: Claim, after: TestReport, repeats: int, project: Project) -> Proof:
-    failed = tuple(dict.fromkeys((*claim.failing, *(result.id for result in claim.before.failing()))))
-    missing = still_failing(failed, after)
-    return Proof(
-        failed_before=failed,
-        passed_after=tuple(test for test in failed if test not in missing),
-        before=claim.before.count(),
-        suite=after.count(),
-        repeats=repeats,
-        command=" ".join(project.test_command),
-    )
-
-
-def _named(tests: Sequence[str]) -> str:
-    rest = len(tests) - SHOWN
-    return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # ── The prover of one failure ──────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,8 @@ import msgspec
 from workers.errors import SandboxEnded
 from workers.ports import Limits, SandboxSession, Workload
 from workers.repair.reproduce import ScreeningTests
-from workers.sandbox.run_tests import ROOT_OPTION, WORKSPACE, Project, base_environment
+from workers.sandbox.launching import WORKSPACE
+from workers.sandbox.run_tests import ROOT_OPTION, Project, base_environment
 
 _T = TypeVar("_T")
 

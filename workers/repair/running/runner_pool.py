@@ -16,10 +16,9 @@ from queue import SimpleQueue
 from threading import Lock
 
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate, ScreenVerdict, implausible
+from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict, implausible
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.running.candidate_runner import (
-    TIMEOUT,
     CandidateRunner,
     ScheduledCandidate,
     Screened,

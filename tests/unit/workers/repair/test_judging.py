@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
-from workers.repair.judging.prove import Claim, forbidden, objection_to, passes
+from workers.repair.judging.prove import Unproven, forbidden, objection_to, passes
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import REPAIRED_SECONDS, Baseline, ForkAnswer, Unfit, arguments, settled
@@ -41,19 +41,23 @@ def report(outcomes: dict[str, TestOutcome], *, trouble: str = "", seconds: floa
 
 # ── Objections ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-CLAIM = Claim(failing=("t.py::a",), before=report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": FAILED}))
+BEFORE = report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": FAILED})
+
+
+def objection_with(after: dict[str, TestOutcome], *, trouble: str = "") -> Unproven | None:
+    return objection_to(report(after, trouble=trouble), before=BEFORE, failing=("t.py::a",))
 
 
 def test_a_run_that_keeps_all_promises_meets_no_objection() -> None:
     """What failed for another reason may go on failing."""
-    assert objection_to(CLAIM, report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": FAILED})) is None
+    assert objection_with({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": FAILED}) is None
 
 
 @pytest.mark.parametrize("outcome", [FAILED, ERROR, SKIPPED, XFAILED, XPASSED])
 def test_nothing_but_a_pass_is_a_pass(outcome: TestOutcome) -> None:
     """A failing test that is skipped or expected to fail is not repaired; a passing one that becomes so is broken."""
-    repaired = objection_to(CLAIM, report({"t.py::a": outcome, "t.py::b": PASSED, "t.py::c": FAILED}))
-    kept = objection_to(CLAIM, report({"t.py::a": PASSED, "t.py::b": outcome, "t.py::c": FAILED}))
+    repaired = objection_with({"t.py::a": outcome, "t.py::b": PASSED, "t.py::c": FAILED})
+    kept = objection_with({"t.py::a": PASSED, "t.py::b": outcome, "t.py::c": FAILED})
     assert repaired is not None
     assert repaired.reason == "t.py::a still fails in the whole suite"
     assert kept is not None
@@ -70,14 +74,14 @@ def test_nothing_but_a_pass_is_a_pass(outcome: TestOutcome) -> None:
 )
 def test_a_test_that_vanishes_is_an_objection(outcomes: dict[str, TestOutcome], reason: str) -> None:
     """Whether it passed, failed, or was to be repaired."""
-    objection = objection_to(CLAIM, report(outcomes))
+    objection = objection_with(outcomes)
     assert objection is not None
     assert objection.reason == reason
 
 
 def test_a_run_that_did_not_end_proves_nothing() -> None:
     """Trouble that was not there before is an objection, in its own words."""
-    objection = objection_to(CLAIM, report({"t.py::a": PASSED}, trouble="the tests were killed"))
+    objection = objection_with({"t.py::a": PASSED}, trouble="the tests were killed")
     assert objection is not None
     assert "the tests were killed" in objection.reason
 

@@ -246,9 +246,13 @@ class Site:
     @cached_property
     def indent(self) -> str:
         """The white space before the statement."""
-        start = self.region.span(self.unit.node)[0]
-        line = self.region.text(self.region.line_start(start), start)
+        line = self.text_before(self.unit.node)
         return line[: len(line) - len(line.lstrip())]
+
+    def text_before(self, node: cst.CSTNode) -> str:
+        """The text before a node on its line: the indentation of a statement that begins there."""
+        start = self.region.span(node)[0]
+        return self.region.text(self.region.line_start(start), start)
 
     @cached_property
     def step(self) -> str:

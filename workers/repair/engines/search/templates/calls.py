@@ -244,9 +244,8 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     if not (fits and attribute and function and function.owner in _lineage(site.clues.owner, site)):
         return
     assert isinstance(body, cst.IndentedBlock)
-    start = site.region.span(body.body[-1])[0]
     last = site.lines_of(body.body[-1])
-    indent = site.region.text(site.region.line_start(start), start)
+    indent = site.text_before(body.body[-1])
     values = empties(rf"\.{re.escape(attribute)}\b", site.region.module.source)
     given = (attribute,) if attribute in function.parameters else ()
     leaves = site.code(body.body[-1]).startswith(("return", "raise"))

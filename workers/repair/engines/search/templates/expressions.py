@@ -17,7 +17,7 @@ from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.names import bound_in_statement, is_read
+from workers.repair.engines.search.templates.names import bound_in_statement, is_read, is_target
 from workers.repair.engines.search.type_inference import (
     MAPPING,
     NUMBER,
@@ -98,9 +98,8 @@ def _is_replaceable(node: cst.BaseExpression, site: Site) -> bool:
         return False
     if isinstance(parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param)):
         return False
-    targets = (cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AnnAssign)
     kinds = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.Integer, cst.SimpleString)
-    return isinstance(node, kinds) and not (isinstance(parent, targets) and parent.target is node)
+    return isinstance(node, kinds) and not is_target(node, site)
 
 
 def _stock(site: Site) -> list[tuple[str, str]]:
@@ -150,9 +149,8 @@ def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     if isinstance(node, cst.Name) and (not is_read(node, site) or (isinstance(parent, cst.Call))):
         return
-    targets = (cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.AnnAssign)
     others = (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param, cst.Call)
-    if isinstance(parent, others) or (isinstance(parent, targets) and parent.target is node):
+    if isinstance(parent, others) or is_target(node, site):
         return
     for ending, weight in fading(_METHODS.get(outer(site.kind(site.code(node))), ())):
         yield site.replace(node, f"{site.operand(node, 15)}{ending}", weight=weight)
@@ -231,7 +229,7 @@ def _is_whole(node: cst.BaseExpression, site: Site) -> bool:
         return False
     if isinstance(node, cst.Name) and not is_read(node, site):
         return False
-    if isinstance(parent, (cst.AugAssign, cst.For, cst.CompFor)) and parent.target is node:
+    if is_target(node, site):
         return False
     if isinstance(parent, cst.Attribute) and not isinstance(node, (cst.Name, cst.Subscript)):
         return False

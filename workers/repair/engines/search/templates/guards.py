@@ -78,18 +78,21 @@ def exits(site: Site) -> tuple[str, ...]:
 def none_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`a.b` gets `if a is None: return` before it."""
     if node is site.unit.node:
-        for rank, name in enumerate(used_values(site)[:5]):
-            for code, weight in fading(exits(site), step=0.15):
-                yield from site.insert_before((f"if {name} is None:", f"    {code}"), weight=weight / (1 + rank / 3))
+        yield from _guarded(site, "if {} is None:")
 
 
 @template(cst.CSTNode, strategy="guards", prior=0.45, families=(*_LOOKUPS, Family.ARITHMETIC, Family.RECURSION))
 def empty_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`a[0]` or `x / a` gets `if not a: return` before it."""
     if node is site.unit.node:
-        for rank, name in enumerate(used_values(site)[:5]):
-            for code, weight in fading(exits(site), step=0.15):
-                yield from site.insert_before((f"if not {name}:", f"    {code}"), weight=weight / (1 + rank / 3))
+        yield from _guarded(site, "if not {}:")
+
+
+def _guarded(site: Site, header: str) -> Iterator[Edit]:
+    """Each value that the statement uses, asked for in `header`, with each way to leave early."""
+    for rank, name in enumerate(used_values(site)[:5]):
+        for code, weight in fading(exits(site), step=0.15):
+            yield from site.insert_before((header.format(name), f"    {code}"), weight=weight / (1 + rank / 3))
 
 
 @template(cst.SimpleStatementLine, strategy="guards", prior=0.4, families=(*_NONE, *_LOOKUPS, Family.ARITHMETIC))
@@ -246,13 +249,12 @@ def synthesised_exit(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a < b: return c` (or continue, break) before a statement, and behind the last one of a loop's body."""
     if node is not site.unit.node or site.definition is None or site.definition is node or site.siblings is None:
         return
-    for condition, worth in predicates(site, near=site.code(node)[:200])[:_FEW]:
-        for code, weight in fading(_exits(site)):
-            yield from site.insert_before((f"if {condition}:", f"{site.step}{code}"), weight=worth * weight)
+    conditions = predicates(site, near=site.code(node)[:200])[:_FEW]
     looped = isinstance(site.parent(site.parent(node)), (cst.For, cst.While)) and site.siblings[-1] is node
-    for condition, worth in predicates(site, near=site.code(node)[:200])[:_FEW] if looped else ():
-        for code, weight in fading(_exits(site)):
-            yield from site.insert_after((f"if {condition}:", f"{site.step}{code}"), weight=worth * weight * 0.9)
+    for put, share in ((site.insert_before, 1.0), (site.insert_after, 0.9)) if looped else ((site.insert_before, 1.0),):
+        for condition, worth in conditions:
+            for code, weight in fading(_exits(site)):
+                yield from put((f"if {condition}:", f"{site.step}{code}"), weight=worth * weight * share)
 
 
 def _exits(site: Site) -> list[str]:

@@ -43,6 +43,13 @@ def is_read(node: cst.Name, site: Site) -> bool:
     return not isinstance(parent, kinds)
 
 
+def is_target(node: cst.CSTNode, site: Site) -> bool:
+    """Whether a loop, a comprehension or an assignment (but for a plain one) binds the node."""
+    parent = site.parent(node)
+    kinds = (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+    return isinstance(parent, kinds) and parent.target is node
+
+
 def alike(name: str, options: Sequence[str]) -> list[str]:
     """Other names, the most alike first; among equals, the nearest in scope."""
     others = [option for option in dict.fromkeys(options) if option != name]

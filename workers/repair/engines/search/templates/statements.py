@@ -83,11 +83,7 @@ def outdented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         outer = site.parent(outer)
     if not isinstance(outer, (cst.For, cst.While, cst.If, cst.With, cst.Try)):
         return
-    column = site.region.span(outer)[0]
-    indent = site.region.text(site.region.line_start(column), column)
-    if not indent.strip() and site.indent.startswith(indent):
-        removed = len(site.indent) - len(indent)
-        yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[1])
+    yield from _moved_out(site, outer, site.lines_of(outer)[1])
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.5, families=_FLOW)
@@ -99,8 +95,7 @@ def indented_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     before = siblings[index - 1]
     inner = _last_block(before)
     if inner is not None:
-        column = site.region.span(inner.body[0])[0]
-        indent = site.region.text(site.region.line_start(column), column)
+        indent = site.text_before(inner.body[0])
         lines = [indent + line.removeprefix(site.indent) if line.strip() else line for line in site.text_lines()]
         if not indent.strip():
             yield site.rewrite(lines)
@@ -117,9 +112,14 @@ def _last_block(node: cst.CSTNode) -> cst.IndentedBlock | None:
     return None
 
 
-def _moved(site: Site, lines: list[str], at: int) -> Iterator[Edit]:
+def _moved_out(site: Site, outer: cst.CSTNode, at: int) -> Iterator[Edit]:
+    """The statement at the indentation of one around it, at the offset `at`."""
+    indent = site.text_before(outer)
+    if indent.strip() or not site.indent.startswith(indent):
+        return
+    removed = len(site.indent) - len(indent)
     start, end = site.lines_of(site.unit.node)
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line[removed:]}\n" for line in site.text_lines())
     if at <= start:
         yield site.splice(at, end, text + site.region.text(at, start))
     elif at >= end:
@@ -135,11 +135,7 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     if not _is_statement(node, site) or index != 0 or len(siblings) < 2 or _holds_long_string(node, site):
         return
     if isinstance(outer, (cst.For, cst.While, cst.If, cst.With)):
-        column = site.region.span(outer)[0]
-        indent = site.region.text(site.region.line_start(column), column)
-        if not indent.strip():
-            removed = len(site.indent) - len(indent)
-            yield from _moved(site, [line[removed:] for line in site.text_lines()], site.lines_of(outer)[0])
+        yield from _moved_out(site, outer, site.lines_of(outer)[0])
 
 
 @template(cst.CSTNode, strategy="statements", prior=0.22, families=_FLOW)
@@ -268,9 +264,7 @@ def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
         or _ends_in_a_jump(node.body.body[-1])
     ):
         return
-    first = node.body.body[0]
-    start = site.region.span(first)[0]
-    indent = site.region.text(site.region.line_start(start), start)
+    indent = site.text_before(node.body.body[0])
     at = site.lines_of(node.body.body[-1])[1]
     newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
     names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))

@@ -19,6 +19,7 @@ from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
 from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.names import is_target
 from workers.repair.engines.search.type_inference import MAPPING, SEQUENCE, SET, TEXT, outer
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ARITHMETIC)
@@ -195,8 +196,7 @@ def _is_value(node: cst.BaseExpression, site: Site) -> bool:
         return isinstance(node, kinds) and isinstance(parent, cst.Attribute) and parent.value is node
     if isinstance(parent, cst.Call) or (isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node)):
         return False
-    targets = (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
-    return not (isinstance(parent, targets) and parent.target is node)
+    return not is_target(node, site)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.5, families=(Family.TYPE, Family.ATTRIBUTE))
