@@ -256,8 +256,7 @@ def try_together(
             board.note(None)
             continue
         put(path, plan.source.encode())
-        before = [Swap(function, function.__code__) for function, _ in plan.swaps]
-        swap(plan.swaps)
+        before = swap(plan.swaps)
         answer = run()
         swap(before)
         board.note(answer)
@@ -265,10 +264,12 @@ def try_together(
             return
 
 
-def swap(swaps: Sequence[Swap]) -> None:
-    """Give functions other code."""
+def swap(swaps: Sequence[Swap]) -> list[Swap]:
+    """Give functions other code; returns the swaps that undo it."""
+    before = [Swap(function, function.__code__) for function, _ in swaps]
     for function, code in swaps:
         function.__code__ = code
+    return before
 
 
 def brief(session: pytest.Session, request: Message, trial: Trial) -> Brief | None:

@@ -42,13 +42,9 @@ class Line(NamedTuple):
 
     def read(self) -> Message | None:
         """The next message; None when the other side is gone."""
-        text = self.receive()
-        return None if text is None else decoded(text)
-
-    def receive(self) -> bytes | None:
-        """The next message as it came."""
         text = self.incoming.readline()
-        return text if text.endswith(b"\n") else None
+        message: Message | None = json.loads(text) if text.endswith(b"\n") else None
+        return message
 
     def close(self) -> None:
         """Cut a fork off: it is to run the project's code, which must neither speak in our name nor keep the line open."""
@@ -57,18 +53,9 @@ class Line(NamedTuple):
 
     def write(self, message: Message) -> None:
         """Send all of it; raises BrokenPipeError when the other side is gone."""
-        self.send(json.dumps(message).encode() + b"\n")
-
-    def send(self, text: bytes) -> None:
-        """The same for a message as it came from elsewhere."""
+        text = json.dumps(message).encode() + b"\n"
         while text:
             text = text[os.write(self.outgoing, text) :]
-
-
-def decoded(text: bytes) -> Message:
-    """One JSON line as a message."""
-    message: Message = json.loads(text)
-    return message
 
 
 class Child(NamedTuple):

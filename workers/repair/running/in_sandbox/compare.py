@@ -63,7 +63,7 @@ class CallOutcome(NamedTuple):
 
 
 def observe(
-    session: pytest.Session, request: Message, run: Callable[[], Message], revert: Callable[[], None] | None = None
+    session: pytest.Session, request: Message, run: Callable[[], Message], revert: Callable[[], object] | None = None
 ) -> Message:
     """Record the calls that `run` makes, `revert` if the unedited code is to be observed, and make calls like them.
 

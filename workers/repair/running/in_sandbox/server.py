@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 
 from .batch import Board, Plan, Unwatchable, WatchedState, brief, roots, swap, try_together
-from .children import BLANK, Child, Fork, Line, Message, answer_of, decoded, fork, in_child
+from .children import BLANK, Child, Fork, Line, Message, answer_of, fork, in_child
 from .codeswap import Loaded, Recorder, Source, Swap, Unswappable, put
 from .compare import observe
 from .trial import Trial
@@ -76,8 +76,7 @@ class Collecting:
 
         def body() -> Message:
             self._line.close()
-            before = [Swap(function, function.__code__) for function, _ in swaps]
-            swap(swaps)
+            before = swap(swaps)
             if request["observe"]:
                 return observe(session, request, lambda: trial.run(session, request), lambda: swap(before))
             return trial.run(session, request)
@@ -160,7 +159,6 @@ class Warm:
     def __init__(self, root: str) -> None:
         self.inside: Collecting | None = None
         self.unfit = ""
-        self._shown: set[str] = set()
         requests, answers = os.pipe(), os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -181,16 +179,12 @@ class Warm:
         message = self._line.read()
         self.unfit = "pytest died while collecting the tests" if message is None else str(message["unfit"])
 
-    def ask(self, request: Message, text: bytes) -> Message | None:
-        """The answer to a request that came as `text`; None when a fresh import is wanted or needed, or when the process is gone."""
+    def ask(self, request: Message) -> Message | None:
+        """The answer to a request; None when a fresh import is wanted or needed, or when the process is gone."""
         if request["fresh"] or self.unfit:
             return None
         try:
-            if request["path"] in self._shown:
-                self._line.send(text)
-            else:
-                self._line.write(request)
-                self._shown.add(request["path"])
+            self._line.write(request)
             message = self._line.read()
         except BrokenPipeError:
             message = None
@@ -246,11 +240,10 @@ class Gate:
             return
         warm.wait_until_collected(float(self._opening["wall"]))
         self._host.write({"ready": True, "unfit": warm.unfit})
-        for text in iter(self._host.receive, None):
-            request = decoded(text)
+        for request in iter(self._host.read, None):
             edit = AppliedEdit(self._opening["root"], request)
             edit.make()
-            answer = warm.ask(edit.request, text) or edit.refused()
+            answer = warm.ask(edit.request) or edit.refused()
             if answer is None:
                 side = fork(request["cpu"][1])
                 if not side.pid:
