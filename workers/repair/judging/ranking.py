@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, takewhile
 
+import msgspec
+
 from memory.model import Confidence, DistinguishingCall, Doubt, Failure, Family
 from memory.preferences.model import PreferenceModel, option_of_patch, rank
 from workers.diffs import unified
@@ -173,13 +175,15 @@ def opinion(field: Field) -> RankedField:
 
 def worth(field: Field) -> list[float]:
     """What each edit is worth on its own."""
+    known = [observed for observed in field.comparison.observed if observed is not None]
+    least_broken = min((observed.broken for observed in known), default=0)
+    least_mistyped = min((observed.mistyped for observed in known), default=0)
     found = []
-    for number, candidate in enumerate(field.candidates):
-        value = candidate.score * field.kinds[number].factor
-        observed = field.comparison.observed[number]
-        if observed is not None and observed.broken > _least_broken(field):
+    for candidate, kind, observed in zip(field.candidates, field.kinds, field.comparison.observed, strict=True):
+        value = candidate.score * kind.factor
+        if observed is not None and observed.broken > least_broken:
             value *= BROKEN
-        if observed is not None and observed.mistyped > _least_mistyped(field):
+        if observed is not None and observed.mistyped > least_mistyped:
             value *= MISTYPED
         found.append(value)
     return found
@@ -188,20 +192,21 @@ def worth(field: Field) -> list[float]:
 def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
     """The edits of one cluster. Of those worth about the same the most liked is first, else the smallest of equals."""
     found = sorted(group, key=lambda n: (-worths[n], field.sizes[n]))
-    if not field.liking:
-        return found
-    weights, liking = [worths[n] for n in found], [field.liking[n] for n in found]
-    return [found[place] for place in rank(proven=[True] * len(found), weights=weights, strengths=liking)]
+    return [found[place] for place in _liked_first([worths[n] for n in found], found, field)]
 
 
 def _clusters_best_first(groups: Sequence[list[int]], worths: Sequence[float], field: Field) -> list[list[int]]:
     """The clusters by their weight; of about equal ones, the one whose best edit is most liked comes first."""
     found = sorted(groups, key=lambda group: -_weight([worths[n] for n in group]))
-    if not field.liking:
-        return found
     weights = [_weight([worths[n] for n in group]) for group in found]
-    liking = [field.liking[group[0]] for group in found]
-    return [found[place] for place in rank(proven=[True] * len(found), weights=weights, strengths=liking)]
+    return [found[place] for place in _liked_first(weights, [group[0] for group in found], field)]
+
+
+def _liked_first(weights: Sequence[float], edits: Sequence[int], field: Field) -> Sequence[int]:
+    """The places of edits that come by weight, with the most liked of about equal ones first."""
+    if not field.liking:
+        return range(len(edits))
+    return rank(proven=[True] * len(edits), weights=weights, strengths=[field.liking[n] for n in edits])
 
 
 def _weight(worths: Sequence[float]) -> float:
@@ -228,14 +233,6 @@ def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
     if worth_of_best < FAR_FETCHED * field.suspicion:
         return Doubt.FAR_FETCHED
     return Doubt.SEARCH_CUT if alone and not field.thorough else Doubt.NONE
-
-
-def _least_broken(field: Field) -> int:
-    return min((o.broken for o in field.comparison.observed if o is not None), default=0)
-
-
-def _least_mistyped(field: Field) -> int:
-    return min((o.mistyped for o in field.comparison.observed if o is not None), default=0)
 
 
 def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequence[str]) -> tuple[float, ...]:
@@ -305,23 +302,17 @@ class Comparer:
         raising = self._failure.family is not Family.ASSERTION
         if len(candidates) < 2:
             return BehaviourComparison(observed=(None,) * len(candidates), unedited=None, raising=raising)
-        wanted = self._wanted(candidates, seed, unedited=False)
+        wanted = _observe(candidates, seed)
         observed = tuple(observe(candidate, wanted) for candidate in candidates)
-        unedited = observe(candidates[0], self._wanted(candidates, seed, unedited=True))
+        unedited = observe(candidates[0], msgspec.structs.replace(wanted, unedited=True))
         return BehaviourComparison(observed=observed, unedited=unedited, raising=raising)
 
-    def _wanted(self, candidates: Sequence[Candidate], seed: int, *, unedited: bool) -> Observe:
-        places = {(candidate.path, candidate.function) for candidate in candidates}
-        path, function = places.pop() if len(places) == 1 else ("", "")
-        return Observe(
-            path=path,
-            function=function,
-            seed=seed,
-            inputs=INPUTS,
-            seconds=SECONDS,
-            constants=constants_of(candidates),
-            unedited=unedited,
-        )
+
+def _observe(candidates: Sequence[Candidate], seed: int) -> Observe:
+    places = {(candidate.path, candidate.function) for candidate in candidates}
+    path, function = places.pop() if len(places) == 1 else ("", "")
+    constants = constants_of(candidates)
+    return Observe(path=path, function=function, seed=seed, inputs=INPUTS, seconds=SECONDS, constants=constants)
 
 
 def constants_of(candidates: Sequence[Candidate]) -> tuple[int | str, ...]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.project import module_name
-from workers.repair.engines.search.scope import own_nodes
+from workers.repair.engines.search.scope import FunctionNode, own_nodes
 
 
-def body_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def body_line(function: FunctionNode) -> int:
     """The first line of a function's body."""
     return max(function.lineno + 1, function.body[0].lineno)
 
@@ -46,37 +46,34 @@ def parsed(source: str) -> ast.Module | None:
 
 
 class Outlines:
-    """Syntax trees of the sources, read when first asked for."""
+    """Syntax trees of the sources, read when first asked for; what does not parse has none, and nothing in it."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self._sources = sources
-        self._trees: dict[str, ast.Module | None] = {}
-        self._functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+        self._nodes: dict[str, list[ast.AST]] = {}
+        self._functions: dict[str, list[FunctionNode]] = {}
         self._statements: dict[str, dict[int, range]] = {}
         self._definitions: dict[tuple[str, int], tuple[int, ...]] = {}
 
-    def tree(self, path: str) -> ast.Module | None:
-        """A source's syntax tree; None if it has none."""
-        if path not in self._trees:
-            self._trees[path] = parsed(self._sources.get(path, "")) if path in self._sources else None
-        return self._trees[path]
+    def nodes(self, path: str) -> list[ast.AST]:
+        """Every node of a source, parents before their children."""
+        if path not in self._nodes:
+            tree = parsed(self._sources.get(path, ""))
+            self._nodes[path] = list(ast.walk(tree)) if tree else []
+        return self._nodes[path]
 
-    def functions(self, path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    def functions(self, path: str) -> list[FunctionNode]:
         """Every function of a source, however deep."""
         if path not in self._functions:
-            tree = self.tree(path)
-            nodes = ast.walk(tree) if tree else ()
-            self._functions[path] = [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            self._functions[path] = [node for node in self.nodes(path) if isinstance(node, FunctionNode)]
         return self._functions[path]
 
     def classes(self, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
         """The classes of a name, with their sources' paths."""
         for path in [path for path, text in self._sources.items() if f"class {name}" in text]:
-            tree = self.tree(path)
-            nodes = ast.walk(tree) if tree else ()
-            yield from ((path, node) for node in nodes if isinstance(node, ast.ClassDef) and node.name == name)
+            yield from ((path, n) for n in self.nodes(path) if isinstance(n, ast.ClassDef) and n.name == name)
 
-    def functions_at(self, path: str, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    def functions_at(self, path: str, line: int) -> list[FunctionNode]:
         """The functions around a line."""
         return [f for f in self.functions(path) if f.body[0].lineno <= line <= (f.end_lineno or f.lineno)]
 
@@ -101,10 +98,10 @@ class Outlines:
     def statement_lines(self, path: str, line: int) -> range:
         """The lines of the innermost statement around; of a compound one, its header's."""
         if path not in self._statements:
-            self._statements[path] = _statement_map(self.tree(path))
+            self._statements[path] = _statement_map(self.nodes(path))
         return self._statements[path].get(line, range(line, line + 1))
 
-    def definitions(self, path: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, ...]:
+    def definitions(self, path: str, function: FunctionNode) -> tuple[int, ...]:
         """Lines outside the function that assign names or attributes which it reads."""
         key = (path, function.lineno)
         if key not in self._definitions:
@@ -116,8 +113,7 @@ class Outlines:
         return self._definitions[key]
 
     def _constants(self, path: str) -> Iterator[tuple[str, int]]:
-        tree = self.tree(path)
-        blocks: list[list[ast.stmt]] = [tree.body] if tree else []
+        blocks = [node.body for node in self.nodes(path)[:1] if isinstance(node, ast.Module)]
         while blocks:
             for node in blocks.pop(0):
                 if isinstance(node, ast.ClassDef):
@@ -126,9 +122,9 @@ class Outlines:
                     yield from ((name, node.lineno) for name in defined(node))
 
 
-def _statement_map(tree: ast.Module | None) -> dict[int, range]:
+def _statement_map(nodes: Iterable[ast.AST]) -> dict[int, range]:
     lines: dict[int, range] = {}
-    for node in ast.walk(tree) if tree else ():
+    for node in nodes:
         if isinstance(node, (ast.stmt, ast.ExceptHandler)):
             body = getattr(node, "body", None)
             last = node.end_lineno or node.lineno
