@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,9 +26,7 @@ from memory.model import (
     Actor,
     Arm,
     Decision,
-    FeedbackTotal,
     Outcome,
-    OutcomeTotal,
     Permission,
     Signal,
     SignalKind,
@@ -45,13 +43,13 @@ from tests.conftest import serve_postgresql
 
 # ── A history of any size ──────────────────────────────────────────────────────────────────────────────────────────
 
-AT = "2026-01-01 00:00:00.000000"
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 STRATEGIES = tuple(f"strategy-{number}" for number in range(12))
 FAMILIES = 6
 KINDS = tuple(SignalKind)
 WEIGHTS = (1_000_000, 1_000_000, 500_000)
 
-Row = tuple[str | int | float, ...]
+Row = tuple[str | int | float | datetime, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +77,11 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A decision with what the tests said and, for two of three, a person; every fifth of those was taken back."""
+    """A decision with its test result and, for two of three, a signal of a person; every fifth of those was taken back."""
 
     number: int
-    judgement: OutcomeTotal
-    verdict: FeedbackTotal | None
+    judgement: tuple[State, str, int, int]
+    verdict: tuple[State, str, int, SignalKind, int, int] | None
     retracted: bool
 
 
@@ -92,10 +90,10 @@ def history(events: int, scale: Scale, seed: int) -> Iterator[Event]:
     rng = random.Random(seed)
     for number in range(events * 5 // 9):
         state, chosen = scale.state(rng), rng.choice(STRATEGIES)
-        judgement = OutcomeTotal(state=state, chosen=chosen, count=1, target=rng.randrange(1_000_001))
-        said = {(rng.choice(KINDS), rng.choice(WEIGHTS)): 1}
+        judgement = (state, chosen, 1, rng.randrange(1_000_001))
+        kind, weight = rng.choice(KINDS), rng.choice(WEIGHTS)
         teacher = scale.teacher(state.repository, rng)
-        verdict = FeedbackTotal(state=state, chosen=chosen, teacher=teacher, counts=said) if number % 3 else None
+        verdict = (state, chosen, teacher, kind, weight, 1) if number % 3 else None
         yield Event(number, judgement, verdict, retracted=number % 15 in (1, 8))
 
 
@@ -114,21 +112,22 @@ def fill(store: Store, events: int, scale: Scale, seed: int) -> None:
 
 
 def _decision(event: Event, body: str) -> Row:
-    state, key = event.judgement.state, f"{event.number:016x}"
+    (state, chosen, _, _), key = event.judgement, f"{event.number:016x}"
     task = f"t{event.number // 3}"
     about = (str(state.kind), state.repository, state.label, state.family, state.place)
-    return (key, task, "", *about, "learned", event.judgement.chosen, AT, body)
+    return (key, task, "", *about, "learned", chosen, AT, body)
 
 
 def _outcome(event: Event, body: str) -> Row:
-    return (f"{event.number:016x}", event.judgement.target / 1e6, event.judgement.target, AT, body)
+    target = event.judgement[3]
+    return (f"{event.number:016x}", target / 1e6, target, AT, body)
 
 
 def _signals(event: Event, body: str) -> Iterator[Row]:
     if event.verdict is None:
         return
-    ((kind, weight),) = event.verdict.counts
-    who = (event.verdict.teacher, f"teacher-{event.verdict.teacher}", weight, rewards.WEIGHTS_VERSION, AT, body)
+    _, _, teacher, kind, weight, _ = event.verdict
+    who = (teacher, f"teacher-{teacher}", weight, rewards.WEIGHTS_VERSION, AT, body)
     about = (f"{event.number:016x}", str(kind), "comment:1")
     yield (f"s{event.number}", *about, "", *who)
     if event.retracted:
@@ -186,12 +185,11 @@ def one_by_one(events: int, scale: Scale, seed: int) -> str:
     random.Random(seed + 1).shuffle(told)
     for event in told:
         if event.verdict is not None and event.retracted:
-            taken = replace(event.verdict, counts=dict.fromkeys(event.verdict.counts, -1))
-            totals.fold(sums, rewards.contributions_of_feedback(taken))
+            totals.fold(sums, rewards.contributions_of_feedback(*event.verdict[:-1], -1))
     for event in told:
-        totals.fold(sums, rewards.contributions_of_outcomes(event.judgement))
+        totals.fold(sums, rewards.contributions_of_outcomes(*event.judgement))
         if event.verdict is not None:
-            totals.fold(sums, rewards.contributions_of_feedback(event.verdict))
+            totals.fold(sums, rewards.contributions_of_feedback(*event.verdict))
     with database("sqlite") as url, open_store(url) as store:
         with store.database.writing() as connection:
             totals.replace(connection, sums)

@@ -80,7 +80,8 @@ class Town:
 
     def value(self, strategy: str = GOOD) -> float:
         """What the victim expects of a strategy."""
-        return self.learner.values(state(VICTIM), (strategy,), prior={})[strategy].q
+        here = state(VICTIM)
+        return q_table.values(here, (strategy,), self.learner.cells(here), {})[strategy].q
 
 
 def state(repository: str) -> State:

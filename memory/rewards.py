@@ -17,9 +17,7 @@ from memory.model import (
     Contribution,
     Decision,
     Factor,
-    FeedbackTotal,
     Outcome,
-    OutcomeTotal,
     Permission,
     Signal,
     SignalKind,
@@ -236,37 +234,27 @@ def contributions_of_outcome(decision: Decision, outcome: Outcome) -> tuple[Cont
 
     A control decision teaches like any other: being uniform, it is the least biased evidence there is.
     """
-    target = millionths(outcome.target)
-    return contributions_of_outcomes(OutcomeTotal(state=decision.state, chosen=decision.chosen, count=1, target=target))
+    return contributions_of_outcomes(decision.state, decision.chosen, 1, millionths(outcome.target))
 
 
 def contributions_of_signal(decision: Decision, signal: Signal) -> tuple[Contribution, ...]:
     """What a signal adds to the ACCEPTANCE cells; of a retraction, the exact negative of what it undoes."""
-    return contributions_of_feedback(
-        FeedbackTotal(
-            state=decision.state,
-            chosen=decision.chosen,
-            teacher=signal.actor.id,
-            counts={(signal.kind, millionths(signal.weight)): -1 if signal.retracts else 1},
-        )
-    )
+    count, weight = -1 if signal.retracts else 1, millionths(signal.weight)
+    return contributions_of_feedback(decision.state, decision.chosen, signal.actor.id, signal.kind, weight, count)
 
 
-def contributions_of_outcomes(total: OutcomeTotal) -> tuple[Contribution, ...]:
-    """What outcomes add together: exactly the sum of what each would add."""
-    return _spread(total.state, total.chosen, Factor.PROOF, weight=total.count * MILLIONTHS, value=total.target)
+def contributions_of_outcomes(state: State, chosen: str, count: int, target: int) -> tuple[Contribution, ...]:
+    """What `count` outcomes with this sum of targets add together: exactly the sum of what each would add."""
+    return _spread(state, chosen, Factor.PROOF, weight=count * MILLIONTHS, value=target)
 
 
-def contributions_of_feedback(feedback: FeedbackTotal) -> tuple[Contribution, ...]:
-    """What an account's signals add together: exactly the sum of what each would add."""
-    total = value = 0
-    for (kind, trusted), count in feedback.counts.items():
-        weight = round(trusted * SIGNAL_WORTH[kind].weight)
-        total += count * weight
-        value += count * round(weight * SIGNAL_WORTH[kind].value)
-    return _spread(
-        feedback.state, feedback.chosen, Factor.ACCEPTANCE, weight=total, value=value, teacher=str(feedback.teacher)
-    )
+def contributions_of_feedback(
+    state: State, chosen: str, teacher: int, kind: SignalKind, weight: int, count: int
+) -> tuple[Contribution, ...]:
+    """What `count` signals of one account, alike in kind and weight, add together: exactly the sum of what each would add."""
+    weight = round(weight * SIGNAL_WORTH[kind].weight)
+    value = round(weight * SIGNAL_WORTH[kind].value)
+    return _spread(state, chosen, Factor.ACCEPTANCE, weight=count * weight, value=count * value, teacher=str(teacher))
 
 
 def _spread(

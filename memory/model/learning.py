@@ -192,29 +192,6 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeTotal:
-    """The outcomes of `count` decisions that chose the same in the same state; `target` is their sum in millionths."""
-
-    state: State
-    chosen: str
-    count: int
-    target: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackTotal:
-    """The feedback of one account on decisions that chose the same in the same state.
-
-    `counts` holds how often each kind of signal came with each weight, in millionths; a retraction counts -1.
-    """
-
-    state: State
-    chosen: str
-    teacher: int
-    counts: Mapping[tuple[SignalKind, int], int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
     """What ledger entries add to one cell of the table, in millionths, so that sums do not depend on their order.
 

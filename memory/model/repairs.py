@@ -265,14 +265,10 @@ class Experience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
-    """A remembered experience and how near it is: `score` is a fused rank score, higher is nearer.
-
-    `copies` counts how often the same was tried with the same outcome.
-    """
+    """A remembered experience and how near it is: `score` is a fused rank score, higher is nearer."""
 
     experience: Experience
     score: float
-    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,17 +90,6 @@ class Learner:
         """The part of the table about `state`, as far as it may reach its repository."""
         return self._ledger.cells(state.levels(), repository=state.repository, quorum=self.quorum)
 
-    def values(
-        self,
-        state: State,
-        strategies: Sequence[str],
-        *,
-        prior: Mapping[str, float],
-        evidence: Sequence[q_table.Neighbour] = (),
-    ) -> dict[str, q_table.Estimate]:
-        """What is believed of each strategy now."""
-        return q_table.values(state, strategies, self.cells(state), prior, evidence, parameters=self._parameters)
-
     def decide(
         self,
         task_id: str,

@@ -156,19 +156,19 @@ class Experiences:
     def _ranked(self, found: Sequence[Hit], *, error_type: str, family: str, repository: str) -> list[Recollection]:
         """Hits by usefulness: rank scores times absolute nearness, none above an earlier one's."""
         known = self._store.experiences.several([each.id for each in found])
-        newest = max((experience.created_at for experience, _ in known.values()), default=None)
+        newest = max((experience.created_at for experience in known.values()), default=None)
         ranked = []
         for each in found:
             if newest is not None and each.id in known:
-                experience, copies = known[each.id]
+                experience = known[each.id]
                 factor = _usefulness(experience, error_type=error_type, family=family, repository=repository)
                 score = each.score * factor * _recency(newest - experience.created_at) / _MOST
-                ranked.append((score, each.nearness, experience, copies))
+                ranked.append((score, each.nearness, experience))
         ranked.sort(key=lambda each: -each[0])
         recollections, cap = [], 1.0
-        for score, nearness, experience, copies in ranked:
+        for score, nearness, experience in ranked:
             cap = min(cap, score * nearness)
-            recollections.append(Recollection(experience=experience, score=cap, copies=copies))
+            recollections.append(Recollection(experience=experience, score=cap))
         return recollections
 
     def _judged(self, found: Recollection, repository: str, read: ReadFile | None) -> Recollection:
@@ -192,13 +192,8 @@ class Experiences:
     def _signal(self, experience: Experience) -> float:
         """The sum of the signals with weight about an experience: above 0 for it."""
         decisions = self._store.ledger.decisions_of_task(experience.task_id)
-        return sum(self._signals([d.id for d in decisions if d.chosen == experience.strategy]).values())
-
-    def _signals(self, decision_ids: Sequence[str]) -> dict[str, float]:
-        sums: dict[str, float] = {}
-        for signal in self._store.ledger.live_signals(decision_ids):
-            sums[signal.decision_id] = sums.get(signal.decision_id, 0.0) + say(signal)
-        return sums
+        about = [decision.id for decision in decisions if decision.chosen == experience.strategy]
+        return sum(map(say, self._store.ledger.live_signals(about)))
 
 
 def neighbours(recollections: Sequence[Recollection]) -> tuple[Neighbour, ...]:

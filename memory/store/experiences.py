@@ -23,7 +23,6 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     MetaData,
-    ScalarSelect,
     String,
     Table,
     Update,
@@ -81,34 +80,23 @@ class StoredExperiences:
     def add(self, experience: Experience, text: str, *, likeness: str = "", edit: str = "") -> bool:
         """Store an experience, to be found by `text`; False, and nothing changed, when its id is or was known.
 
-        One of the same `likeness` as an earlier one is its copy: kept and counted, and not found on its own.
+        One of the same `likeness` as an earlier one is its copy: kept, and not found on its own.
         """
         with self.database.writing() as connection:
             same_as = _first_alike(connection, likeness) if likeness else None
-            columns = {
-                "likeness": likeness,
-                "edit": edit,
-                "same_as": same_as,
-                "copies": 1,
-                "forgotten": False,
-            }
+            columns = {"likeness": likeness, "edit": edit, "same_as": same_as, "forgotten": False}
             row = row_of(experiences, experience, sequence=_next(connection), text=text, **columns)
-            added = insert_new(connection, experiences, row)
-            if added and same_as is not None:
-                connection.execute(_changed(same_as).values(copies=experiences.c.copies + 1))
-        return added
+            return insert_new(connection, experiences, row)
 
     def get(self, experience_id: str) -> Experience | None:
         """The experience with this id."""
-        found = self.several([experience_id]).get(experience_id)
-        return None if found is None else found[0]
+        return self.several([experience_id]).get(experience_id)
 
-    def several(self, ids: Sequence[str]) -> dict[str, tuple[Experience, int]]:
-        """Those of some ids that are known, each with how many copies of it there are, itself included."""
-        query = select(experiences.c.id, experiences.c.body, experiences.c.copies).where(_KNOWN)
+    def several(self, ids: Sequence[str]) -> dict[str, Experience]:
+        """Those of some ids that are known."""
+        query = select(experiences.c.id, experiences.c.body).where(_KNOWN, experiences.c.id.in_(list(ids)))
         with self.database.reading() as connection:
-            rows = connection.execute(query.where(experiences.c.id.in_(list(ids))))
-            return {row.id: (load(Experience, row.body), row.copies) for row in rows}
+            return {row.id: load(Experience, row.body) for row in connection.execute(query)}
 
     def all(self, *, repository: str | None = None, edit: str = "", limit: int | None = None) -> list[Experience]:
         """Experiences (of one repository, or with one edit), newest first, copies included, at most `limit`."""
@@ -206,9 +194,7 @@ def _first_alike(connection: Connection, likeness: str) -> str | None:
 
 def _forget(connection: Connection, experience_id: str) -> bool:
     """Blank one row, and delete all that belongs to it; False where none is known."""
-    query = select(experiences.c.same_as, experiences.c.copies).where(experiences.c.id == experience_id, _KNOWN)
-    row = connection.execute(query).one_or_none()
-    if row is None:
+    if not connection.execute(select(_KNOWN).where(experiences.c.id == experience_id)).scalar_one_or_none():
         return False
     blank: Row = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
     connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
@@ -216,25 +202,17 @@ def _forget(connection: Connection, experience_id: str) -> bool:
     by_key = and_(documents.c.kind.in_((REFLECTIONS, TRAJECTORIES)), documents.c.key == experience_id)
     by_owner = and_(documents.c.kind == PICTURES, documents.c.owner == experience_id)
     connection.execute(delete(documents).where(or_(by_key, by_owner)))
-    if row.same_as is not None:
-        connection.execute(_changed(row.same_as).values(copies=experiences.c.copies - 1))
-    elif row.copies > 1:
-        _succeed(connection, experience_id, row.copies - 1)
+    _succeed(connection, experience_id)
     return True
 
 
-def _succeed(connection: Connection, experience_id: str, copies: int) -> None:
-    """Let the first copy of an experience take its place."""
-    first: ScalarSelect[str] = (
-        select(experiences.c.id)
-        .where(experiences.c.same_as == experience_id)
-        .order_by(experiences.c.created_at, experiences.c.id)
-        .limit(1)
-        .scalar_subquery()
-    )
-    heir = connection.execute(select(first)).scalar_one()
-    connection.execute(_changed(heir).values(same_as=None, copies=copies, sequence=_next(connection)))
-    connection.execute(update(experiences).where(experiences.c.same_as == experience_id).values(same_as=heir))
+def _succeed(connection: Connection, experience_id: str) -> None:
+    """Let the first copy of an experience, if there is one, take its place."""
+    copies = select(experiences.c.id).where(experiences.c.same_as == experience_id)
+    heir = connection.execute(copies.order_by(experiences.c.created_at, experiences.c.id).limit(1)).scalar_one_or_none()
+    if heir is not None:
+        connection.execute(_changed(heir).values(same_as=None, sequence=_next(connection)))
+        connection.execute(update(experiences).where(experiences.c.same_as == experience_id).values(same_as=heir))
 
 
 def _put_vectors(connection: Connection, embedder_id: str, view: str, new: Mapping[str, Floats]) -> None:

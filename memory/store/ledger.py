@@ -14,14 +14,13 @@ from memory.model import (
     Contribution,
     Decision,
     Factor,
-    FeedbackTotal,
     Level,
     LoggedDecision,
     Outcome,
-    OutcomeTotal,
     PolicyEvent,
     Signal,
     SignalKind,
+    State,
     TaskKind,
 )
 from memory.store import totals
@@ -173,20 +172,20 @@ class Ledger:
 
     def rebuild(
         self,
-        of_judgement: Callable[[OutcomeTotal], Iterable[Contribution]],
-        of_verdict: Callable[[FeedbackTotal], Iterable[Contribution]],
+        of_outcomes: Callable[[State, str, int, int], Iterable[Contribution]],
+        of_signals: Callable[[State, str, int, SignalKind, int, int], Iterable[Contribution]],
     ) -> int:
         """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 
-        Appends wait meanwhile, choices do not.
+        Appends wait meanwhile, choices do not. The arguments are those of `totals.outcome_totals` and `signal_totals`.
         """
         with self.database.writing() as connection:
             totals.lock(connection)
             sums: totals.Sums = {}
-            for judgement in totals.judgements(connection):
-                totals.fold(sums, of_judgement(judgement))
-            for verdict in totals.verdicts(connection):
-                totals.fold(sums, of_verdict(verdict))
+            for outcome in totals.outcome_totals(connection):
+                totals.fold(sums, of_outcomes(*outcome))
+            for signal in totals.signal_totals(connection):
+                totals.fold(sums, of_signals(*signal))
             totals.replace(connection, sums)
             return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
 

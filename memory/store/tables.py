@@ -194,7 +194,6 @@ experiences = Table(
     Column("likeness", String, nullable=False, index=True),
     Column("edit", String, nullable=False, index=True),
     Column("same_as", String),
-    *_integers("copies"),
     Column("forgotten", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("text", FreeText, nullable=False),

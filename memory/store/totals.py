@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, case, delete, func, select, text, tuple_
 
-from memory.model import Cell, Contribution, Factor, FeedbackTotal, Level, OutcomeTotal, SignalKind, State, TaskKind
+from memory.model import Cell, Contribution, Factor, Level, SignalKind, State, TaskKind
 from memory.store.database import Row, dialect_insert, in_batches, insert_many
 from memory.store.tables import cells, decisions, outcomes, signals, withdrawals
 
@@ -180,35 +180,27 @@ _CHOICE = tuple(decisions.c[name] for name in ("kind", "repository", "label", "f
 """All that decides which cells an entry adds to."""
 
 _AT_ONCE = 1000
-_KINDS = {str(kind): kind for kind in SignalKind}
 
 
-def judgements(connection: Connection) -> Iterator[OutcomeTotal]:
-    """Outcomes that were not withdrawn, alike ones counted together."""
-    total = (func.count().label("entries"), func.sum(outcomes.c.target_millionths).label("target"))
+def outcome_totals(connection: Connection) -> Iterator[tuple[State, str, int, int]]:
+    """Outcomes that were not withdrawn, alike ones together: state, choice, how many, and their targets in millionths."""
+    total = (func.count(), func.sum(outcomes.c.target_millionths))
     counts = ~select(withdrawals).where(withdrawals.c.decision_id == outcomes.c.decision_id).exists()
     query = select(*_CHOICE, *total).join(outcomes).where(counts).group_by(*_CHOICE)
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
-        for row in rows:
-            yield OutcomeTotal(
-                state=_state(row.kind, row.repository, row.label, row.family, row.place),
-                chosen=row.chosen,
-                count=row.entries,
-                target=int(row.target),
-            )
+        for *state, chosen, count, target in rows:
+            yield _state(*state), chosen, count, int(target)
 
 
-def verdicts(connection: Connection) -> Iterator[FeedbackTotal]:
-    """Signals with weight, by account, less those that were taken back."""
+def signal_totals(connection: Connection) -> Iterator[tuple[State, str, int, SignalKind, int, int]]:
+    """Signals with weight, alike ones together: state, choice, account, kind, weight in millionths, and how many, less
+    those that were taken back."""
     alike = (*_CHOICE, signals.c.actor, signals.c.kind, signals.c.weight_millionths)
     count = func.sum(case((signals.c.retracts == "", 1), else_=-1))
     query = select(*alike, count).join(signals).where(signals.c.weight_millionths > 0).group_by(*alike)
-    found: dict[tuple[str, str, str, str, str, str, int], dict[tuple[SignalKind, int], int]] = {}
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
-        for *about, kind, weight, times in rows:
-            found.setdefault(tuple(about), {})[_KINDS[kind], weight] = int(times)
-    for (*state, chosen, teacher), given in found.items():
-        yield FeedbackTotal(state=_state(*state), chosen=chosen, teacher=teacher, counts=given)
+        for *state, chosen, teacher, kind, weight, times in rows:
+            yield _state(*state), chosen, teacher, SignalKind(kind), weight, int(times)
 
 
 def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,7 +15,6 @@ from memory.model import (
     Arm,
     Decision,
     Factor,
-    FeedbackTotal,
     Outcome,
     Permission,
     Signal,
@@ -160,15 +160,16 @@ def test_a_finding_has_the_advantage_of_its_acceptance() -> None:
 @given(st.lists(st.tuples(st.sampled_from(sorted(SignalKind)), st.integers(0, 10**6), st.sampled_from([1, -1]))))
 def test_signals_together_add_what_each_adds(said: list[tuple[SignalKind, int, int]]) -> None:
     """A verdict over many signals contributes, to the millionth, the sum of what each contributes alone."""
-    counts: dict[tuple[SignalKind, int], int] = {}
-    total = [0, 0]
+    total, together = [0, 0], [0, 0]
+    counts = Counter[tuple[SignalKind, int]]()
     for kind, weight, count in said:
-        counts[kind, weight] = counts.get((kind, weight), 0) + count
+        counts[kind, weight] += count
         for part in rewards.contributions_of_signal(decision(), signal(kind, weight / 10**6, "s0" * (count < 0)))[:1]:
             total = [total[0] + part.weight, total[1] + part.value]
-    verdict = FeedbackTotal(state=decision().state, chosen="swap", teacher=1, counts=counts)
-    parts = [(part.weight, part.value) for part in rewards.contributions_of_feedback(verdict)[:1]]
-    assert parts == ([tuple(total)] if any(total) else [])
+    for (kind, weight), count in counts.items():
+        for part in rewards.contributions_of_feedback(decision().state, "swap", 1, kind, weight, count)[:1]:
+            together = [together[0] + part.weight, together[1] + part.value]
+    assert together == total
 
 
 def test_order_of_contributions_does_not_matter() -> None:

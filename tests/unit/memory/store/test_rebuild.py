@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from memory.model import Contribution, Decision, Factor, Level, Outcome, OutcomeTotal, Signal, SignalKind
+from memory.model import Contribution, Decision, Factor, Level, Outcome, Signal, SignalKind
 from memory.rewards import (
     contributions_of_feedback,
     contributions_of_outcome,
@@ -93,7 +93,7 @@ def test_a_failed_rebuild_leaves_the_table(store: Store, decide: Decide, judge: 
     store.ledger.append_outcome(judge(), [contribute(MILLION, MILLION)])
     before = store.ledger.cells_digest()
 
-    def broken(_said: OutcomeTotal) -> list[Contribution]:
+    def broken(*_outcomes: object) -> list[Contribution]:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
