@@ -1,1 +1,1 @@
-"""Hears GitHub and speaks with people. Holds the webhook secret and no other key."""
+"""Receives webhooks and offers the command line. Holds the webhook secret and no other key."""

@@ -241,7 +241,7 @@ def test_skills_are_in_the_context(tmp_path: Path) -> None:
 
 def test_accepted_trajectories_are_examples(tmp_path: Path) -> None:
     """How an accepted repair was made is shown for a similar one; before anybody accepted it, it is not."""
-    example = ("Repairs that people here accepted", '"path":"crate.py"')
+    example = ("Repairs that maintainers here accepted", '"path":"crate.py"')
     turns = (*right("crate", LESSON), *wrong("crate"), *right("chest", *example), *wrong("chest"))
     with house(tmp_path, *turns) as (home, _):
         first = home.repair("crate", attempts=2)

@@ -205,11 +205,11 @@ def _material(number: int, candidate: ModelFinding, near: Sequence[SimilarFindin
         data(place, excerpt(text, candidate.line, candidate.end_line), code=True),
     ]
     if near:
-        made = "\n".join(_told(each.opinion) for each in near[:NEAREST])
-        parts.append(data("what people here made of similar findings", made))
+        made = "\n".join(_decided(each.opinion) for each in near[:NEAREST])
+        parts.append(data("what maintainers here decided on similar findings", made))
     return "\n".join(parts)
 
 
-def _told(opinion: MaintainerOpinion) -> str:
+def _decided(opinion: MaintainerOpinion) -> str:
     why = f" (because: {opinion.reason})" if opinion.reason else ""
     return f"{'accepted' if opinion.accepted else 'rejected'}: {opinion.text}{why}"

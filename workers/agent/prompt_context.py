@@ -99,7 +99,7 @@ def _task(assignment: Assignment) -> list[str]:
         )
         parts.append(f"# The code around them\n{assignment.code}")
     if assignment.guidance:
-        parts.append(f"# What the person who asked for this says\n{data('guidance', assignment.guidance)}")
+        parts.append(f"# What the user who asked for this says\n{data('guidance', assignment.guidance)}")
     return parts
 
 
@@ -113,7 +113,7 @@ def memory(assignment: Assignment, remembered: MemoryParts, withheld: Collection
     headings = {
         "attempts": "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)",
         "skills": "# Edits that repaired failures like this (`$0` is any name or operand, the same on both sides)",
-        "examples": "# Repairs that people here accepted",
+        "examples": "# Repairs that maintainers here accepted",
     }
     parts = [f"{headings[name]}\n{text}" for name, text in sections.items() if text and name not in withheld]
     if remembered.lessons:
