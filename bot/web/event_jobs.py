@@ -11,7 +11,6 @@ from bot.web.commands import Origin, PostedText, jobs_from_commands, review_of
 from bot.web.events import (
     CheckRunEvent,
     Event,
-    EventInstallation,
     EventLabel,
     EventPull,
     EventRepository,
@@ -19,9 +18,9 @@ from bot.web.events import (
     InstallationEvent,
     IssueCommentEvent,
     IssueEvent,
+    NumericId,
     PingEvent,
     PullEvent,
-    PushEvent,
     RepositoryEvent,
     ReviewCommentEvent,
     ReviewEvent,
@@ -55,7 +54,7 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
         return _learn(event.repositories if event.action == "created" else (), event.installation)
     if isinstance(event, InstallationChangeEvent):
         return _learn(event.repositories_added if event.action == "added" else (), event.installation)
-    if isinstance(event, PingEvent | PushEvent) or event.installation is None:
+    if isinstance(event, PingEvent) or event.installation is None:
         return ()
     origin = Origin(
         repository=RepositoryRef(
@@ -68,7 +67,7 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
 
-def _learn(added: Iterable[EventRepository], installation: EventInstallation) -> tuple[Job, ...]:
+def _learn(added: Iterable[EventRepository], installation: NumericId) -> tuple[Job, ...]:
     """Learn from the history of each added repository before the first post there."""
     refs = (RepositoryRef(id=each.id, full_name=each.full_name, installation_id=installation.id) for each in added)
     return tuple(dict.fromkeys(LearnHistory(repository=ref) for ref in refs))
@@ -92,8 +91,6 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
             return jobs_from_commands(_review_comment(event), origin)
         case ReviewThreadEvent():
             return _on_thread(event, origin)
-        case PushEvent():
-            return ()
 
 
 def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Job, ...]:

@@ -5,6 +5,7 @@ GitHub's payloads differ from their own schemas, so an unusable payload is `Igno
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -26,7 +27,9 @@ class EventUser(_Partial, frozen=True, kw_only=True):
         return self.type == "Bot"
 
 
-class EventInstallation(_Partial, frozen=True, kw_only=True):
+class NumericId(_Partial, frozen=True, kw_only=True):
+    """An installation or a repository of which only the id counts."""
+
     id: int
 
 
@@ -55,14 +58,13 @@ class EventIssue(_Partial, frozen=True, kw_only=True):
     updated_at: str = ""
 
 
-class EventComment(_Partial, frozen=True, kw_only=True):
+class EventReview(_Partial, frozen=True, kw_only=True):
     id: int
     body: str | None = None
+
+
+class EventComment(EventReview, frozen=True, kw_only=True):
     in_reply_to_id: int | None = None
-
-
-class RepositoryId(_Partial, frozen=True, kw_only=True):
-    id: int
 
 
 class Ref(_Partial, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ class Ref(_Partial, frozen=True, kw_only=True):
 
     sha: str
     ref: str = ""
-    repo: RepositoryId | None = None
+    repo: NumericId | None = None
 
 
 class EventPull(_Partial, frozen=True, kw_only=True):
@@ -87,11 +89,6 @@ class EventPull(_Partial, frozen=True, kw_only=True):
     def from_fork(self) -> bool:
         """Whether the head is in another repository, or in a deleted one."""
         return self.head.repo is None or self.base.repo is None or self.head.repo.id != self.base.repo.id
-
-
-class ReviewBody(_Partial, frozen=True, kw_only=True):
-    id: int
-    body: str | None = None
 
 
 class EventThread(_Partial, frozen=True, kw_only=True):
@@ -113,7 +110,7 @@ class InstallationEvent(_Partial, frozen=True, kw_only=True):
     """A user installed the App on these repositories, or removed it."""
 
     action: str
-    installation: EventInstallation
+    installation: NumericId
     sender: EventUser
     repositories: tuple[EventRepository, ...] = ()
 
@@ -122,7 +119,7 @@ class InstallationChangeEvent(_Partial, frozen=True, kw_only=True):
     """A user changed the repositories of the App."""
 
     action: str
-    installation: EventInstallation
+    installation: NumericId
     sender: EventUser
     repositories_added: tuple[EventRepository, ...] = ()
 
@@ -132,63 +129,45 @@ class _RepositoryEvent(_Partial, frozen=True, kw_only=True):
 
     repository: EventRepository
     sender: EventUser
-    installation: EventInstallation | None = None
-
-
-class PushEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    ref: str
-    after: str
+    action: str
+    installation: NumericId | None = None
 
 
 class IssueEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
     issue: EventIssue
     label: EventLabel | None = None
 
 
 class IssueCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
     issue: EventIssue
     comment: EventComment
 
 
 class PullEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
     pull_request: EventPull
 
 
 class ReviewEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
-    review: ReviewBody
+    review: EventReview
     pull_request: EventPull
 
 
 class ReviewCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
     comment: EventComment
     pull_request: EventPull
 
 
 class ReviewThreadEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
     thread: EventThread
     pull_request: EventPull
 
 
 class CheckRunEvent(_RepositoryEvent, frozen=True, kw_only=True):
-    action: str
     check_run: EventCheckRun
 
 
 RepositoryEvent = (
-    PushEvent
-    | IssueEvent
-    | IssueCommentEvent
-    | PullEvent
-    | ReviewEvent
-    | ReviewCommentEvent
-    | ReviewThreadEvent
-    | CheckRunEvent
+    IssueEvent | IssueCommentEvent | PullEvent | ReviewEvent | ReviewCommentEvent | ReviewThreadEvent | CheckRunEvent
 )
 Event = PingEvent | InstallationEvent | InstallationChangeEvent | RepositoryEvent
 
@@ -200,69 +179,48 @@ class Ignored:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """How to decode one event; `actions` are those that we act on, empty for all of them."""
-
-    decoder: msgspec.json.Decoder[Event]
-    actions: frozenset[str] = frozenset()
-
-
 class _Envelope(_Partial, frozen=True, kw_only=True):
     action: str = ""
 
 
-def _reader(kind: type[Event], *actions: str) -> _Reader:
-    return _Reader(decoder=msgspec.json.Decoder(kind), actions=frozenset(actions))
-
-
-_READERS = {
-    "ping": _reader(PingEvent),
-    "installation": _reader(InstallationEvent),
-    "installation_repositories": _reader(InstallationChangeEvent),
-    "push": _reader(PushEvent),
-    "issues": _reader(IssueEvent, "opened", "labeled"),
-    "issue_comment": _reader(IssueCommentEvent, "created"),
-    "pull_request": _reader(PullEvent, "opened", "reopened", "synchronize", "ready_for_review", "closed"),
-    "pull_request_review": _reader(ReviewEvent, "submitted"),
-    "pull_request_review_comment": _reader(ReviewCommentEvent, "created"),
-    "pull_request_review_thread": _reader(ReviewThreadEvent, "resolved", "unresolved"),
-    "check_run": _reader(CheckRunEvent, "rerequested"),
+_READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
+    "ping": (PingEvent, frozenset()),
+    "installation": (InstallationEvent, frozenset()),
+    "installation_repositories": (InstallationChangeEvent, frozenset()),
+    "issues": (IssueEvent, frozenset({"opened", "labeled"})),
+    "issue_comment": (IssueCommentEvent, frozenset({"created"})),
+    "pull_request": (
+        PullEvent,
+        frozenset({"opened", "reopened", "synchronize", "ready_for_review", "closed"}),
+    ),
+    "pull_request_review": (ReviewEvent, frozenset({"submitted"})),
+    "pull_request_review_comment": (ReviewCommentEvent, frozenset({"created"})),
+    "pull_request_review_thread": (ReviewThreadEvent, frozenset({"resolved", "unresolved"})),
+    "check_run": (CheckRunEvent, frozenset({"rerequested"})),
 }
-KNOWN = frozenset(_READERS)
-_envelope = msgspec.json.Decoder(_Envelope)
-_syntax = msgspec.json.Decoder()
+"""The type of each event that we read, and the actions that we act on, empty for all of them."""
+
+KNOWN = frozenset(_READ)
 
 
 def parse(name: str, raw: bytes) -> Event | Ignored:
     """The event `name` (X-GitHub-Event) in `raw`; raises BadInput when `raw` is not JSON at all."""
-    reader = _READERS.get(name)
-    if reader is None:
-        _check_syntax(raw)
-        return Ignored(reason=f"event {name[:60]!r} is not one that we act on")
     try:
-        return _read(name, reader, raw)
-    except msgspec.ValidationError as error:
-        _check_syntax(raw)
-        return Ignored(reason=f"{name} payload cannot be used: {error}")
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _not_json(error) from error
-
-
-def _read(name: str, reader: _Reader, raw: bytes) -> Event | Ignored:
-    if reader.actions:
-        action = _envelope.decode(raw).action
-        if action not in reader.actions:
-            return Ignored(reason=f"{name}.{action[:60]} is not an action that we act on")
-    return reader.decoder.decode(raw)
-
-
-def _check_syntax(raw: bytes) -> None:
-    try:
-        _syntax.decode(raw)
+        return _read(name, raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _not_json(error) from error
+        advice = "the webhook's content type must be application/json"
+        raise BadInput(f"the body is not JSON: {error}; {advice}") from error
 
 
-def _not_json(error: Exception) -> BadInput:
-    return BadInput(f"the body is not JSON: {error}; the webhook's content type must be application/json")
+def _read(name: str, raw: bytes) -> Event | Ignored:
+    if name not in _READ:
+        msgspec.json.decode(raw)
+        return Ignored(reason=f"event {name[:60]!r} is not one that we act on")
+    kind, actions = _READ[name]
+    try:
+        if actions and (action := msgspec.json.decode(raw, type=_Envelope).action) not in actions:
+            return Ignored(reason=f"{name}.{action[:60]} is not an action that we act on")
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        msgspec.json.decode(raw)  # a wrong type is found before a syntax error behind it
+        return Ignored(reason=f"{name} payload cannot be used: {error}")

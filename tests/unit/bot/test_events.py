@@ -32,9 +32,10 @@ def test_other_actions_are_ignored(event: str, action: str, payload: Payload) ->
     )
 
 
-def test_unknown_event() -> None:
+@pytest.mark.parametrize("event", ["star", "push"])
+def test_unknown_event(event: str) -> None:
     """An event that we do not know is ignored with its name."""
-    assert parse("star", b"{}") == Ignored(reason="event 'star' is not one that we act on")
+    assert parse(event, b"{}") == Ignored(reason=f"event '{event}' is not one that we act on")
 
 
 @pytest.mark.parametrize("event", ["star", "issues", "ping", "push"])
