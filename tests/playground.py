@@ -18,9 +18,10 @@ from bot.playground import client, server
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.errors import ApiError
 from bot.playground.git import ZERO
-from bot.playground.models import ActingAccount, HostedInstallation
+from bot.playground.models import ActingAccount, App, HostedAccount, HostedInstallation
 from bot.playground.pulls import pushed
 from bot.playground.world import utc_now
+from tests.playground_routes import announce_repositories, routes
 
 Content = str | bytes | None
 Hook = Callable[[PlaygroundRequest], PlaygroundResponse | None]
@@ -103,7 +104,7 @@ class Playground(server.Playground):
     """A playground whose requests tests can delay, fail and watch."""
 
     def __init__(self, root: Path | None = None, *, port: int = 0, clock: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, port=port, clock=clock)
+        super().__init__(root, port=port, clock=clock, routes=routes.table)
         self._faults = _Faults()
 
     @property
@@ -159,6 +160,22 @@ class Playground(server.Playground):
             where.git.set_ref(f"refs/heads/{branch}", sha)
             pushed(self.world, where, ActingAccount(user=who), f"refs/heads/{branch}", before or ZERO, sha)
             return sha
+
+    def add_organization(self, login: str) -> HostedAccount:
+        with self.world.lock:
+            return self.world.add_user(login, kind="Organization")
+
+    def install(self, app: App, *full_names: str) -> HostedInstallation:
+        """Install the App on repositories of one account, or add them to its installation there."""
+        with self.world.lock:
+            chosen = [self.world.repository(*name.split("/")) for name in full_names]
+            owner = chosen[0].owner
+            for known in self.world.installations.values():
+                if known.app is app and known.account is owner:
+                    known.repository_ids |= {each.id for each in chosen}
+                    announce_repositories(self.world, known, owner, chosen)
+                    return known
+            return super().install(app, *full_names)
 
     def uninstall(self, installation: HostedInstallation) -> None:
         """Its tokens die at once."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
-from bot.playground.errors import ApiError, not_found, unprocessable
+from bot.playground.errors import not_found, unprocessable
 from bot.playground.models import (
     App,
     HostedAccount,
@@ -16,7 +16,7 @@ from bot.playground.models import (
     RepositoryRole,
     WebhookDelivery,
 )
-from bot.playground.payloads import JsonObject, app, installation, permissions, repository, shown, user
+from bot.playground.payloads import JsonObject, permissions, repository, shown, user
 from bot.playground.world import World
 
 routes = Routes()
@@ -36,29 +36,12 @@ class _TokenBody(Struct):
 
 def profile(world: World, account: HostedAccount) -> JsonObject:
     """public-user."""
-    counts = {"public_repos": _owned(world, account, private=False)}
+    counts = {"public_repos": owned_count(world, account, private=False)}
     return {**user(world, account), **shown(world, "profile", account, **counts)}
 
 
-def own_profile(world: World, account: HostedAccount) -> JsonObject:
-    """private-user: what users see of their own account."""
-    owned = _owned(world, account, private=True)
-    counts = {"total_private_repos": owned, "owned_private_repos": owned}
-    return {**profile(world, account), **shown(world, "own_profile", account, **counts)}
-
-
-def _owned(world: World, account: HostedAccount, *, private: bool) -> int:
+def owned_count(world: World, account: HostedAccount, *, private: bool) -> int:
     return sum(1 for each in world.repositories.values() if each.owner is account and each.private is private)
-
-
-@routes.on("GET", "/user")
-def get_own_profile(call: ApiCall) -> JsonObject:
-    token = call.caller.token
-    if token is None:
-        raise ApiError(401, "Requires authentication")
-    if token.installation:
-        raise ApiError(403, "Resource not accessible by integration")
-    return own_profile(call.world, token.user)
 
 
 @routes.on("GET", "/users/{login}")
@@ -82,29 +65,9 @@ def get_permission(call: ApiCall) -> JsonObject:
 # Apps and installations.
 
 
-def _app(call: ApiCall) -> App:
+def calling_app(call: ApiCall) -> App:
     assert call.caller.app is not None, "AS_APP checks it"
     return call.caller.app
-
-
-@routes.on("GET", "/app", AS_APP)
-def get_app(call: ApiCall) -> JsonObject:
-    installed = sum(1 for each in call.world.installations.values() if each.app is _app(call))
-    return {**app(call.world, _app(call)), "installations_count": installed}
-
-
-@routes.on("GET", "/app/installations", AS_APP)
-def list_installations(call: ApiCall) -> list[JsonObject]:
-    mine = [each for each in call.world.installations.values() if each.app is _app(call)]
-    return [installation(call.world, each) for each in mine]
-
-
-@routes.on("GET", "{repository}/installation", AS_APP)
-def get_repository_installation(call: ApiCall) -> JsonObject:
-    for each in call.world.installations_on(call.repository):
-        if each.app is _app(call):
-            return installation(call.world, each)
-    raise not_found()
 
 
 # Tokens.
@@ -114,7 +77,7 @@ def get_repository_installation(call: ApiCall) -> JsonObject:
 def create_token(call: ApiCall) -> JsonObject:
     """Narrow to some repositories and permissions when asked; never widen."""
     made = call.world.installations.get(int(call.path["installation_id"]))
-    if made is None or made.app is not _app(call):
+    if made is None or made.app is not calling_app(call):
         raise not_found()
     wanted, held = call.read(_TokenBody), dict(made.app.permissions)
     chosen, asked = _chosen_repositories(call, made, wanted), wanted.permissions or {}
@@ -143,7 +106,7 @@ def _chosen_repositories(call: ApiCall, made: HostedInstallation, wanted: _Token
 
 def _deliveries(call: ApiCall) -> list[WebhookDelivery]:
     """Newest first."""
-    return [each for each in reversed(call.world.deliveries) if each.notice.app is _app(call)]
+    return [each for each in reversed(call.world.deliveries) if each.notice.app is calling_app(call)]
 
 
 @routes.on("GET", "/app/hook/deliveries", AS_APP)

@@ -11,7 +11,7 @@ from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, unprocessable
 from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun, RepositoryRole
 from bot.playground.payloads import JsonObject
-from bot.playground.pull_payloads import annotation, check_run, check_run_event
+from bot.playground.pull_payloads import check_run, check_run_event
 from bot.playground.webhooks import announce
 from bot.playground.world import World
 
@@ -67,23 +67,23 @@ def create_check_run(call: ApiCall) -> JsonObject:
     _apply(world, made, wanted)
     where.check_runs.append(made)
     world.check_runs[made.id] = made
-    _announce(world, made, call.who, "created")
+    announce_check(world, made, call.who, "created")
     if made.status == "completed":
-        _announce(world, made, call.who, "completed")
+        announce_check(world, made, call.who, "completed")
     return check_run(world, made)
 
 
 @routes.on("PATCH", "{repository}/check-runs/{check_run_id:int}", WRITE)
 def update_check_run(call: ApiCall) -> JsonObject:
     """Change a check run; annotations are added to those that it has."""
-    made, app, wanted = _check_run(call), _app(call), _read(call)
+    made, app, wanted = check_run_of(call), _app(call), _read(call)
     if made.app is not app:
         only = "check run can only be modified by the GitHub App that created it."
         raise ApiError(403, f"Invalid app_id `{app.id}` - {only}")
     done = made.status == "completed"
     _apply(call.world, made, wanted)
     if made.status == "completed" and not done:
-        _announce(call.world, made, call.who, "completed")
+        announce_check(call.world, made, call.who, "completed")
     return check_run(call.world, made)
 
 
@@ -94,7 +94,7 @@ def _app(call: ApiCall) -> App:
     return via
 
 
-def _check_run(call: ApiCall) -> HostedCheckRun:
+def check_run_of(call: ApiCall) -> HostedCheckRun:
     return call.world.check_run(call.repository, int(call.path["check_run_id"]))
 
 
@@ -128,22 +128,9 @@ def _apply(world: World, made: HostedCheckRun, wanted: _CheckBody) -> None:
         made.completed_at = wanted.completed_at or world.now()
 
 
-def _announce(world: World, made: HostedCheckRun, who: ActingAccount, action: str) -> None:
+def announce_check(world: World, made: HostedCheckRun, who: ActingAccount, action: str) -> None:
     shown = check_run_event(world, made)
     announce(world, made.repository, who.user, "check_run", action, check_run=shown)
-
-
-@routes.on("GET", "{repository}/check-runs/{check_run_id:int}/annotations", READ)
-def list_annotations(call: ApiCall) -> list[JsonObject]:
-    made = _check_run(call)
-    return [annotation(call.world, made, each) for each in made.annotations]
-
-
-@routes.on("POST", "{repository}/check-runs/{check_run_id:int}/rerequest", RERUN, status=201)
-def rerequest_check_run(call: ApiCall) -> JsonObject:
-    """What the button "Re-run" does: nothing changes until the App answers the webhook."""
-    _announce(call.world, _check_run(call), call.who, "rerequested")
-    return {}
 
 
 @routes.on("GET", "{repository}/commits/{ref}/check-runs", READ)

@@ -81,7 +81,7 @@ class Maintainer:
         self.login = login
         self._url = playground.url
         self._token = playground.token_for(login)
-        account = self.request("GET", "/user")
+        account = self.request("GET", f"/users/{quote(login)}")
         self._author = (str(account["name"]), f"{account['id']}+{login}@users.noreply.github.com")
 
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON's edge

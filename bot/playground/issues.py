@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
-from bot.playground.errors import forbidden_user, invalid, not_found
+from bot.playground.errors import invalid
 from bot.playground.models import (
     REACTIONS,
     ActingAccount,
@@ -36,11 +36,9 @@ class _Named(Struct):
     name: str
 
 
-class _IssueBody(Struct):
+class IssueBody(Struct):
     title: str | None = None
     body: str | None = None
-    state: str | None = None
-    state_reason: str | None = None
     labels: tuple[str | _Named, ...] = ()
 
     def label_names(self) -> list[str]:
@@ -91,7 +89,7 @@ def set_state(world: World, made: HostedIssue, who: ActingAccount, state: str, r
     announce_issue(world, made, who, "closed" if closing else "reopened")
 
 
-def _labels(world: World, where: HostedRepository, names: list[str]) -> list[HostedLabel]:
+def labels_named(world: World, where: HostedRepository, names: list[str]) -> list[HostedLabel]:
     """The repository's labels of these names; missing ones are made, as on GitHub."""
     for name in names:
         if name.lower() not in where.labels:
@@ -100,26 +98,12 @@ def _labels(world: World, where: HostedRepository, names: list[str]) -> list[Hos
     return [where.labels[name.lower()] for name in names]
 
 
-def _announce_labels(world: World, made: HostedIssue, who: ActingAccount, added: list[HostedLabel]) -> None:
+def announce_labels(world: World, made: HostedIssue, who: ActingAccount, added: list[HostedLabel]) -> None:
     for each in added:
         announce_issue(world, made, who, "labeled", label=label(world, made.repository, each))
 
 
-def _edit_text(world: World, made: HostedIssue, who: ActingAccount, wanted: _IssueBody) -> None:
-    """Change title or body (None leaves it); the event carries the text from before."""
-    before: JsonObject = {}
-    if wanted.title is not None and wanted.title != made.title:
-        before["title"] = {"from": made.title}
-        made.title = wanted.title
-    if wanted.body is not None and wanted.body != made.body:
-        before["body"] = {"from": made.body or ""}
-        made.body = checked_text("Issue", wanted.body)
-    if before:
-        made.updated_at = world.now()
-        announce_issue(world, made, who, "edited", changes=before)
-
-
-def _announce_comment(world: World, made: HostedComment, who: ActingAccount, action: str, **parts: object) -> None:
+def announce_comment(world: World, made: HostedComment, who: ActingAccount, action: str, **parts: object) -> None:
     shown = {"issue": issue_event(world, made.issue), "comment": comment(world, made)}
     announce(world, made.issue.repository, who.user, "issue_comment", action, **shown, **parts)
 
@@ -127,16 +111,10 @@ def _announce_comment(world: World, made: HostedComment, who: ActingAccount, act
 # Issues.
 
 
-def _must_own(call: ApiCall, author_id: int, role: RepositoryRole) -> None:
-    """Authors change their own text; other users need a role."""
-    if call.who.user.id != author_id and call.role() < role:
-        raise forbidden_user()
-
-
 @routes.on("POST", "{repository}/issues", OPEN, status=201)
 def create_issue(call: ApiCall) -> JsonObject:
     """As on GitHub, labels from a user without triage are dropped without an error."""
-    wanted, where, who = call.read(_IssueBody), call.repository, call.who
+    wanted, where, who = call.read(IssueBody), call.repository, call.who
     if not (wanted.title or "").strip():
         raise invalid("Issue", "title", "missing_field")
     trusted = call.role() >= RepositoryRole.TRIAGE
@@ -151,51 +129,18 @@ def create_issue(call: ApiCall) -> JsonObject:
         created_at=now,
         updated_at=now,
         via=who.via,
-        labels=_labels(call.world, where, wanted.label_names()) if trusted else [],
+        labels=labels_named(call.world, where, wanted.label_names()) if trusted else [],
     )
     where.issues[made.number] = made
     announce_issue(call.world, made, who, "opened")
-    _announce_labels(call.world, made, who, made.labels)
+    announce_labels(call.world, made, who, made.labels)
     return issue(call.world, made)
-
-
-@routes.on("GET", "{repository}/issues", READ)
-def list_issues(call: ApiCall) -> list[JsonObject]:
-    state, creator = call.query.get("state", "open"), call.query.get("creator")
-    names = {name for name in call.query.get("labels", "").split(",") if name}
-    return [
-        issue(call.world, made)
-        for made in reversed(call.repository.issues.values())
-        if state in ("all", made.state)
-        and names <= {label.name for label in made.labels}
-        and creator in (None, made.author.login)
-    ]
 
 
 @routes.on("GET", "{repository}/issues/{number:int}", READ)
 def get_issue(call: ApiCall) -> JsonObject:
     shown = issue(call.world, call.issue)
     return shown | rendered(call.issue) if "full+json" in call.accept else shown
-
-
-@routes.on("PATCH", "{repository}/issues/{number:int}", WRITE)
-def edit_issue(call: ApiCall) -> JsonObject:
-    made, wanted = call.issue, call.read(_IssueBody)
-    _must_own(call, made.author.id, RepositoryRole.TRIAGE)
-    _edit_text(call.world, made, call.who, wanted)
-    if wanted.state:
-        set_state(call.world, made, call.who, wanted.state, wanted.state_reason)
-    return issue(call.world, made)
-
-
-@routes.on("POST", "{repository}/issues/{number:int}/labels", TRIAGE)
-def add_issue_labels(call: ApiCall) -> list[JsonObject]:
-    made, where = call.issue, call.repository
-    wanted = _labels(call.world, where, call.read(_IssueBody).label_names())
-    added = [each for each in wanted if each not in made.labels]
-    made.labels += added
-    _announce_labels(call.world, made, call.who, added)
-    return [label(call.world, where, each) for each in made.labels]
 
 
 # The conversation.
@@ -216,7 +161,7 @@ def create_comment(call: ApiCall) -> JsonObject:
     made.issue.comments.append(made)
     made.issue.updated_at = now
     call.world.comments[made.id] = made
-    _announce_comment(call.world, made, call.who, "created")
+    announce_comment(call.world, made, call.who, "created")
     return comment(call.world, made)
 
 
@@ -225,21 +170,10 @@ def list_comments(call: ApiCall) -> list[JsonObject]:
     return [comment(call.world, each) for each in call.issue.comments]
 
 
-@routes.on("PATCH", "{repository}/issues/comments/{comment_id:int}", WRITE)
-def edit_comment(call: ApiCall) -> JsonObject:
-    made = call.world.comment(call.repository, int(call.path["comment_id"]))
-    _must_own(call, made.author.id, RepositoryRole.WRITE)
-    before = made.body
-    made.body = checked_text("IssueComment", call.read(CommentBody).body, required=True)
-    made.updated_at = call.world.now()
-    _announce_comment(call.world, made, call.who, "edited", changes={"body": {"from": before}})
-    return comment(call.world, made)
-
-
 # Reactions, on issues, comments and review comments. They fire no webhook.
 
 
-def _reactions(call: ApiCall) -> list[HostedReaction]:
+def reactions_of(call: ApiCall) -> list[HostedReaction]:
     if "number" in call.path:
         return call.issue.reactions
     if "comment_id" in call.path:
@@ -252,7 +186,7 @@ def _create_reaction(call: ApiCall) -> ApiAnswer:
     content = call.read(_ReactionBody).content
     if content not in REACTIONS:
         raise invalid("Reaction", "content", "invalid")
-    there, user = _reactions(call), call.who.user
+    there, user = reactions_of(call), call.who.user
     known = next((each for each in there if each.user is user and each.content == content), None)
     if known is not None:
         return ApiAnswer(body=shown(call.world, "reaction", known))
@@ -263,17 +197,7 @@ def _create_reaction(call: ApiCall) -> ApiAnswer:
 
 def _list_reactions(call: ApiCall) -> list[JsonObject]:
     content = call.query.get("content")
-    return [shown(call.world, "reaction", each) for each in _reactions(call) if content in (None, each.content)]
-
-
-def _delete_reaction(call: ApiCall) -> None:
-    wanted = int(call.path["reaction_id"])
-    found = next((each for each in _reactions(call) if each.id == wanted), None)
-    if found is None:
-        raise not_found()
-    if found.user is not call.who.user:
-        raise forbidden_user()
-    _reactions(call).remove(found)
+    return [shown(call.world, "reaction", each) for each in reactions_of(call) if content in (None, each.content)]
 
 
 for _target, _permissions in (
@@ -284,4 +208,3 @@ for _target, _permissions in (
     _path, _write = f"{{repository}}/{_target}/reactions", Needs(permissions=_permissions, level="write")
     routes.on("POST", _path, _write)(_create_reaction)
     routes.on("GET", _path, Needs(permissions=_permissions))(_list_reactions)
-    routes.on("DELETE", f"{_path}/{{reaction_id:int}}", _write, status=204)(_delete_reaction)

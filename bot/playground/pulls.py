@@ -9,11 +9,11 @@ from msgspec import Struct
 from bot.playground.anchors import carry_over
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
-from bot.playground.errors import ApiError, forbidden_user, invalid, unprocessable
+from bot.playground.errors import ApiError, forbidden_user, invalid
 from bot.playground.git import ZERO, GitIdentity
 from bot.playground.issues import announce_issue, checked_text, set_state
 from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
-from bot.playground.payloads import JsonObject, commit, file_change, push
+from bot.playground.payloads import JsonObject, push
 from bot.playground.pull_payloads import full_pull, simple_pull
 from bot.playground.webhooks import announce
 from bot.playground.world import World
@@ -146,20 +146,6 @@ def get_pull(call: ApiCall) -> JsonObject:
     return full_pull(call.world, call.pull)
 
 
-@routes.on("GET", "{repository}/pulls/{number:int}/files", READ)
-def list_files(call: ApiCall) -> list[JsonObject]:
-    pull, bare = call.pull, call.repository.git
-    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
-    changes = bare.changes(start, pull.head_sha)
-    return [file_change(call.world, call.repository, each, pull.head_sha) for each in changes]
-
-
-@routes.on("GET", "{repository}/pulls/{number:int}/commits", READ)
-def list_commits(call: ApiCall) -> list[JsonObject]:
-    infos = call.repository.git.log(call.pull.base_sha, call.pull.head_sha)
-    return [commit(call.world, call.repository, info) for info in infos]
-
-
 # Merging.
 
 
@@ -199,16 +185,6 @@ def _close_merged(world: World, pull: HostedPull, who: ActingAccount, sha: str) 
 
 
 # Refs.
-
-
-@routes.on("DELETE", "{repository}/git/refs/{ref:path}", PUSH, status=204)
-def delete_ref(call: ApiCall) -> None:
-    where, ref = call.repository, f"refs/{call.path['ref']}"
-    before = where.git.refs().get(ref)
-    if before is None:
-        raise unprocessable("Reference does not exist")
-    where.git.delete_ref(ref)
-    pushed(call.world, where, call.who, ref, before, ZERO)
 
 
 def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, before: str, after: str) -> None:

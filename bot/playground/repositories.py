@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from bot.playground.api import ApiCall, Routes
-from bot.playground.auth import Needs, check
+from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.git import EMPTY_TREE
 from bot.playground.models import HostedRepository, RepositoryRole
@@ -35,35 +34,7 @@ def get_repository(call: ApiCall) -> JsonObject:
     return full_repository(call.world, call.repository, call.role())
 
 
-@routes.on("GET", "/repositories/{repository_id:int}")
-def get_repository_by_id(call: ApiCall) -> JsonObject:
-    found = call.world.repositories.get(int(call.path["repository_id"]))
-    if found is None:
-        raise not_found()
-    check(call.world, call.caller, found, METADATA)
-    named = {"owner": found.owner.login, "repo": found.name}
-    return get_repository(replace(call, path=named))
-
-
-@routes.on("POST", "{repository}/forks", Needs(permissions=("administration",), level="write"), status=202)
-def create_fork(call: ApiCall) -> JsonObject:
-    where = call.repository
-    made = call.world.add_repository(call.who.user, where.name, private=where.private, parent=where)
-    made.git.run("fetch", "--quiet", str(where.git.path), "refs/heads/*:refs/heads/*")
-    return full_repository(call.world, made, RepositoryRole.ADMIN)
-
-
 # Branches and refs.
-
-
-@routes.on("GET", "{repository}/branches", READ)
-def list_branches(call: ApiCall) -> list[JsonObject]:
-    heads = {ref: sha for ref, sha in call.repository.git.refs().items() if ref.startswith("refs/heads/")}
-    home = f"{api(call.world, call.repository)}/commits"
-    return [
-        {"name": ref.removeprefix("refs/heads/"), "commit": {"sha": sha, "url": f"{home}/{sha}"}, "protected": False}
-        for ref, sha in heads.items()
-    ]
 
 
 @routes.on("GET", "{repository}/branches/{branch:path}", READ)
@@ -81,17 +52,6 @@ def get_branch(call: ApiCall) -> JsonObject:
     }
 
 
-@routes.on("GET", "{repository}/git/ref/{ref:path}", READ)
-def get_ref(call: ApiCall) -> JsonObject:
-    where, ref = call.repository, f"refs/{call.path['ref']}"
-    sha = where.git.refs().get(ref)
-    if sha is None:
-        raise not_found()
-    home = f"{api(call.world, where)}/git"
-    target = {"type": "commit", "sha": sha, "url": f"{home}/commits/{sha}"}
-    return {"ref": ref, "node_id": f"{where.node_id}:{ref}", "url": f"{home}/{ref}", "object": target}
-
-
 # Commits and files.
 
 
@@ -107,29 +67,6 @@ def get_commit(call: ApiCall) -> JsonObject:
     files = [file_change(call.world, where, each, sha) for each in changes]
     stats = {"total": added + removed, "additions": added, "deletions": removed}
     return {**commit(call.world, where, info), "stats": stats, "files": files}
-
-
-@routes.on("GET", "{repository}/compare/{basehead:path}", READ)
-def compare_commits(call: ApiCall) -> JsonObject:
-    where, name = call.repository, call.path["basehead"]
-    base, head = (where.git.resolve(each) for each in name.partition("...")[::2])
-    start = where.git.merge_base(base, head) if base and head else None
-    if base is None or head is None or start is None:
-        raise not_found()
-    ahead, behind = where.git.log(base, head), where.git.count(head, base)
-    status = ("diverged" if behind else "ahead") if ahead else ("behind" if behind else "identical")
-    page = f"{web(call.world, where)}/compare/{name}"
-    return {
-        **shown(call.world, "comparison", where, f"{api(call.world, where)}/compare/{name}", page),
-        "base_commit": commit(call.world, where, where.git.commit(base)),
-        "merge_base_commit": commit(call.world, where, where.git.commit(start)),
-        "status": status,
-        "ahead_by": len(ahead),
-        "behind_by": behind,
-        "total_commits": len(ahead),
-        "commits": [commit(call.world, where, info) for info in ahead],
-        "files": [file_change(call.world, where, each, head) for each in where.git.changes(start, head)],
-    }
 
 
 @routes.on("GET", "{repository}/contents/{path:path}", READ)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from bot.playground.anchors import find_anchor
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
-from bot.playground.errors import invalid, not_found, unprocessable
+from bot.playground.errors import not_found, unprocessable
 from bot.playground.issues import CommentBody, checked_text
 from bot.playground.models import ActingAccount, Anchor, HostedPull, HostedReview, HostedThread, ReviewComment
 from bot.playground.payloads import JsonObject
@@ -18,7 +18,7 @@ from bot.playground.webhooks import announce
 from bot.playground.world import World
 
 _STATES = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED"}
-_COMMENT = "PullRequestReviewComment"
+COMMENT = "PullRequestReviewComment"
 _NOT_LISTED = {"start_line", "original_start_line", "start_side", "line", "original_line", "side", "subject_type"}
 routes = Routes()
 READ = Needs(permissions=("pull_requests",))
@@ -43,11 +43,6 @@ class _ReviewBody(Struct):
     comments: tuple[DraftComment, ...] = ()
 
 
-class _ReviewCommentBody(DraftComment):
-    commit_id: str | None = None
-    in_reply_to: int | None = None
-
-
 # Reviews.
 
 
@@ -64,19 +59,19 @@ def create_review(call: ApiCall) -> JsonObject:
         verb = "approve" if event == "APPROVE" else "request changes on"
         raise unprocessable(f"Review Can not {verb} your own pull request")
     sha = wanted.commit_id or pull.head_sha
-    anchors = [_anchor(pull, sha, draft) for draft in drafts]
-    made = _add_review(call.world, pull, who, sha, body, _STATES[event])
+    anchors = [anchor_of(pull, sha, draft) for draft in drafts]
+    made = add_review(call.world, pull, who, sha, body, _STATES[event])
     comments = [
-        _begin_thread(call.world, made, draft.body or "", anchor) for draft, anchor in zip(drafts, anchors, strict=True)
+        begin_thread(call.world, made, draft.body or "", anchor) for draft, anchor in zip(drafts, anchors, strict=True)
     ]
-    _announce_review(call.world, made, who, comments)
+    announce_review(call.world, made, who, comments)
     return review(call.world, made)
 
 
-def _anchor(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
+def anchor_of(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
     if pull.repository.git.resolve(sha) is None:
         raise unprocessable("Unprocessable Entity: commit_id is not part of the pull request")
-    checked_text(_COMMENT, draft.body, required=True)
+    checked_text(COMMENT, draft.body, required=True)
     return find_anchor(
         pull,
         sha,
@@ -88,7 +83,7 @@ def _anchor(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
     )
 
 
-def _add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
+def add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
     now = world.now()
     made = HostedReview(
         id=world.next_id("review"),
@@ -117,14 +112,14 @@ def list_comments_of_review(call: ApiCall) -> list[JsonObject]:
     made = call.world.reviews.get(int(call.path["review_id"]))
     if made is None or made.pull is not call.pull:
         raise not_found()
-    shown = [review_comment(call.world, each) for each in _comments_of([made.pull]) if each.review is made]
+    shown = [review_comment(call.world, each) for each in comments_of([made.pull]) if each.review is made]
     return [{key: value for key, value in each.items() if key not in _NOT_LISTED} for each in shown]
 
 
 # Review comments.
 
 
-def _begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
+def begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
     """A new thread with one comment."""
     begun = HostedThread(id=world.next_id("thread"), pull=made.pull)
     world.threads[begun.id] = begun
@@ -155,50 +150,27 @@ def _add_to_thread(world: World, begun: HostedThread, made: HostedReview, body: 
     return added
 
 
-def _reply(call: ApiCall, answered_id: int, text: str | None) -> JsonObject:
+def reply_to(call: ApiCall, answered_id: int, text: str | None) -> JsonObject:
     """Answer in a thread; every answer refers to the thread's first comment, as on GitHub."""
     answered = call.world.review_comment(call.repository, answered_id)
     begun, first = answered.thread, answered.thread.comments[0]
     if begun.pull is not call.pull:
         raise not_found()
-    body = checked_text(_COMMENT, text, required=True)
-    made = _add_review(call.world, begun.pull, call.who, first.original_sha, "", "COMMENTED")
+    body = checked_text(COMMENT, text, required=True)
+    made = add_review(call.world, begun.pull, call.who, first.original_sha, "", "COMMENTED")
     added = _add_to_thread(call.world, begun, made, body, first.original)
-    _announce_review(call.world, made, call.who, [added])
-    return review_comment(call.world, added)
-
-
-@routes.on("POST", "{repository}/pulls/{number:int}/comments", WRITE, status=201)
-def create_comment(call: ApiCall) -> JsonObject:
-    """A new thread in a review of its own, or an answer where `in_reply_to` names a comment."""
-    wanted = call.read(_ReviewCommentBody)
-    if wanted.in_reply_to is not None:
-        return _reply(call, wanted.in_reply_to, wanted.body)
-    if not wanted.commit_id:
-        raise invalid(_COMMENT, "commit_id", "missing_field")
-    anchor = _anchor(call.pull, wanted.commit_id, wanted)
-    made = _add_review(call.world, call.pull, call.who, wanted.commit_id, "", "COMMENTED")
-    added = _begin_thread(call.world, made, wanted.body or "", anchor)
-    _announce_review(call.world, made, call.who, [added])
+    announce_review(call.world, made, call.who, [added])
     return review_comment(call.world, added)
 
 
 @routes.on("POST", "{repository}/pulls/{number:int}/comments/{comment_id:int}/replies", WRITE, status=201)
 def create_reply(call: ApiCall) -> JsonObject:
-    return _reply(call, int(call.path["comment_id"]), call.read(CommentBody).body)
+    return reply_to(call, int(call.path["comment_id"]), call.read(CommentBody).body)
 
 
 @routes.on("GET", "{repository}/pulls/{number:int}/comments", READ)
 def list_comments(call: ApiCall) -> list[JsonObject]:
-    return [review_comment(call.world, each) for each in _comments_of([call.pull])]
-
-
-@routes.on("GET", "{repository}/pulls/comments", READ)
-def list_repository_comments(call: ApiCall) -> list[JsonObject]:
-    found = _comments_of(call.repository.pulls())
-    if call.query.get("sort") and call.query.get("direction") == "desc":
-        found.reverse()
-    return [review_comment(call.world, each) for each in found]
+    return [review_comment(call.world, each) for each in comments_of([call.pull])]
 
 
 @routes.on("GET", "{repository}/pulls/comments/{comment_id:int}", READ)
@@ -206,7 +178,7 @@ def get_comment(call: ApiCall) -> JsonObject:
     return review_comment(call.world, call.world.review_comment(call.repository, int(call.path["comment_id"])))
 
 
-def _comments_of(pulls: Sequence[HostedPull]) -> list[ReviewComment]:
+def comments_of(pulls: Sequence[HostedPull]) -> list[ReviewComment]:
     """The comments of these pull requests, oldest first."""
     found = [each for pull in pulls for begun in pull.threads for each in begun.comments]
     return sorted(found, key=lambda each: each.id)
@@ -223,7 +195,7 @@ def set_resolved(world: World, made: HostedThread, who: ActingAccount, *, resolv
     _announce(world, made.pull, who, "pull_request_review_thread", action, thread=thread(world, made))
 
 
-def _announce_review(world: World, made: HostedReview, who: ActingAccount, comments: Sequence[ReviewComment]) -> None:
+def announce_review(world: World, made: HostedReview, who: ActingAccount, comments: Sequence[ReviewComment]) -> None:
     _announce(world, made.pull, who, "pull_request_review", "submitted", review=review_event(world, made))
     for each in comments:
         shown = review_comment(world, each)

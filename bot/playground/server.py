@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,7 @@ from bot.playground.models import (
     RepositoryRole,
 )
 from bot.playground.payloads import repository_stub
-from bot.playground.webhooks import WebhookSender, announce_installation, announce_repositories, ping
+from bot.playground.webhooks import WebhookSender, announce_installation, ping
 from bot.playground.world import World, utc_now
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
@@ -61,10 +61,6 @@ class Fixtures:
     def add_user(self, login: str, *, name: str = "") -> HostedAccount:
         with self.world.lock:
             return self.world.add_user(login, name=name)
-
-    def add_organization(self, login: str) -> HostedAccount:
-        with self.world.lock:
-            return self.world.add_user(login, kind="Organization")
 
     def token_for(self, login: str) -> str:
         """A personal access token."""
@@ -134,26 +130,18 @@ class Fixtures:
             ping(self.world, app)
 
     def install(self, app: App, *full_names: str) -> HostedInstallation:
-        """Install the App on repositories of one account, or add them to its installation there."""
+        """Install the App on repositories of one account."""
         with self.world.lock:
             chosen = [self.world.repository(*name.split("/")) for name in full_names]
-            owner = chosen[0].owner
-            known = next(
-                (each for each in self.world.installations.values() if each.app is app and each.account is owner), None
-            )
-            if known is not None:
-                known.repository_ids |= {each.id for each in chosen}
-                announce_repositories(self.world, known, owner, chosen)
-                return known
             made = HostedInstallation(
                 id=self.world.next_id("installation"),
                 app=app,
-                account=owner,
+                account=chosen[0].owner,
                 repository_ids={each.id for each in chosen},
                 created_at=self.world.now(),
             )
             self.world.installations[made.id] = made
-            announce_installed(self.world, made, owner, "created")
+            announce_installed(self.world, made, made.account, "created")
             return made
 
 
@@ -185,14 +173,22 @@ def served_routes() -> list[Route]:
 class Playground(Fixtures):
     """A GitHub on loopback. `url` is the root of its API, of its git and of its pages.
 
-    Without `root` the repositories live in a temporary directory that goes with it. `port` 0 takes a free one.
+    Without `root` the repositories live in a temporary directory that goes with it. `port` 0 takes a free one. `routes`
+    are served beside those that Apprentice and the demo call.
     """
 
-    def __init__(self, root: Path | None = None, *, port: int = 0, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        port: int = 0,
+        clock: Callable[[], datetime] = utc_now,
+        routes: Sequence[Route] = (),
+    ) -> None:
         self._temporary = root is None
         self._root = root or Path(tempfile.mkdtemp(prefix="playground-"))
         super().__init__(World(self._root, clock))
-        self._api = Api(self.world, served_routes())
+        self._api = Api(self.world, (*served_routes(), *routes))
         self._sender = WebhookSender(self.world)
         application = Starlette(routes=[HttpRoute("/{path:path}", self._serve, methods=METHODS)])
         self._server = BackgroundServer(application, name="playground", port=port)

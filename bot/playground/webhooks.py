@@ -25,7 +25,6 @@ from bot.playground.payloads import (
     installation,
     organization,
     repository,
-    repository_stub,
     shown,
     user,
 )
@@ -58,15 +57,6 @@ def announce_installation(
     """An event about an installation, `installation` or `installation_repositories`, which every App gets."""
     shown = {"action": action, "installation": installation(world, made), **parts}
     _queue(world, made.app, event, {**shown, "requester": None, "sender": user(world, sender)}, made.id)
-
-
-def announce_repositories(
-    world: World, made: HostedInstallation, sender: HostedAccount, added: list[HostedRepository]
-) -> None:
-    """The `installation_repositories` event for added repositories."""
-    stubs = [repository_stub(world, each) for each in added]
-    parts = {"repository_selection": "selected", "repositories_added": stubs, "repositories_removed": []}
-    announce_installation(world, made, sender, "installation_repositories", "added", **parts)
 
 
 def ping(world: World, app: App) -> None:

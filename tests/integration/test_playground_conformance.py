@@ -19,6 +19,7 @@ from bot.web import events
 from tests import official
 from tests.integration.playground_tour import Scene, set_scene, tour
 from tests.playground import Playground
+from tests.playground_routes import routes
 from workers.github import adapter
 
 # Where GitHub's descriptions are known to be wrong, each with what GitHub does.
@@ -86,7 +87,7 @@ def test_every_route_is_toured(scene: Scene) -> None:
     seen = {(request.method, request.path) for request, _response in scene.exchanges}
     missed = [
         f"{route.method} {route.template}"
-        for route in served_routes()
+        for route in (*served_routes(), *routes.table)
         if not any(method == route.method and route.pattern.match(path) for method, path in seen)
     ]
     assert missed == []
