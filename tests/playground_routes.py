@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.playground.accounts import AS_APP, calling_app, owned_count, profile
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs, check
 from bot.playground.checks import announce_check, check_run_of
@@ -33,7 +32,15 @@ from bot.playground.models import (
 from bot.playground.payloads import JsonObject, api, app, commit, file_change, installation, repository_stub, shown, web
 from bot.playground.pull_payloads import annotation, comment, issue, label, review_comment
 from bot.playground.pulls import pushed
-from bot.playground.repositories import METADATA, full_repository, get_repository
+from bot.playground.repositories import (
+    AS_APP,
+    METADATA,
+    calling_app,
+    full_repository,
+    get_repository,
+    owned_count,
+    profile,
+)
 from bot.playground.reviews import (
     COMMENT,
     DraftComment,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from typing import ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bot.playground.git import BareRepository, GitIdentity
 
@@ -34,8 +33,7 @@ def node_id(prefix: str, number: int) -> str:
     return f"{prefix}_kwDO{base64.urlsafe_b64encode(number.to_bytes(8, 'big')).decode().rstrip('=')}"
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Hosted:
+class Hosted(Struct, kw_only=True, eq=False):
     """An object with a number, and with a global node id that begins with `prefix`."""
 
     prefix: ClassVar[str] = ""
@@ -46,8 +44,7 @@ class Hosted:
         return node_id(self.prefix, self.id)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedAccount(Hosted):
+class HostedAccount(Hosted, kw_only=True, eq=False):
     """A user, an organization or an App's bot. `type` is User, Organization or Bot."""
 
     login: str
@@ -66,8 +63,7 @@ class HostedAccount(Hosted):
         return GitIdentity(name=self.name, email=f"{self.id}+{self.login}@users.noreply.github.com")
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class App(Hosted):
+class App(Hosted, kw_only=True, eq=False):
     """A GitHub App. `private_key` is a PEM; only its public half is used to verify."""
 
     prefix = "A"
@@ -89,16 +85,14 @@ class App(Hosted):
         return 400_000_000 + self.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActingAccount:
+class ActingAccount(Struct, frozen=True, kw_only=True, eq=False):
     """Who does something, and through which App."""
 
     user: HostedAccount
     via: App | None = None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedInstallation:
+class HostedInstallation(Struct, kw_only=True, eq=False):
     id: int
     app: App
     account: HostedAccount
@@ -106,8 +100,7 @@ class HostedInstallation:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessToken:
+class AccessToken(Struct, frozen=True, kw_only=True, eq=False):
     """A credential. An installation token has `installation`, its repositories and its permissions; a personal one has none."""
 
     value: str
@@ -121,14 +114,12 @@ class AccessToken:
 REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedLabel(Hosted):
+class HostedLabel(Hosted, kw_only=True, eq=False):
     prefix = "LA"
     name: str
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedRepository(Hosted):
+class HostedRepository(Hosted, kw_only=True, eq=False):
     prefix = "R"
     owner: HostedAccount
     name: str
@@ -156,16 +147,14 @@ class HostedRepository(Hosted):
         return [issue for issue in self.issues.values() if isinstance(issue, HostedPull)]
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedReaction(Hosted):
+class HostedReaction(Hosted, kw_only=True, eq=False):
     prefix = "REA"
     user: HostedAccount
     content: str
     created_at: datetime
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedIssue(Hosted):
+class HostedIssue(Hosted, kw_only=True, eq=False):
     """An issue, or the conversation of a pull request: then it is a HostedPull."""
 
     prefix = "I"
@@ -186,8 +175,7 @@ class HostedIssue(Hosted):
     reactions: list[HostedReaction] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedComment(Hosted):
+class HostedComment(Hosted, kw_only=True, eq=False):
     """A comment in the conversation of an issue or pull request."""
 
     prefix = "IC"
@@ -200,8 +188,7 @@ class HostedComment(Hosted):
     reactions: list[HostedReaction] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedPull(HostedIssue):
+class HostedPull(HostedIssue, kw_only=True, eq=False):
     """A pull request: its conversation's number is `id`, its own `pull_id`. `head_repository` is another one for a fork."""
 
     prefix = "PR"
@@ -223,8 +210,7 @@ class HostedPull(HostedIssue):
         return node_id(self.prefix, self.pull_id)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedReview(Hosted):
+class HostedReview(Hosted, kw_only=True, eq=False):
     """`state` is COMMENTED, APPROVED or CHANGES_REQUESTED."""
 
     prefix = "PRR"
@@ -237,8 +223,7 @@ class HostedReview(Hosted):
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class Anchor(Struct, frozen=True, kw_only=True):
     """The lines of a diff that a comment refers to.
 
     `position` counts the diff's lines below the first hunk header, as GitHub's oldest clients do.
@@ -252,8 +237,7 @@ class Anchor:
     hunk: str
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class ReviewComment(Hosted):
+class ReviewComment(Hosted, kw_only=True, eq=False):
     """A comment on lines of the diff: `original` is where it was posted, `line` is None once those lines have changed."""
 
     prefix = "PRRC"
@@ -273,8 +257,7 @@ class ReviewComment(Hosted):
     reactions: list[HostedReaction] = field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedThread(Hosted):
+class HostedThread(Hosted, kw_only=True, eq=False):
     prefix = "PRRT"
     pull: HostedPull
     comments: list[ReviewComment] = field(default_factory=list)
@@ -295,8 +278,7 @@ class CheckAnnotation(Struct, frozen=True, kw_only=True):
     end_column: int | None = None
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class HostedCheckRun(Hosted):
+class HostedCheckRun(Hosted, kw_only=True, eq=False):
     prefix = "CR"
     repository: HostedRepository
     app: App
@@ -319,8 +301,7 @@ class HostedCheckRun(Hosted):
         return 40_000_000_000 + int(self.head_sha[:7], 16) + self.app.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
+class Webhook(Struct, frozen=True, kw_only=True):
     """One webhook to be sent. `body` is the exact bytes that are signed; a redelivery keeps `guid`."""
 
     guid: str
@@ -333,8 +314,7 @@ class Webhook:
     redelivery: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookDelivery:
+class WebhookDelivery(Struct, frozen=True, kw_only=True):
     """One attempt. `status_code` is 0 without an answer; `status` gives the reason in GitHub's words. `duration` is seconds."""
 
     id: int

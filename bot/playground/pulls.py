@@ -6,7 +6,6 @@ import re
 
 from msgspec import Struct
 
-from bot.playground.anchors import carry_over
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, forbidden_user, invalid
@@ -15,6 +14,7 @@ from bot.playground.issues import announce_issue, checked_text, set_state
 from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
 from bot.playground.payloads import JsonObject, push
 from bot.playground.pull_payloads import full_pull, simple_pull
+from bot.playground.reviews import carry_over
 from bot.playground.webhooks import announce
 from bot.playground.world import World
 

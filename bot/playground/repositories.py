@@ -1,20 +1,134 @@
-"""Repositories and what git holds in them: branches, commits, comparisons, files, forks; the routes that show them."""
+"""Accounts, Apps, tokens, webhook deliveries, repositories and what git holds in them; the routes that show them."""
 
 from __future__ import annotations
 
 import base64
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.git import EMPTY_TREE
-from bot.playground.models import HostedRepository, RepositoryRole
-from bot.playground.payloads import JsonObject, api, commit, file_change, permissions, repository, shown, web
+from bot.playground.models import (
+    App,
+    HostedAccount,
+    HostedInstallation,
+    HostedRepository,
+    RepositoryRole,
+    WebhookDelivery,
+)
+from bot.playground.payloads import JsonObject, api, commit, file_change, permissions, repository, shown, user, web
 from bot.playground.world import World
 
 routes = Routes()
 METADATA = Needs(permissions=("metadata",))
+AS_APP = Needs(app=True)
+_LEVELS = ("read", "write", "admin")
+
+
+class _TokenBody(Struct):
+    repositories: tuple[str, ...] | None = None
+    repository_ids: tuple[int, ...] | None = None
+    permissions: dict[str, str] | None = None
+
+
+# Users.
+
+
+def profile(world: World, account: HostedAccount) -> JsonObject:
+    """public-user."""
+    counts = {"public_repos": owned_count(world, account, private=False)}
+    return {**user(world, account), **shown(world, "profile", account, **counts)}
+
+
+def owned_count(world: World, account: HostedAccount, *, private: bool) -> int:
+    return sum(1 for each in world.repositories.values() if each.owner is account and each.private is private)
+
+
+@routes.on("GET", "/users/{login}")
+def get_user(call: ApiCall) -> JsonObject:
+    return profile(call.world, call.world.user(call.path["login"]))
+
+
+def collaborator_permission(world: World, account: HostedAccount, role: RepositoryRole) -> JsonObject:
+    """repository-collaborator-permission: the old word (maintain is write, triage is read) beside the role's name."""
+    old = {RepositoryRole.MAINTAIN: RepositoryRole.WRITE, RepositoryRole.TRIAGE: RepositoryRole.READ}.get(role, role)
+    shown = {**user(world, account), "permissions": permissions(role), "role_name": role.word}
+    return {"permission": old.word, "role_name": role.word, "user": shown}
+
+
+@routes.on("GET", "{repository}/collaborators/{login}/permission", METADATA)
+def get_permission(call: ApiCall) -> JsonObject:
+    account = call.world.user(call.path["login"])
+    return collaborator_permission(call.world, account, call.world.role(account, call.repository))
+
+
+# Apps and installations.
+
+
+def calling_app(call: ApiCall) -> App:
+    assert call.caller.app is not None, "AS_APP checks it"
+    return call.caller.app
+
+
+# Tokens.
+
+
+@routes.on("POST", "/app/installations/{installation_id:int}/access_tokens", AS_APP, status=201)
+def create_token(call: ApiCall) -> JsonObject:
+    """Narrow to some repositories and permissions when asked; never widen."""
+    made = call.world.installations.get(int(call.path["installation_id"]))
+    if made is None or made.app is not calling_app(call):
+        raise not_found()
+    wanted, held = call.read(_TokenBody), dict(made.app.permissions)
+    chosen, asked = _chosen_repositories(call, made, wanted), wanted.permissions or {}
+    for name, level in asked.items():
+        if level not in _LEVELS or name not in held or _LEVELS.index(level) > _LEVELS.index(held[name]):
+            raise unprocessable("The permissions requested are not granted to this installation.")
+    token = call.world.issue_installation_token(made, frozenset(chosen), asked or held)
+    body = shown(call.world, "token", token)
+    if wanted.repository_ids is not None or wanted.repositories is not None:
+        body["repositories"] = [repository(call.world, call.world.repositories[number]) for number in sorted(chosen)]
+    return body
+
+
+def _chosen_repositories(call: ApiCall, made: HostedInstallation, wanted: _TokenBody) -> set[int]:
+    names = {name.lower() for name in wanted.repositories or ()}
+    named = {number for number in made.repository_ids if call.world.repositories[number].name.lower() in names}
+    numbers = set(wanted.repository_ids or ())
+    if len(named) != len(names) or not numbers <= made.repository_ids:
+        problem = "does not exist or is not accessible to the parent installation"
+        raise unprocessable(f"There is at least one repository that {problem}.")
+    return (named | numbers) or set(made.repository_ids)
+
+
+# Webhook deliveries.
+
+
+def _deliveries(call: ApiCall) -> list[WebhookDelivery]:
+    """Newest first."""
+    return [each for each in reversed(call.world.deliveries) if each.notice.app is calling_app(call)]
+
+
+@routes.on("GET", "/app/hook/deliveries", AS_APP)
+def list_deliveries(call: ApiCall) -> list[JsonObject]:
+    return [shown(call.world, "delivery_item", each) for each in _deliveries(call)]
+
+
+@routes.on("POST", "/app/hook/deliveries/{delivery_id:int}/attempts", AS_APP, status=202)
+def redeliver(call: ApiCall) -> JsonObject:
+    """The same bytes with the same GUID, once more."""
+    wanted = int(call.path["delivery_id"])
+    found = next((each for each in _deliveries(call) if each.id == wanted), None)
+    if found is None:
+        raise not_found()
+    call.world.outbox.put(replace(found.notice, redelivery=True))
+    return {}
+
+
 READ = Needs(permissions=("contents",))
 
 

@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from socket import create_server
 
 import uvicorn
+from msgspec.structs import replace
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.client import ShownCheck, ShownComment, ShownPull

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.playground.anchors import diff_lines, shifted
+from bot.playground.reviews import diff_lines, shifted
 
 PATCH = """@@ -1,4 +1,5 @@
  one
