@@ -12,15 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.report import ROOT, bootstrap, median_of_rows, show
+from benchmarks.report import bootstrap, median_of_rows, show
 
-WEB_APPLICATIONS = ("bot.web.app", "bot.app")
-"""Where the web application is, newest first."""
-
-
-def web_application() -> str:
-    """The module that `apprentice serve` imports."""
-    return next(name for name in WEB_APPLICATIONS if (ROOT / f"{name.replace('.', '/')}.py").is_file())
+WEB_APPLICATION = "bot.web.app"
 
 
 def processor_time(command: tuple[str, ...]) -> float:
@@ -36,10 +30,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     runs = parser.parse_args().runs
-    module, python = web_application(), sys.executable
+    python = sys.executable
     commands = {
         "apprentice --help": (str(Path(python).with_name("apprentice")), "--help"),
-        f"import {module}": (python, "-c", f"import {module}"),
+        f"import {WEB_APPLICATION}": (python, "-c", f"import {WEB_APPLICATION}"),
     }
     bare = statistics.median(processor_time((python, "-c", "pass")) for _ in range(runs))
     rows = [("python -c pass, s", f"{bare:.3f} (median of {runs})")]

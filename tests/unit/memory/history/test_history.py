@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.installations import CHANGES, advantage, starts
+from benchmarks.history import CHANGES, advantage, starts
 from memory.history.backtest import (
     BUDGET,
     ORACLE,
