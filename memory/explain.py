@@ -250,7 +250,7 @@ def _neighbours(store: Store, decision: Decision) -> tuple[SimilarCase, ...]:
     texts = store.experiences.texts(repository=decision.state.repository)
     own = {other.id for other in store.ledger.decisions_of_task(decision.task_id)}
     query = next((texts[key] for key in (decision.id, *sorted(own)) if key in texts), "")
-    ids = [key for key in texts if key not in own]
+    ids = [key for key in reversed(texts) if key not in own]  # of equals the newest is first
     scores = WordIndex([terms(texts[key]) for key in ids]).scores(terms(query))
     found = (store.experiences.get(ids[row]) for row in best(scores, NEIGHBOURS))
     return tuple(

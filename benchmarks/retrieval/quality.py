@@ -26,7 +26,7 @@ from memory.retrieval.index import (
     Matrix,
     ViewWeights,
     WordIndex,
-    latest_best,
+    best,
     terms,
 )
 from memory.store.experiences import WHOLE, IndexEntry
@@ -133,7 +133,7 @@ class _Ways:
             rows, _ = self._dense.search(whole[row], HITS + 1, allowed)
             found["dense"].append(self._named(rows, question))
             scores = np.where(allowed, self._words.scores(terms(texts[row])), 0.0)
-            found["BM25"].append(self._named(latest_best(scores, HITS + 1), question))
+            found["BM25"].append(self._named(best(scores, HITS + 1), question))
             among = Among(before=datetime.fromtimestamp(question.at + 1, UTC))
             hits = self._index.search(HybridQuery(text=texts[row], focus=focused[row], vectors=vectors), among)
             found["hybrid"].append([hit.id for hit in hits if hit.id != question.id])
@@ -155,6 +155,6 @@ class _Ways:
 
 def _entry(case: Case, text: str) -> IndexEntry:
     return IndexEntry(
-        id=case.id, sequence=0, repository="", error_type="", family="", outcome="",
+        id=case.id, sequence=0, repository="",
         created_at=datetime.fromtimestamp(case.at, UTC), text=text, listed=True,
     )  # fmt: skip

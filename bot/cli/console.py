@@ -68,6 +68,14 @@ def print_result(document: object, tables: Callable[[], Sequence[TextTable]], *,
         print_tables(tables(), out)
 
 
+def print_line(document: object, line: str, *, as_json: bool) -> None:
+    """A document for scripts, or else a text for people."""
+    if as_json:
+        print_json(document)
+    else:
+        out.print(line, markup=False)
+
+
 def worker_settings(**given: object) -> WorkerSettings:
     """The settings of workers and local commands."""
     from workers.settings import WorkerSettings, load

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, out, print_json, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, print_line, print_result, refuse, refusing
 
 
 class ExportKind(StrEnum):
@@ -57,10 +57,7 @@ def export(
         store = command_context().store
         day = since.replace(tzinfo=UTC) if since else None
         exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
-    if as_json:
-        print_json(asdict(exported))
-    else:
-        out.print(exported.text(), markup=False)
+    print_line(asdict(exported), exported.text(), as_json=as_json)
 
 
 def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, as_json: bool) -> None:
@@ -84,10 +81,9 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
     except (BadLearnings, UnicodeDecodeError) as error:
         refuse(f"{file} exists and is no learnings file ({error}); move it away, or name another one", error)
     write_atomically(file.absolute(), render(learned).splitlines())
-    if as_json:
-        print_json({"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)})
-    else:
-        out.print(f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them")
+    line = f"{len(learned.lessons)} lessons of {learned.source} in {file}; review them before you share them"
+    document = {"path": str(file.absolute()), "source": learned.source, "lessons": len(learned.lessons)}
+    print_line(document, line, as_json=as_json)
 
 
 def import_(

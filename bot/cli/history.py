@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, notes, out, print_json, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, notes, print_line, print_result, refuse, refusing
 
 if TYPE_CHECKING:
     from memory.history.backtest import Backtest
@@ -29,10 +29,8 @@ def learn(path: Repository, branch: Branch = "HEAD", most: Most = MOST, as_json:
     """Learn from a repository's history which findings developers fixed on their own. Resumes where it stopped."""
     with refusing():
         name, read = _learned(path, branch, most, command_context())
-    if as_json:
-        print_json({"repository": name, **asdict(read)})
-    else:
-        out.print(f"{name}: read {read.changes} changes, and the outcomes of {read.findings} findings", markup=False)
+    line = f"{name}: read {read.changes} changes, and the outcomes of {read.findings} findings"
+    print_line({"repository": name, **asdict(read)}, line, as_json=as_json)
 
 
 def backtest(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bot.cli import data, evaluate, history, local, stats
-from bot.cli.console import BAD_INPUT, AsJson, note, out, print_json, refuse, refusing, worker_settings
+from bot.cli.console import BAD_INPUT, AsJson, note, out, print_line, refuse, refusing, worker_settings
 
 app = typer.Typer(
     name="apprentice",
@@ -31,11 +31,10 @@ def doctor(as_json: AsJson = False) -> None:
 
     with refusing():
         checks = examine(worker_settings(), load(WebSettings))
-    if as_json:
-        print_json({"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]})
-    else:
-        for check in checks:
-            out.print(f"{check.state:8} {check.name}: {check.detail}", markup=False)
+    lines = "\n".join(f"{check.state:8} {check.name}: {check.detail}" for check in checks)
+    print_line(
+        {"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]}, lines, as_json=as_json
+    )
     raise typer.Exit(BAD_INPUT if any(check.state == "missing" for check in checks) else 0)
 
 

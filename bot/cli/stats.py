@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, out, print_json, print_result, print_tables, refuse, refusing
+from bot.cli.console import (
+    AsJson,
+    command_context,
+    out,
+    print_json,
+    print_line,
+    print_result,
+    print_tables,
+    refuse,
+    refusing,
+)
 
 if TYPE_CHECKING:
     from memory.forget import SignalsToForget
@@ -26,10 +36,7 @@ def why(
         explanation = explain(context.store, context.learner, reference)
     if explanation is None:
         refuse(f"no decision or finding {reference!r}; `apprentice fix` and `review` print ids")
-    if as_json:
-        print_json(explanation.to_json())
-    else:
-        out.print(explanation.text(), markup=False)
+    print_line(explanation.to_json(), explanation.text(), as_json=as_json)
 
 
 def stats(as_json: AsJson = False) -> None:
@@ -47,10 +54,7 @@ def rebuild(as_json: AsJson = False) -> None:
     with refusing():
         context = command_context()
         entries, digest = context.learner.rebuild(), context.store.ledger.cells_digest()
-    if as_json:
-        print_json({"entries": entries, "digest": digest})
-    else:
-        out.print(digest)
+    print_line({"entries": entries, "digest": digest}, digest, as_json=as_json)
 
 
 def forget(

@@ -194,15 +194,7 @@ def check(store: Store, now: datetime, event_id: str) -> PolicyEvent | None:
     judged = look(store, store.ledger.logged(TaskKind.REPAIR))
     if judged.use == judged.version:
         return None
-    event = PolicyEvent(
-        id=event_id,
-        kind=PolicyEventKind.ROLLED_BACK,
-        version=judged.use,
-        instead_of=judged.version,
-        newest=list(VERSIONS)[-1],
-        reason=judged.reason,
-        created_at=now,
-    )
+    event = _event(event_id, PolicyEventKind.ROLLED_BACK, judged.use, judged.version, judged.reason, now)
     return event if store.policy_events.append(event) else None
 
 
@@ -213,14 +205,16 @@ def reinstate(store: Store, version: str, now: datetime, event_id: str) -> Polic
     """
     if version != CONTROL and version not in VERSIONS:
         raise KeyError(version)
-    event = PolicyEvent(
-        id=event_id,
-        kind=PolicyEventKind.REINSTATED,
-        version=version,
-        instead_of=current(store).version,
-        newest=list(VERSIONS)[-1],
-        reason="reinstated by the operator",
-        created_at=now,
-    )
+    instead_of = current(store).version
+    event = _event(event_id, PolicyEventKind.REINSTATED, version, instead_of, "reinstated by the operator", now)
     store.policy_events.append(event)
     return event
+
+
+def _event(
+    event_id: str, kind: PolicyEventKind, version: str, instead_of: str, reason: str, now: datetime
+) -> PolicyEvent:
+    newest = list(VERSIONS)[-1]
+    return PolicyEvent(
+        id=event_id, kind=kind, version=version, instead_of=instead_of, newest=newest, reason=reason, created_at=now
+    )

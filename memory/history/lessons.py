@@ -9,7 +9,6 @@ from enum import StrEnum
 from math import log, log1p, sqrt
 from pathlib import PurePosixPath
 from statistics import fmean
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,23 +116,20 @@ MOST_FITTED = 20_000
 """Findings, the latest, that the weights are fitted to."""
 
 
-class JudgedFinding(Protocol):
-    """What is known of a finding when it is found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFinding:
+    """What is known of a finding when it is found; a `PastFinding` holds the same."""
 
-    @property
-    def rule(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def severity(self) -> Severity: ...
-    @property
-    def fixable(self) -> bool: ...
-    @property
-    def standing(self) -> int: ...
-    @property
-    def burst(self) -> int: ...
+    rule: str
+    path: str
+    tool: str
+    severity: Severity
+    fixable: bool
+    standing: int
+    burst: int
+
+
+JudgedFinding = SeenFinding | PastFinding
 
 
 def features(seen: JudgedFinding, share: float) -> tuple[float, ...]:

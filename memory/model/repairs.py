@@ -273,12 +273,9 @@ class Recollection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Among:
-    """Which experiences are meant: those that are all of what is given. Empty or None means any."""
+    """Which experiences are meant: of one repository, empty for any, and from before a time."""
 
     repository: str = ""
-    error_type: str = ""
-    family: str = ""
-    outcome: str = ""
     before: datetime | None = None
 
 

@@ -77,14 +77,7 @@ class WordIndex:
 
 
 def best(scores: NDArray[np.floating], k: int) -> list[int]:
-    """The rows of the `k` highest scores above 0, highest first; of equals, the earlier row."""
-    rows = np.flatnonzero(scores > 0.0)
-    order: list[int] = rows[np.lexsort((rows, -scores[rows]))][:k].tolist()
-    return order
-
-
-def latest_best(scores: NDArray[np.floating], k: int) -> list[int]:
-    """As `best`, but of equals the later row."""
+    """The rows of the `k` highest scores above 0, highest first; of equals, the later row."""
     rows = np.flatnonzero(scores > 0.0)
     order: list[int] = rows[np.lexsort((-rows, -scores[rows]))][:k].tolist()
     return order
@@ -240,7 +233,7 @@ class HybridIndex:
 
     def _by_words(self, text: str, allowed: Mask) -> list[str]:
         scores = np.where(allowed, self._words.scores(terms(text)), np.float32(0.0))
-        return [self._entries[row].id for row in latest_best(scores, DEPTH)]
+        return [self._entries[row].id for row in best(scores, DEPTH)]
 
     def _cosines(
         self, view: str, query: HybridQuery, ids: Sequence[str], vectors_of: VectorsOf | None
@@ -256,12 +249,9 @@ class HybridIndex:
 
     def _allowed(self, among: Among) -> Mask:
         """One value for each row: whether it is there and passes the filter."""
-        wanted = {name: getattr(among, name) for name in ("repository", "error_type", "family", "outcome")}
-        wanted = {name: value for name, value in wanted.items() if value}
         allowed = np.zeros(len(self._entries), dtype=np.bool_)
         for row in self._rows.values():
             entry = self._entries[row]
-            allowed[row] = all(getattr(entry, name) == value for name, value in wanted.items()) and (
-                among.before is None or entry.created_at < among.before
-            )
+            in_time = among.before is None or entry.created_at < among.before
+            allowed[row] = in_time and among.repository in ("", entry.repository)
         return allowed

@@ -52,7 +52,7 @@ WHOLE = "whole"
 _STORED = np.dtype("<f4")
 _NEWEST_FIRST = (experiences.c.created_at.desc(), experiences.c.id.desc())
 _KNOWN = experiences.c.forgotten.is_(False)
-_ENTRY = ("id", "sequence", "repository", "error_type", "family", "outcome", "created_at", "text")
+_ENTRY = ("id", "sequence", "repository", "created_at", "text")
 _ORDER_LOCK = 0x4558504C  # any constant that nothing else in the database uses
 
 
@@ -63,9 +63,6 @@ class IndexEntry:
     id: str
     sequence: int
     repository: str
-    error_type: str
-    family: str
-    outcome: str
     created_at: datetime
     text: str
     listed: bool
@@ -285,9 +282,8 @@ class VectorTable:
             experiences, experiences.c.id == self.table.c.experience_id
         )
         query = query.where(experiences.c.same_as.is_(None), experiences.c.forgotten.is_(False))
-        for name in ("repository", "error_type", "family", "outcome"):
-            if wanted := getattr(among, name):
-                query = query.where(experiences.c[name] == wanted)
+        if among.repository:
+            query = query.where(experiences.c.repository == among.repository)
         if among.before is not None:
             query = query.where(experiences.c.created_at < among.before)
         with self.database.reading() as connection:

@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from memory.history.lessons import HistoryHint, HistoryLessons
-from memory.model import Action, Arm, Decision, Finding, Severity, Sighting, Suggestion
+from memory.history.lessons import HistoryHint, HistoryLessons, SeenFinding
+from memory.model import Action, Arm, Decision, Finding, Sighting, Suggestion
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
@@ -189,19 +189,6 @@ def queue(findings: Sequence[Finding], taste: PreferenceModel | None) -> list[Fi
     return [finding for _, finding in pairs]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """A finding with what is seen beside it, as the past was read."""
-
-    rule: str
-    path: str
-    tool: str
-    severity: Severity
-    fixable: bool
-    standing: int
-    burst: int
-
-
 def hints(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, HistoryHint]:
     """By fingerprint, the hints of the lessons on the findings on changed lines; nothing without lessons."""
     if lessons is None:
@@ -209,7 +196,7 @@ def hints(reviewed: Reviewed, lessons: HistoryLessons | None) -> Mapping[str, Hi
     burst = Counter(finding.rule for finding in reviewed.findings)
     return {
         finding.fingerprint: lessons.hint(
-            Sight(
+            SeenFinding(
                 rule=finding.rule,
                 path=finding.path,
                 tool=finding.tool,

@@ -239,9 +239,6 @@ def test_a_recall_reads_only_what_is_new(store: Store, embedder: Counting) -> No
     ("among", "ids"),
     [
         (Among(repository="o/r"), {"here"}),
-        (Among(error_type="TypeError"), {"type"}),
-        (Among(outcome="proven"), {"here", "there"}),
-        (Among(family="io"), set()),
         (Among(before=NOW), set()),
         (Among(repository="o/r", before=NOW + timedelta(days=1)), {"here"}),
     ],

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.index import WordIndex, best, fuse, latest_best, terms
+from memory.retrieval.index import WordIndex, best, fuse, terms
 
 FAILURES = [
     "KeyError: 'unit_price' in shop.cart.Basket.total",
@@ -51,13 +51,13 @@ def test_bm25_takes_empty_documents(documents: list[list[str]]) -> None:
 def test_best_is_the_head_of_the_full_sort(scores: list[float], k: int) -> None:
     """The partition gives exactly what sorting everything would, without what scores nothing."""
     array = np.array(scores, dtype=np.float32)
-    ordered = sorted((row for row in range(len(scores)) if array[row] > 0), key=lambda row: (-array[row], row))
+    ordered = sorted((row for row in range(len(scores)) if array[row] > 0), key=lambda row: (-array[row], -row))
     assert best(array, k) == ordered[:k]
 
 
-def test_later_rows_win_ties_where_they_are_asked_to() -> None:
+def test_later_rows_win_ties() -> None:
     """The newest of equals comes first."""
-    assert latest_best(np.array([1.0, 2.0, 1.0, 0.0]), 3) == [1, 2, 0]
+    assert best(np.array([1.0, 2.0, 1.0, 0.0]), 3) == [1, 2, 0]
 
 
 WORDS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), max_size=30)
