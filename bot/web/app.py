@@ -8,18 +8,18 @@ from __future__ import annotations
 import functools
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import structlog
 import uvicorn
-from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
+from bot.web.delivery_writer import DeliveryWriter
 from bot.web.event_jobs import jobs_for
 from bot.web.events import Ignored, parse
 from bot.web.metrics import Metrics
@@ -30,7 +30,7 @@ from memory.store.jobs import Delivery
 from workers.errors import BadInput
 from workers.jobs import Job
 from workers.queue.celery_app import make_celery, send
-from workers.queue.runner import Send, enqueue, rows
+from workers.queue.runner import Send, rows
 from workers.settings import WebSettings
 
 _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
@@ -60,24 +60,21 @@ class WebEndpoints:
         self._settings = settings
         self._secret = required_secret(settings)
         self._store = store
-        self._send = send
         self._clock = clock
         self._metrics = Metrics()
-        self._one_writer = CapacityLimiter(1)
+        self.deliveries = DeliveryWriter(store, send, clock, self._metrics)
 
     async def webhook(self, request: Request) -> Response:
-        """Verify, parse, route, store and answer; send the jobs to the queue after the answer."""
+        """Verify, parse, route, store and answer; send the jobs to the queue afterwards."""
         started = time.perf_counter()
         event, delivery_id = _named(request, "X-GitHub-Event"), _named(request, "X-GitHub-Delivery")
         body = await _body(request, self._settings.max_payload_mb * 1024 * 1024)
         self._verify(request, body)
         jobs, ignored = self._jobs_of(event, body)
-        delivery = Delivery(id=delivery_id, event=event, received_at=self._clock(), jobs=rows(delivery_id, jobs))
-        new = await self._stored(delivery)
+        new = await self._record(event, delivery_id, jobs)
         self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - started)
         answer: dict[str, object] = {"jobs": len(jobs) if new else 0, "duplicate": not new}
-        later = BackgroundTask(self._enqueue, [job.id for job in delivery.jobs] if new else [])
-        return JSONResponse(answer | ({"ignored": ignored} if ignored else {}), status_code=202, background=later)
+        return JSONResponse(answer | ({"ignored": ignored} if ignored else {}), status_code=202)
 
     def _verify(self, request: Request, body: bytes) -> None:
         signature = request.headers.get(HEADER)
@@ -103,18 +100,13 @@ class WebEndpoints:
         settings = self._settings
         return jobs_for(parsed, bot_name=settings.bot_name, trigger_label=settings.trigger_label), ""
 
-    async def _stored(self, delivery: Delivery) -> bool:
-        """Store a delivery with its jobs; False for a duplicate. One commit at a time, in the order of arrival."""
+    async def _record(self, event: str, delivery_id: str, jobs: Sequence[Job]) -> bool:
+        delivery = Delivery(id=delivery_id, event=event, received_at=self._clock(), jobs=rows(delivery_id, jobs))
         try:
-            (new,) = await to_thread.run_sync(self._store.inbox.record_deliveries, [delivery], limiter=self._one_writer)
+            return await self.deliveries.record(delivery)
         except StoreError as error:
-            _log.error("delivery not stored", delivery=delivery.id, error=str(error))
+            _log.error("delivery not stored", delivery=delivery_id, error=str(error))
             raise RequestRejected(503, "not_stored", "the delivery could not be stored; redeliver it later") from error
-        return new
-
-    def _enqueue(self, ids: Sequence[str]) -> None:
-        if not enqueue(self._store, self._send, ids, self._clock()):
-            self._metrics.unsent(len(ids))
 
     def health(self) -> Response:
         """Whether the database answers, and how long the oldest ready job has waited."""
@@ -163,11 +155,16 @@ def create_app(
     """
     web = WebEndpoints(settings, store, send, clock)
 
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await web.deliveries.drain()
+
     async def refuse(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestRejected)
         return web.refuse(error)
 
-    app = FastAPI(title="Apprentice", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(title="Apprentice", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_exception_handler(RequestRejected, refuse)
     app.add_api_route("/webhook", web.webhook, methods=["POST"], response_model=None)
     app.add_api_route("/healthz", web.health, methods=["GET"], response_model=None)
