@@ -26,9 +26,10 @@ import uvicorn
 from benchmarks.report import ROOT, show, spread
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
+from memory.model.jobs import Delivery
 from memory.store import Store, open_store
 from memory.store.database import Database
-from memory.store.jobs import Delivery, Inbox
+from memory.store.jobs import Inbox
 from workers.settings import WebSettings, environment_with, load
 
 SECRET = "benchmark"

@@ -34,8 +34,8 @@ from bot.playground.demo_environment import (
 from bot.playground.server import directory
 from memory.explain import explain
 from memory.model import Action, Attempt, Factor, Sighting, Task
+from memory.model.jobs import JobState
 from memory.policy.q_table import ACCEPTANCE_PRIOR, believe
-from memory.store.jobs import JobState
 
 QUIET = frozenset({Action.SUMMARY, Action.HOLD})
 LIKES, DISLIKES = "+1", "-1"

@@ -11,9 +11,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import structlog
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -25,13 +25,14 @@ from bot.web.events import Ignored, parse
 from bot.web.metrics import Metrics
 from bot.web.signature import HEADER, UNSET, is_genuine
 from memory.errors import StoreError
-from memory.store import Store, open_store
-from memory.store.jobs import Delivery
+from memory.model.jobs import Delivery
 from workers.errors import BadInput
 from workers.jobs import Job
-from workers.queue.celery_app import make_celery, send
 from workers.queue.runner import Send, rows
 from workers.settings import WebSettings
+
+if TYPE_CHECKING:  # SQLAlchemy is slow to import
+    from memory.store import Store
 
 _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
 _log = structlog.get_logger()
@@ -175,6 +176,11 @@ def create_app(
 
 def serve(settings: WebSettings) -> None:
     """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, StoreError without a database."""
+    import uvicorn  # this, SQLAlchemy and Celery are slow to import
+
+    from memory.store import open_store
+    from workers.queue.celery_app import make_celery, send
+
     required_secret(settings)
     celery = make_celery(settings)
     with open_store(settings.database()) as store:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
 from bot.web.metrics import Metrics
 from memory.errors import StoreError
-from memory.store import Store
-from memory.store.jobs import Delivery
+from memory.model.jobs import Delivery
 from workers.queue.runner import Send, enqueue
+
+if TYPE_CHECKING:  # SQLAlchemy is slow to import
+    from memory.store import Store
 
 MOST_TOGETHER = 200
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from bot.web.events import KNOWN
-from memory.store.jobs import JobState
+from memory.model.jobs import JobState
 
 OTHER_EVENT = "other"
 

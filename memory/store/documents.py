@@ -112,15 +112,6 @@ def _row(kind: str, key: str, body: object, owner: str, now: datetime | None) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownRepository:
-    """A repository of the last job about it, and the installation that it is reached through."""
-
-    full_name: str
-    id: int
-    installation_id: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
     """The agent's steps to a proof, without credentials: `text` to show to a model, `messages` as JSON to train one."""
 

@@ -5,93 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 from sqlalchemy import ColumnElement, Connection, Update, and_, func, or_, select, update
 
 from memory.errors import StoreError
+from memory.model.jobs import Delivery, Effect, JobState, LeasedJob, NewJob, StoredJob
 from memory.store.database import Database, Row, changed, in_batches, insert_new, row_of
 from memory.store.tables import deliveries, effects, jobs
 
 MAX_ABANDONED = 5
 """A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
-
-
-class JobState(StrEnum):
-    """READY and LEASED jobs are open, the others have ended."""
-
-    READY = "ready"
-    LEASED = "leased"
-    DONE = "done"
-    FAILED = "failed"
-    DEAD = "dead"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
-    """Work to be done once, not before `run_after`. Two with the same id are one job."""
-
-    id: str
-    kind: str
-    payload: bytes
-    run_after: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """A webhook delivery with its jobs."""
-
-    id: str
-    event: str
-    received_at: datetime
-    jobs: tuple[NewJob, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeasedJob:
-    """A job leased to one worker. `token` is its fence: it is void once another worker has leased the job.
-
-    `attempts` counts its leases, this one included, however they ended.
-    """
-
-    id: str
-    kind: str
-    payload: bytes
-    attempts: int
-    token: int
-    worker: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredJob:
-    """A job in its present state. `reason` says why it was postponed, failed or declared dead."""
-
-    id: str
-    kind: str
-    payload: bytes
-    delivery_id: str | None
-    state: JobState
-    created_at: datetime
-    run_after: datetime
-    attempts: int
-    worker: str
-    lease_until: datetime | None
-    ended_at: datetime | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """Something on GitHub that is made once: begun under a key, and found again by `reference` when done.
-
-    While `done_at` is None it may have been made or not: look for its marker first.
-    """
-
-    key: str
-    job_id: str
-    begun_at: datetime
-    done_at: datetime | None
-    reference: str
 
 
 @dataclass(frozen=True, slots=True)

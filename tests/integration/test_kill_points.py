@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
+from memory.model.jobs import JobState
 from memory.store import Store, open_store
-from memory.store.jobs import JobState
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.town import BOT, REPOSITORY, founded
 from workers.queue.celery_app import make_celery, send

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 import redis
 
+from memory.model.jobs import JobState
 from memory.store import Store
-from memory.store.jobs import JobState
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.jobs import Account, Fix, Job, RepositoryRef, ReviewPull

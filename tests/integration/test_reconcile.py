@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bot.playground.models import App
+from memory.model.jobs import Delivery
 from memory.retrieval.embeddings import HashedWords
-from memory.store.jobs import Delivery
 from tests.playground import Playground
 from workers.context import JobContext, open_job_context
 from workers.flows import maintenance

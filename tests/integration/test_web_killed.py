@@ -22,8 +22,8 @@ import httpx
 import pytest
 
 from bot.web.signature import HEADER, sign
+from memory.model.jobs import JobState
 from memory.store import Store
-from memory.store.jobs import JobState
 from tests.databases import migrated_store
 from workers.queue.celery_app import make_celery, send
 from workers.queue.sweeper import sweep

@@ -13,8 +13,8 @@ import pytest
 
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
+from memory.model.jobs import JobState, NewJob
 from memory.store import Store, open_store
-from memory.store.jobs import JobState, NewJob
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
 from workers.settings import WebSettings

@@ -25,10 +25,9 @@ from bot.playground.client import ShownCheck, ShownComment, ShownPull
 from bot.playground.models import App
 from bot.web.app import create_app
 from memory.model import Sighting
+from memory.model.jobs import JobState, KnownRepository, StoredJob
 from memory.retrieval.embeddings import HashedWords
 from memory.store import open_store
-from memory.store.documents import KnownRepository
-from memory.store.jobs import JobState, StoredJob
 from tests.databases import migrated
 from tests.playground import Maintainer, Playground, fail
 from tests.stories.pantry import FILES

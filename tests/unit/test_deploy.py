@@ -19,8 +19,8 @@ import yaml
 
 from bot.web.events import KNOWN
 from bot.web.metrics import Metrics
+from memory.model.jobs import JobState, NewJob
 from memory.store import Store
-from memory.store.jobs import JobState, NewJob
 from tests.databases import migrated_store
 from workers.github.auth import PERMISSIONS
 from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables

@@ -17,7 +17,7 @@ from bot.cli.main import app
 from bot.web import events
 from bot.web.commands import Verb
 from bot.web.metrics import Metrics
-from memory.store.jobs import JobState
+from memory.model.jobs import JobState
 from tests.json_contracts import documented, undocumented
 from tests.unit.test_house import BANNED
 from workers.github.auth import PERMISSIONS

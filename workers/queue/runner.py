@@ -7,18 +7,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
 import structlog
 
 from memory.errors import StoreError, StoreUnavailable
-from memory.store import Store
-from memory.store.documents import KnownRepository
-from memory.store.jobs import JobState, LeasedJob, NewJob
+from memory.model.jobs import JobState, KnownRepository, LeasedJob, NewJob
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
 from workers.jobs import Job, OwnJob, decode, encode, job_id
 from workers.settings import WorkerSettings
+
+if TYPE_CHECKING:  # SQLAlchemy is slow to import
+    from memory.store import Store
 
 Flow = Callable[..., Sequence[Job]]
 """`run(job, context) -> follow-up jobs`, for one type of job."""

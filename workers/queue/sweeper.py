@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 import structlog
 
 from memory.errors import StoreError
+from memory.model.jobs import KnownRepository
 from memory.store import Store, open_store
-from memory.store.documents import KnownRepository
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send

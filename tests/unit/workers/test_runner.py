@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.model.jobs import JobState, KnownRepository, NewJob, StoredJob
 from memory.store import Store
-from memory.store.documents import KnownRepository
-from memory.store.jobs import JobState, NewJob, StoredJob
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
 from workers.jobs import Account, AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id

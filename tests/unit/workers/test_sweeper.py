@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from memory.model import Post, PostKind
+from memory.model.jobs import KnownRepository, NewJob
 from memory.store import Store
-from memory.store.documents import KnownRepository
-from memory.store.jobs import NewJob
 from tests.databases import migrated_store
 from workers.errors import Retryable
 from workers.queue.sweeper import enqueue_policy_check, enqueue_polls, sweep

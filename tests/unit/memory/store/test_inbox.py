@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from memory.errors import StoreError
+from memory.model.jobs import Delivery, JobState, LeasedJob, NewJob
 from memory.store import Store
-from memory.store.jobs import MAX_ABANDONED, Delivery, JobState, LeasedJob, NewJob
+from memory.store.jobs import MAX_ABANDONED
 
 RUN_ONE_LEASE = """
 import sys

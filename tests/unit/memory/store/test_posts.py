@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memory.model import Action, Finding, Post, PostKind, Severity, Sighting, location_of
+from memory.model.jobs import KnownRepository
 from memory.store import Store
-from memory.store.documents import KnownRepository
 
 
 def post(github_id: int, created_at: datetime, *, repository: str = "o/r", number: int = 3) -> Post:

@@ -15,16 +15,16 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from memory.errors import StoreError, StoreUnavailable
+from memory.model.jobs import JobState, NewJob
 from memory.store import HEAD, Store, open_store
 from memory.store.database import connect
-from memory.store.jobs import JobState, NewJob
 from memory.store.tables import metadata
 
 OPEN_AND_WRITE = """
 import sys
 from datetime import UTC, datetime
 from memory.store import open_store
-from memory.store.jobs import NewJob
+from memory.model.jobs import NewJob
 url, worker = sys.argv[1:]
 with open_store(url) as store:
     store.inbox.enqueue([NewJob(id=worker, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))
@@ -34,7 +34,7 @@ FORK_AND_WRITE = """
 import os, sys
 from datetime import UTC, datetime
 from memory.store import open_store
-from memory.store.jobs import NewJob
+from memory.model.jobs import NewJob
 
 def write(name):
     store.inbox.enqueue([NewJob(id=name, kind="fix", payload=b"")], now=datetime(2026, 1, 1, tzinfo=UTC))

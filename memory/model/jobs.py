@@ -1,0 +1,93 @@
+"""Deliveries, jobs and effects on GitHub."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class JobState(StrEnum):
+    """READY and LEASED jobs are open, the others have ended."""
+
+    READY = "ready"
+    LEASED = "leased"
+    DONE = "done"
+    FAILED = "failed"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """Work to be done once, not before `run_after`. Two with the same id are one job."""
+
+    id: str
+    kind: str
+    payload: bytes
+    run_after: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A webhook delivery with its jobs."""
+
+    id: str
+    event: str
+    received_at: datetime
+    jobs: tuple[NewJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasedJob:
+    """A job leased to one worker. `token` is its fence: it is void once another worker has leased the job.
+
+    `attempts` counts its leases, this one included, however they ended.
+    """
+
+    id: str
+    kind: str
+    payload: bytes
+    attempts: int
+    token: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredJob:
+    """A job in its present state. `reason` says why it was postponed, failed or declared dead."""
+
+    id: str
+    kind: str
+    payload: bytes
+    delivery_id: str | None
+    state: JobState
+    created_at: datetime
+    run_after: datetime
+    attempts: int
+    worker: str
+    lease_until: datetime | None
+    ended_at: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Something on GitHub that is made once: begun under a key, and found again by `reference` when done.
+
+    While `done_at` is None it may have been made or not: look for its marker first.
+    """
+
+    key: str
+    job_id: str
+    begun_at: datetime
+    done_at: datetime | None
+    reference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRepository:
+    """A repository of the last job about it, and the installation that it is reached through."""
+
+    full_name: str
+    id: int
+    installation_id: int
