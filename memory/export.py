@@ -117,7 +117,6 @@ class KeptMessage(msgspec.Struct, frozen=True):
     text: str
     calls: tuple[KeptCall, ...] = ()
     call_id: str = ""
-    images: int = 0
 
 
 def accepted_runs(

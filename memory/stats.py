@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
@@ -10,7 +10,7 @@ from statistics import mean, median
 
 import numpy as np
 
-from memory.evaluation.control_arm import Uplift, results, uplift
+from memory.evaluation.control_arm import Uplift, compared, results, too_few, uplift
 from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, addressed, suppression
 from memory.evaluation.prompt_ablation import PartUse, measured
 from memory.evaluation.rollback import current
@@ -23,7 +23,6 @@ from memory.model import (
     Factor,
     LoggedDecision,
     SignalKind,
-    State,
     TaskKind,
 )
 from memory.policy.q_table import CONTROL
@@ -156,7 +155,7 @@ def stats(store: Store) -> Stats:
         patterns=_patterns(store, reviews),
         skills=skills(store),
         missed=_missed(store, reviews),
-        actions=_count([decision.chosen for decision in reviews]),
+        actions=dict(sorted(Counter(decision.chosen for decision in reviews).items())),
         signals={kind: count for kind, count in store.ledger.signal_counts().items() if count},
         parts=measured(repaired),
         costs=costs(store.calls.summary(), store.calls.by_task(), repaired, reviewed),
@@ -172,7 +171,7 @@ def rate_difference(learned: int, of_learned: int, control: int, of_control: int
     gap = one - other
     low = gap - sqrt((one - low1) ** 2 + (high2 - other) ** 2)
     high = gap + sqrt((high1 - one) ** 2 + (other - low2) ** 2)
-    return ArmDifference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=True))
+    return _difference(gap, low, high, better_when_higher=True)
 
 
 def mean_difference(learned: Sequence[float], control: Sequence[float]) -> ArmDifference:
@@ -186,19 +185,16 @@ def mean_difference(learned: Sequence[float], control: Sequence[float]) -> ArmDi
     ]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5]).tolist()
     gap = mean(learned) - mean(control)
-    return ArmDifference(difference=gap, low=low, high=high, verdict=_verdict(gap, low, high, better_when_higher=False))
+    return _difference(gap, low, high, better_when_higher=False)
 
 
 def _unknown(learned: int, control: int, *, least: int = 1) -> ArmDifference:
-    verdict = f"not known yet: {learned} learned and {control} control, at least {least} of each are needed"
-    return ArmDifference(difference=None, low=None, high=None, verdict=verdict)
+    return ArmDifference(difference=None, low=None, high=None, verdict=too_few(learned, control, least))
 
 
-def _verdict(gap: float, low: float, high: float, *, better_when_higher: bool) -> str:
-    interval = f"{gap:+.2f} (95 % interval {low:+.2f} to {high:+.2f})"
-    if low <= 0.0 <= high:
-        return f"{interval}: no difference shown between learning and the control arm"
-    return f"{interval}: learning is {'better' if (gap > 0) is better_when_higher else 'worse'} than the control arm"
+def _difference(gap: float, low: float, high: float, *, better_when_higher: bool) -> ArmDifference:
+    verdict = compared(gap, low, high, "95 % interval", better_when_higher=better_when_higher)
+    return ArmDifference(difference=gap, low=low, high=high, verdict=verdict)
 
 
 def _repairs(store: Store, log: Sequence[LoggedDecision]) -> list[tuple[Arm, int | None]]:
@@ -230,11 +226,8 @@ def _arm_stats(arm: Arm, found: Sequence[int | None]) -> ArmStats:
 
 def _patterns(store: Store, reviews: Sequence[Decision]) -> tuple[RuleAcceptance, ...]:
     """Rules with at least one verdict, the most judged first."""
-    states: dict[str, State] = {}
-    decided: defaultdict[str, int] = defaultdict(int)
-    for decision in reviews:
-        states[decision.state.label] = decision.state
-        decided[decision.state.label] += 1
+    states = {decision.state.label: decision.state for decision in reviews}
+    decided = Counter(decision.state.label for decision in reviews)
     cells = store.ledger.totals([state.everywhere for state in states.values()])
     patterns = (
         RuleAcceptance(
@@ -264,10 +257,6 @@ def _since(store: Store) -> str:
     used, events = current(store), store.policy_events.all()
     last = events[-1] if used.since else None
     return "" if last is None else f"{last.kind.replace('_', ' ')} from {last.instead_of}: {last.reason}"
-
-
-def _count(names: Sequence[str]) -> dict[str, int]:
-    return {name: names.count(name) for name in sorted(set(names))}
 
 
 def costs(

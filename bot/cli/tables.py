@@ -107,14 +107,17 @@ def _arm(arm: ArmStats) -> tuple[str, ...]:
 
 
 def _addressed(found: AddressedShare) -> tuple[str, ...]:
-    share = "not known yet" if found.share is None else f"{found.share:.0%} ({found.low:.0%} to {found.high:.0%})"
     counts = (found.findings, found.grave, found.addressed, found.stood, found.otherwise)
-    return (found.action.replace("_", " with "), *map(str, counts), share)
+    return (found.action.replace("_", " with "), *map(str, counts), _share(found.share, found.low, found.high))
 
 
 def _suppressed(found: HiddenShare) -> tuple[str, ...]:
-    rate = "not known yet" if found.rate is None else f"{found.rate:.0%} ({found.low:.0%} to {found.high:.0%})"
-    return (found.action, str(found.findings), str(found.shown), str(found.judged), rate)
+    counts = (found.findings, found.shown, found.judged)
+    return (found.action, *map(str, counts), _share(found.rate, found.low, found.high))
+
+
+def _share(share: float | None, low: float, high: float) -> str:
+    return "not known yet" if share is None else f"{share:.0%} ({low:.0%} to {high:.0%})"
 
 
 def _parts(parts: Sequence[PartUse]) -> list[TextTable]:

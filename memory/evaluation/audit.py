@@ -144,22 +144,19 @@ class TeacherVerdict:
 
 def verdicts(log: Sequence[LoggedDecision]) -> list[TeacherVerdict]:
     """One entry for each decision and teacher whose feedback counts."""
-    found = []
-    for entry in log:
-        for actor, given in _grouped((s.actor.id, s) for s in entry.signals).items():
-            value = verdict(given)
-            if value is not None:
-                found.append(
-                    TeacherVerdict(
-                        actor=actor,
-                        login=given[-1].actor.login,
-                        decision=entry.decision.id,
-                        task=entry.decision.task_id,
-                        repository=entry.decision.state.repository,
-                        liked=value >= 0.5,
-                    )
-                )
-    return found
+    return [
+        TeacherVerdict(
+            actor=actor,
+            login=given[-1].actor.login,
+            decision=entry.decision.id,
+            task=entry.decision.task_id,
+            repository=entry.decision.state.repository,
+            liked=value >= 0.5,
+        )
+        for entry in log
+        for actor, given in _grouped((signal.actor.id, signal) for signal in entry.signals).items()
+        if (value := verdict(given)) is not None
+    ]
 
 
 def together(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:

@@ -123,11 +123,20 @@ def _uplift(measure: str, tasks: Sequence[TaskResult], outcomes: Numbers) -> Upl
     found = band(arm_difference(learned, outcomes))
     counts = {"learned": int(learned.sum()), "control": int((~learned).sum())}
     if found is None:
-        line = f"not known yet: {counts['learned']} learned and {counts['control']} control, at least {LEAST} of each are needed"
+        line = too_few(**counts, least=LEAST)
         return Uplift(measure=measure, difference=None, low=None, high=None, verdict=line, **counts)
-    interval = f"{found.mean:+.2f} (always-valid 95 % interval {found.low:+.2f} to {found.high:+.2f})"
-    if found.low <= 0.0 <= found.high:
-        line = f"{interval}: no difference shown between learning and the control arm"
-    else:
-        line = f"{interval}: learning is {'better' if found.mean > 0 else 'worse'} than the control arm"
+    line = compared(found.mean, found.low, found.high, "always-valid 95 % interval")
     return Uplift(measure=measure, difference=found.mean, low=found.low, high=found.high, verdict=line, **counts)
+
+
+def too_few(learned: int, control: int, least: int) -> str:
+    """The verdict where an arm has too little data."""
+    return f"not known yet: {learned} learned and {control} control, at least {least} of each are needed"
+
+
+def compared(gap: float, low: float, high: float, interval: str, *, better_when_higher: bool = True) -> str:
+    """The verdict of learned minus control, by an interval of this name."""
+    figures = f"{gap:+.2f} ({interval} {low:+.2f} to {high:+.2f})"
+    if low <= 0.0 <= high:
+        return f"{figures}: no difference shown between learning and the control arm"
+    return f"{figures}: learning is {'better' if (gap > 0) is better_when_higher else 'worse'} than the control arm"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -48,16 +47,13 @@ def measured(repaired: Iterable[LoggedDecision]) -> tuple[PartUse, ...]:
     runs = [
         e for e in repaired if WITHHELD in e.decision.features and e.outcome and e.decision.chosen.startswith(PROMPTED)
     ]
-    parts = defaultdict[str, set[str]](set)
-    for entry in runs:
-        parts[entry.decision.state.repository] |= withheld(entry.decision)
-    found = {
-        (where, part): PartUse(repository=where, part=part) for where in sorted(parts) for part in sorted(parts[where])
-    }
+    left_out = sorted({(e.decision.state.repository, part) for e in runs for part in withheld(e.decision)})
+    found = {(where, part): PartUse(repository=where, part=part) for where, part in left_out}
     for entry in runs:
         is_proven = entry.outcome is not None and proven(entry.outcome)
-        for part in parts[where := entry.decision.state.repository]:
-            use = found[where, part]
+        for (where, part), use in found.items():
+            if where != entry.decision.state.repository:
+                continue
             if part in withheld(entry.decision):
                 use.left_out, use.proven_left_out = use.left_out + 1, use.proven_left_out + is_proven
             else:
