@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from memory.evaluation.rollback import current
-from memory.model import Action, Arm, Cell, Decision, Factor, Finding, Signal, TaskKind
+from memory.model import Action, Arm, Cell, Decision, Experience, Factor, Finding, Outcome, Signal, TaskKind
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
@@ -62,55 +62,44 @@ class ReceivedFeedback:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarCase:
-    """A similar case in the same repository."""
-
-    id: str
-    error_type: str
-    strategy: str
-    outcome: str
-    reflection: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """A decision with its causes and results. Numbers of the table are those of now, odds those of then.
 
-    `seed` draws the choice again; `advantage` is by how much it did better than the table expected when it was made.
+    `advantage` is by how much it did better than the table expected when it was made; `neighbours` are the similar cases of
+    the same repository.
     """
 
-    decision_id: str
-    task_id: str
-    repository: str
-    kind: str
-    label: str
-    family: str
-    subject: str
-    tried: tuple[str, ...]
-    chosen: str
-    probability: float
-    arm: str
-    policy_version: str
+    decision: Decision
     policy_now: str
-    seed: int
-    features: Mapping[str, float | str]
-    decided_at: str
     reason: str
     options: tuple[ExplainedOption, ...]
     table: tuple[TableRow, ...]
-    components: Mapping[str, float]
-    target: float | None
+    outcome: Outcome | None
     withdrawn: bool
     advantage: float | None
     signals: tuple[ReceivedFeedback, ...]
-    neighbours: tuple[SimilarCase, ...]
+    neighbours: tuple[Experience, ...]
 
     def to_json(self) -> dict[str, object]:
         """Plain values for `json.dumps`. `taken_back` is the former name of a signal's `retracted`."""
-        document = asdict(self)
-        for each in document["signals"]:
-            each["taken_back"] = each["retracted"]
-        return document
+        decision, state = self.decision, self.decision.state
+        alike = ("id", "error_type", "strategy", "outcome", "reflection")
+        return {
+            "decision_id": decision.id,
+            **{name: getattr(decision, name) for name in ("task_id", "subject", "chosen", "probability", "arm")},
+            **{name: getattr(state, name) for name in ("repository", "kind", "label", "family", "tried")},
+            **{name: getattr(self, name) for name in ("policy_now", "reason", "withdrawn", "advantage")},
+            "policy_version": decision.policy_version,
+            "seed": decision.seed,
+            "features": dict(decision.features),
+            "decided_at": decision.created_at.isoformat(),
+            "options": [asdict(each) for each in self.options],
+            "table": [asdict(each) for each in self.table],
+            "components": dict(self.outcome.components) if self.outcome else {},
+            "target": self.outcome.target if self.outcome else None,
+            "signals": [asdict(each) | {"taken_back": each.retracted} for each in self.signals],
+            "neighbours": [{name: getattr(each, name) for name in alike} for each in self.neighbours],
+        }
 
     def text(self) -> str:
         """The explanation in lines for people."""
@@ -122,33 +111,17 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
     decision = _find(store, reference)
     if decision is None:
         return None
-    state, outcome, cells = decision.state, store.ledger.outcome(decision.id), learner.cells(decision.state)
-    target = outcome.target if outcome else None
+    outcome, cells = store.ledger.outcome(decision.id), learner.cells(decision.state)
     standing = acceptance(store.ledger.live_signals([decision.id]))
     return Explanation(
-        decision_id=decision.id,
-        task_id=decision.task_id,
-        repository=state.repository,
-        kind=state.kind,
-        label=state.label,
-        family=state.family,
-        subject=decision.subject,
-        tried=state.tried,
-        chosen=decision.chosen,
-        probability=decision.probability,
-        arm=decision.arm,
-        policy_version=decision.policy_version,
-        seed=decision.seed,
-        features=dict(decision.features),
+        decision=decision,
         policy_now=current(store).version,
-        decided_at=decision.created_at.isoformat(),
         reason=_reason(store, decision, cells),
         options=_options(store, decision, cells),
         table=_rows(decision, cells),
-        components=dict(outcome.components) if outcome else {},
-        target=target,
+        outcome=outcome,
         withdrawn=outcome is not None and not store.ledger.judged(decision_id=decision.id),
-        advantage=advantage(decision, target, standing),
+        advantage=advantage(decision, outcome.target if outcome else None, standing),
         signals=_feedback(store.ledger.signals(decision.id)),
         neighbours=_neighbours(store, decision),
     )
@@ -245,7 +218,7 @@ def _feedback(signals: Sequence[Signal]) -> tuple[ReceivedFeedback, ...]:
     )
 
 
-def _neighbours(store: Store, decision: Decision) -> tuple[SimilarCase, ...]:
+def _neighbours(store: Store, decision: Decision) -> tuple[Experience, ...]:
     """The cases of this repository that are nearest by words; its users may not read those of other repositories."""
     texts = store.experiences.texts(repository=decision.state.repository)
     own = {other.id for other in store.ledger.decisions_of_task(decision.task_id)}
@@ -253,27 +226,19 @@ def _neighbours(store: Store, decision: Decision) -> tuple[SimilarCase, ...]:
     ids = [key for key in reversed(texts) if key not in own]  # of equals the newest is first
     scores = WordIndex([terms(texts[key]) for key in ids]).scores(terms(query))
     found = (store.experiences.get(ids[row]) for row in best(scores, NEIGHBOURS))
-    return tuple(
-        SimilarCase(
-            id=each.id,
-            error_type=each.error_type,
-            strategy=each.strategy,
-            outcome=each.outcome,
-            reflection=each.reflection,
-        )
-        for each in found
-        if each is not None
-    )
+    return tuple(each for each in found if each is not None)
 
 
 def _heading(why: Explanation) -> list[str]:
-    used = "nothing learned was used" if why.arm == Arm.CONTROL else "what was learned was used"
-    about = f" about finding {why.subject}" if why.subject else ""
-    tried = f", after {', '.join(why.tried)}" if why.tried else ""
-    now = "" if why.policy_now == why.policy_version else f" (in use now: {why.policy_now})"
+    decision, state = why.decision, why.decision.state
+    used = "nothing learned was used" if decision.arm is Arm.CONTROL else "what was learned was used"
+    about = f" about finding {decision.subject}" if decision.subject else ""
+    tried = f", after {', '.join(state.tried)}" if state.tried else ""
+    policy = decision.policy_version
+    now = "" if why.policy_now == policy else f" (in use now: {why.policy_now})"
     return [
-        f"Decision {why.decision_id}{about}: {why.kind} in {why.repository}, {why.label} ({why.family}){tried}.",
-        f"Chose {why.chosen} with probability {why.probability:.2f}, {why.arm} arm ({used}), policy {why.policy_version}{now}.",
+        f"Decision {decision.id}{about}: {state.kind} in {state.repository}, {state.label} ({state.family}){tried}.",
+        f"Chose {decision.chosen} with probability {decision.probability:.2f}, {decision.arm} arm ({used}), policy {policy}{now}.",
         f"In short: {why.reason}.",
     ]
 
@@ -283,7 +248,7 @@ def _odds(why: Explanation) -> list[str]:
     for option in sorted(why.options, key=lambda each: -each.probability):
         proof = "" if option.proof is None else f"proof {option.proof:.2f} ± {option.proof_deviation:.2f}, "
         accepted = f"acceptance {option.acceptance:.2f} ± {option.acceptance_deviation:.2f}"
-        mark = "›" if option.name == why.chosen else " "
+        mark = "›" if option.name == why.decision.chosen else " "
         lines.append(f"{mark} {option.name}: probability {option.probability:.3f}; {proof}{accepted}")
     return lines
 
@@ -300,10 +265,10 @@ def _evidence(why: Explanation) -> list[str]:
 
 def _aftermath(why: Explanation) -> list[str]:
     lines = []
-    if why.target is not None:
-        parts = ", ".join(f"{name} {value:.2f}" for name, value in why.components.items())
+    if why.outcome is not None:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in why.outcome.components.items())
         undone = ", retracted" if why.withdrawn else ""
-        lines.append(f"Test results: {parts}; target {why.target:.2f}{undone}.")
+        lines.append(f"Test results: {parts}; target {why.outcome.target:.2f}{undone}.")
     lines += map(_feedback_line, why.signals)
     if why.advantage is not None:
         better = "better" if why.advantage >= 0.0 else "worse"

@@ -34,7 +34,7 @@ def acceptance(town: Town, decision: str) -> float:
     """What the table expects of the like of what was chosen."""
     explained = explain(town.context.store, town.context.learner, decision)
     assert explained is not None
-    return next(option.acceptance for option in explained.options if option.name == explained.chosen)
+    return next(option.acceptance for option in explained.options if option.name == explained.decision.chosen)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def _why(job: AnswerCommand, context: JobContext) -> str:
     reference = job.argument or _latest(job, context)
     explanation = explain(context.store, context.learner, reference) if reference else None
     # Never show a decision of another repository.
-    if explanation is None or explanation.repository != job.repository.full_name:
+    if explanation is None or explanation.decision.state.repository != job.repository.full_name:
         return conversation.unknown_decision(reference)
     return code(explanation.text())
 

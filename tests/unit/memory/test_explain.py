@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from inline_snapshot import snapshot
 
-from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, SimilarCase, TableRow, explain
+from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, TableRow, explain
 from memory.forget import forget, learned_from
 from memory.model import (
     Action,
@@ -18,6 +18,7 @@ from memory.model import (
     Experience,
     Family,
     Finding,
+    Outcome,
     Permission,
     Severity,
     Sighting,
@@ -80,7 +81,8 @@ def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
     assert [(row.scope, row.factor) for row in why.table] == [
         (scope, factor) for scope in ("repository", "label", "family", "global") for factor in ("acceptance", "proof")
     ]
-    assert why.target == pytest.approx(0.75)
+    assert why.outcome is not None
+    assert why.outcome.target == pytest.approx(0.75)
     assert [(s.login, s.permission, s.weight) for s in why.signals] == [("ada", "maintain", 1.0), ("eve", "none", 0.0)]
     text = why.text()
     for words in (f"Chose {decision.chosen}", "ada (maintain): fix merged, weight 1.0", "eve (none)", "target 0.75"):
@@ -105,8 +107,8 @@ def test_what_was_expected_is_held_against_what_came(store: Store, learner: Lear
         decision = learner.decide("t1", state, ("swap",), arm=Arm.LEARNED, prior={"swap": 0.5})
         learner.conclude(decision, {"suite_green": 1.0, "tests_fixed": 1.0})
     why = explained(store, learner, decision.id)
-    assert why.features["expected_proof"] == pytest.approx(0.5, abs=0.2)
-    assert why.advantage == pytest.approx(0.75 - float(why.features["expected_proof"]))
+    assert why.decision.features["expected_proof"] == pytest.approx(0.5, abs=0.2)
+    assert why.advantage == pytest.approx(0.75 - float(why.decision.features["expected_proof"]))
     assert {row.scope: row.witnesses for row in why.table}["label"] == 3
     assert "It did better than expected by" in why.text()
     assert "from 3 repositories" in why.text()
@@ -138,11 +140,11 @@ def test_a_finding_is_explained_by_its_fingerprint(store: Store, learner: Learne
     for i, decision in enumerate(decisions[:3]):
         learner.record_signal(decision.id, SignalKind.REJECTED, ADA, Permission.WRITE, f"comment:{i}")
     why = explained(store, learner, "abc123")
-    assert why.decision_id == decisions[-1].id
+    assert why.decision.id == decisions[-1].id
     assert "3 of 3 rejected here; acceptance" in why.text()
     assert explain(store, learner, "abc") is None
     store.posts.add_sightings([_sighting(decisions[-1])])
-    assert explained(store, learner, "abc").decision_id == decisions[-1].id
+    assert explained(store, learner, "abc").decision.id == decisions[-1].id
 
 
 def test_the_belief_shown_is_the_one_that_decides(store: Store, learner: Learner) -> None:
@@ -185,22 +187,19 @@ def _sighting(decision: Decision) -> Sighting:
 
 def _explanation() -> Explanation:
     return Explanation(
-        decision_id="d1",
-        task_id="t1",
-        repository="o/r",
-        kind="repair",
-        label="KeyError",
-        family="lookup",
-        subject="",
-        tried=("swap",),
-        chosen="guard",
-        probability=0.75,
-        arm="learned",
-        policy_version="v1",
+        decision=Decision(
+            id="d1",
+            task_id="t1",
+            state=replace(STATE, tried=("swap",)),
+            available=("wrap", "guard"),
+            probabilities=(0.25, 0.75),
+            chosen="guard",
+            arm=Arm.LEARNED,
+            policy_version="v1",
+            created_at=NOW,
+            seed=7,
+        ),
         policy_now="v2",
-        seed=7,
-        features={},
-        decided_at="2026-01-01T00:00:00+00:00",
         reason="tried 4 times on KeyError here, worth 0.75 on average",
         options=(_option("wrap", 0.25, 0.2), _option("guard", 0.75, 0.7)),
         table=(
@@ -218,14 +217,13 @@ def _explanation() -> Explanation:
             ),
             TableRow(scope="global", key="repair", strategy="wrap", factor="proof", count=3, mean=0.1, witnesses=1),
         ),
-        components={"suite_green": 1.0},
-        target=0.75,
+        outcome=Outcome(
+            decision_id="d1", components={"suite_green": 1.0}, target=0.75, weights_version="1", created_at=NOW
+        ),
         withdrawn=False,
         advantage=0.25,
         signals=(_feedback(retracted=False), _feedback(retracted=True)),
-        neighbours=(
-            SimilarCase(id="x", error_type="KeyError", strategy="guard", outcome="nothing_plausible", reflection=""),
-        ),
+        neighbours=(replace(experience("x", "o/r"), outcome=AttemptOutcome.NOTHING_PLAUSIBLE),),
     )
 
 
