@@ -164,10 +164,12 @@ class UserReaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
+    """A line of a check run; the fields have GitHub's names."""
+
     path: str
     start_line: int
     end_line: int
-    level: str
+    annotation_level: str
     message: str
     title: str
 

@@ -18,6 +18,7 @@ from memory.model import (
     Sighting,
     Signal,
     SignalKind,
+    Suggestion,
     Task,
     TaskKind,
 )
@@ -188,7 +189,8 @@ def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
 def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github: GitHub, context: JobContext) -> None:
     """GitHub sends no event for an applied suggestion, so compare the new head with each suggestion."""
     sightings = _sightings(job, context)
-    suggested = [post for post in watched if _suggestion(post, sightings)]
+    posts = [(post, sightings[post.fingerprint]) for post in watched if post.fingerprint in sightings]
+    suggested = [(post, each, each.finding.suggestion) for post, each in posts if each.finding.suggestion]
     if not suggested:
         return
     mirror = context.mirror(job.repository, github)
@@ -196,8 +198,8 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
     actor = actor_of(job.actor)
     permission = github.permission(actor)
     author = github.pull(job.number).author.id == actor.id
-    for post in suggested:
-        if _applied(sightings[post.fingerprint], mirror, job.head_sha):
+    for post, sighting, suggestion in suggested:
+        if _applied(suggestion, sighting, mirror, job.head_sha):
             for decision in post.decision_ids:
                 context.learner.record_signal(
                     decision,
@@ -214,22 +216,13 @@ def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:
     return {sighting.finding.fingerprint: sighting for sighting in found}
 
 
-def _suggestion(post: Post, sightings: Mapping[str, Sighting]) -> bool:
-    sighting = sightings.get(post.fingerprint)
-    return sighting is not None and sighting.finding.suggestion is not None
-
-
-def _applied(sighting: Sighting, mirror: Mirror, head: str) -> bool:
-    suggestion, path = sighting.finding.suggestion, sighting.finding.path
-    assert suggestion is not None, "only posts with a suggestion are compared"
+def _applied(suggestion: Suggestion, sighting: Sighting, mirror: Mirror, head: str) -> bool:
     try:
         mirror.fetch(sighting.sha)
     except Gone:
         return False
-    before, after = mirror.text(sighting.sha, path), mirror.text(head, path)
-    if before is None or after is None:
-        return False
-    return was_applied(suggestion, before, after)
+    before, after = mirror.text(sighting.sha, sighting.finding.path), mirror.text(head, sighting.finding.path)
+    return before is not None and after is not None and was_applied(suggestion, before, after)
 
 
 def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:

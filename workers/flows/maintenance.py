@@ -10,9 +10,6 @@ from workers.context import JobContext
 from workers.history.learn import learn
 from workers.jobs import CheckPolicy, Job, LearnHistory, RedeliverWebhooks
 
-REPORT_EVERY = 200
-"""Changes between two lines of progress output."""
-
 
 def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     """Read the default branch's last changes. Resumes where an interrupted run stopped."""
@@ -24,23 +21,7 @@ def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     mirror = context.mirror(job.repository, github)
     mirror.fetch(head.sha)
     name = job.repository.full_name
-    reported = 0
-
-    def progress(done: int, of: int) -> None:
-        nonlocal reported
-        if done - reported >= REPORT_EVERY:
-            reported = done
-            context.progress(f"{name}: read {done} of {of} past changes")
-
-    read = learn(
-        mirror.directory,
-        name,
-        store=context.store,
-        sandbox=context.sandbox,
-        tip=head.sha,
-        most=most,
-        progress=progress,
-    )
+    read = learn(mirror.directory, name, store=context.store, sandbox=context.sandbox, tip=head.sha, most=most)
     context.progress(f"{name}: read {read.changes} past changes, and the outcomes of {read.findings} findings")
     return ()
 

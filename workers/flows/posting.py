@@ -177,7 +177,7 @@ def _annotation(finding: Finding) -> Annotation:
         path=finding.path,
         start_line=finding.line,
         end_line=finding.end_line,
-        level=reviews.ANNOTATION_LEVELS[finding.severity],
+        annotation_level=reviews.ANNOTATION_LEVELS[finding.severity],
         message=reviews.annotation_message(finding),
         title=finding.rule,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
@@ -275,19 +276,9 @@ def _inline(comment: InlineComment) -> dict[str, str | int]:
     return where
 
 
-def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, str | int]]]:
+def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, Any]]]:
     """At least one batch, each within the limit of one request."""
-    items: list[dict[str, str | int]] = [
-        {
-            "path": a.path,
-            "start_line": a.start_line,
-            "end_line": a.end_line,
-            "annotation_level": a.level,
-            "message": a.message,
-            "title": a.title,
-        }
-        for a in annotations
-    ]
+    items = [asdict(each) for each in annotations]
     starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
     return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
 

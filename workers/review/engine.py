@@ -21,7 +21,7 @@ from workers.review.detectors.mypy import Mypy, typed_files
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.detectors.secrets import Secrets
 from workers.review.detectors.workflows import Workflows
-from workers.review.findings import FindingWithFix, elsewhere, is_severe, on_changed_lines, seen_in
+from workers.review.findings import FindingWithFix, is_on, is_severe, seen_in
 from workers.review.matching import stood_before
 from workers.review.project_options import is_typed, mypy_options, ruff_options, target_version
 from workers.review.read_report import (
@@ -206,16 +206,15 @@ def review_change(
 def _reviewed(
     change: Change, reading: Reading, left_out: Mapping[str, FileCoverage], suggestions: Mapping[str, Suggestion]
 ) -> Reviewed:
-    """What was seen, by its place."""
-    all_seen = tuple(each.finding for each in reading.seen)
-    here = on_changed_lines(all_seen, change)
-    marks = {finding.fingerprint for finding in here}
-    off = [finding for finding in all_seen if finding.fingerprint not in marks]
-    doubted = {finding.path for finding in off if not is_severe(finding)}
+    """What was seen, by its place. Off the changed lines are reported the severe, and what the change brought about."""
+    all_seen, changed = tuple(each.finding for each in reading.seen), changed_lines(change)
+    here = [finding for finding in all_seen if is_on(finding, changed)]
+    off = [finding for finding in all_seen if not is_on(finding, changed)]
+    before = reading.not_new(change, {finding.path for finding in off if not is_severe(finding)})
     return Reviewed(
         change=change,
-        findings=_with(suggestions, here),
-        elsewhere=elsewhere(all_seen, change, reading.not_new(change, doubted)),
+        findings=tuple(replace(each, suggestion=suggestions.get(each.fingerprint)) for each in here),
+        elsewhere=tuple(each for each in off if is_severe(each) or each.fingerprint not in before),
         coverage=_coverage(change, left_out, reading),
         standing=Counter((each.path, each.rule) for each in off),
         seen=all_seen,
@@ -269,10 +268,6 @@ def _prover(sandbox: Sandbox, project: Project, head_tree: Path, limits: Limits 
 
     imports, deadline = ImportGraph(python_sources(head_tree)), time.monotonic() + PROOF_SECONDS
     return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)
-
-
-def _with(suggestions: Mapping[str, Suggestion], findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    return tuple(replace(finding, suggestion=suggestions.get(finding.fingerprint)) for finding in findings)
 
 
 def _coverage(change: Change, left_out: Mapping[str, FileCoverage], reading: Reading) -> tuple[FileCoverage, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memory.model import Finding, Severity
-from workers.diffs import Change, changed_lines, split_lines
+from workers.diffs import split_lines
 from workers.review.detectors.detector import MODEL, Category, RawFinding, ToolFix
 from workers.review.detectors.rules import twin
 from workers.review.source import scope_of, scopes
@@ -155,28 +155,12 @@ def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:
     return False
 
 
-def on_changed_lines(findings: Iterable[Finding], change: Change) -> tuple[Finding, ...]:
-    """The findings on a line that the change added or rewrote."""
-    changed = changed_lines(change)
-    return tuple(finding for finding in findings if _touches(finding, changed))
-
-
 def is_severe(finding: Finding) -> bool:
     """Whether it is reported even where nothing changed."""
     security = finding.category == Category.SECURITY and finding.severity in (Severity.MAJOR, Severity.CRITICAL)
     return security or finding.severity is Severity.CRITICAL
 
 
-def elsewhere(findings: Iterable[Finding], change: Change, before: frozenset[str]) -> tuple[Finding, ...]:
-    """The findings off the changed lines that are still reported: the severe, and those that the change brought about.
-
-    `before` are the fingerprints found in the same files without the change.
-    """
-    changed = changed_lines(change)
-    off = (finding for finding in findings if not _touches(finding, changed))
-    return tuple(finding for finding in off if is_severe(finding) or finding.fingerprint not in before)
-
-
-def _touches(finding: Finding, changed: Mapping[str, frozenset[int]]) -> bool:
-    lines = changed.get(finding.path, frozenset())
-    return any(line in lines for line in range(finding.line, finding.end_line + 1))
+def is_on(finding: Finding, changed: Mapping[str, frozenset[int]]) -> bool:
+    """Whether it is on one of these lines, by path."""
+    return not changed.get(finding.path, frozenset()).isdisjoint(range(finding.line, finding.end_line + 1))

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -17,30 +17,14 @@ from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
 from workers.review.project_options import table
 
-_NAMES = """
-    aiohttp alembic ansible anthropic anyio apache-airflow arrow asyncpg attrs babel bandit bcrypt beautifulsoup4 black
-    boto boto3 botocore bottle build cachetools celery certifi cffi chardet charset-normalizer cherrypy click cloudpickle
-    colorama coverage cryptography cython dask datasets decorator discord django djangorestframework docker docutils
-    dulwich elasticsearch factory-boy faker fastapi flake8 flask flask-cors flask-login flask-sqlalchemy fsspec gevent
-    gitpython google-api-python-client google-auth google-cloud-storage graphene greenlet grequests grpcio gunicorn
-    httplib2 httptools httpx huggingface-hub humanize hypothesis idna importlib-metadata invoke ipython isort itsdangerous
-    jinja2 jmespath joblib jsonschema jupyter keras kombu kubernetes langchain lightgbm lxml mako markdown markupsafe
-    marshmallow matplotlib mkdocs mock moto msgpack multidict mypy mysqlclient netaddr networkx nltk notebook numba numpy
-    oauthlib openai opencv-python openpyxl orjson packaging pandas paramiko passlib pathlib2 peewee pendulum pexpect pillow
-    pip pipenv platformdirs playwright pluggy poetry prettytable prometheus-client protobuf psutil psycopg psycopg2
-    psycopg2-binary pyarrow pyasn1 pycparser pycrypto pycryptodome pydantic pydantic-settings pyflakes pygithub pygments
-    pyinstaller pyjwt pylint pymongo pymysql pynacl pyodbc pyopenssl pyparsing pyqt5 pyqt6 pyramid pyserial pysocks pyspark
-    pytest pytest-asyncio pytest-cov pytest-mock pytest-xdist python-dateutil python-dotenv python-multipart pytz pywin32
-    pyyaml pyzmq redis regex requests requests-oauthlib rich rsa ruff s3fs s3transfer sanic scikit-learn scipy scrapy
-    seaborn selenium sentence-transformers sentry-sdk setuptools shapely simplejson six soupsieve sphinx spacy sqlalchemy
-    sqlparse starlette statsmodels structlog sympy tabulate tenacity tensorflow termcolor tokenizers toml tomli tomlkit
-    toolz torch torchvision tornado tox tqdm transformers trio twine twisted typer types-requests typing-extensions tzdata
-    tzlocal ujson urllib3 uvicorn uvloop virtualenv waitress wandb watchdog websocket-client websockets werkzeug wheel
-    wrapt xgboost xlrd xlsxwriter yarl zipp zstandard
-"""
-POPULAR = frozenset(_NAMES.split())
 SHORTEST = 5
 """Names shorter than this are close to too many others to mean anything."""
+
+
+@cache
+def popular() -> frozenset[str]:
+    """The names that a typing error may be meant for."""
+    return frozenset(Path(__file__).with_name("popular_packages.txt").read_text(encoding="utf-8").split())
 
 
 def canonical(name: str) -> str:
@@ -55,9 +39,9 @@ def mistaken_for(name: str) -> str | None:
     An edit is a letter added, left out, changed, or swapped with its neighbour; a hyphen added or left out is one too.
     """
     own = canonical(name)
-    if own in POPULAR or len(own) < SHORTEST:
+    if own in popular() or len(own) < SHORTEST:
         return None
-    return next((known for known in sorted(POPULAR) if len(known) >= SHORTEST and is_one_edit(own, known)), None)
+    return next((known for known in sorted(popular()) if len(known) >= SHORTEST and is_one_edit(own, known)), None)
 
 
 def is_one_edit(one: str, other: str) -> bool:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import Finding, Severity
-from workers.diffs import parse_diff, unified
+from workers.diffs import changed_lines, parse_diff, unified
 from workers.review.detectors.detector import MODEL, Category, RawFinding
-from workers.review.findings import elsewhere, is_severe, merged, on_changed_lines, seen_in
+from workers.review.findings import is_on, is_severe, merged, seen_in
 
 SOURCE = """\
 import os
@@ -142,23 +142,14 @@ def test_a_comment_for_one_tool_answers_the_other(comment: str, found: RawFindin
 
 def test_only_findings_on_changed_lines_are_kept() -> None:
     """A finding counts as changed when any of its lines was added or rewritten."""
-    change = parse_diff(unified("shop/basket.py", SOURCE.replace("return 0", "return None"), SOURCE))
-    on, spanning, off = findings(SOURCE, raw(7), raw(6, "B1", end_line=8), raw(1, "F401"))[::-1]
-    assert set(on_changed_lines((on, spanning, off), change)) == {on, spanning}
+    changed = changed_lines(parse_diff(unified("shop/basket.py", SOURCE.replace("return 0", "return None"), SOURCE)))
+    found = findings(SOURCE, raw(7), raw(6, "B1", end_line=8), raw(1, "F401"))
+    assert {(each.line, is_on(each, changed)) for each in found} == {(7, True), (6, True), (1, False)}
 
 
-def test_elsewhere_only_what_is_severe_or_caused_by_the_change_is_kept() -> None:
-    """Old trivia off the changed lines is not news; a hole is, and so is what the change broke."""
-    change = parse_diff(unified("shop/basket.py", SOURCE.replace("return 0", "return None"), SOURCE))
-    trivia, caused, hole = findings(
-        SOURCE,
-        raw(5, "B006"),
-        raw(1, "F401"),
-        security(8, "S307", "ruff", severity=Severity.MAJOR),
-    )[0:3]
-    trivia, caused = (trivia, caused) if trivia.rule == "B006" else (caused, trivia)
-    before = frozenset({trivia.fingerprint, hole.fingerprint})
-    assert elsewhere((trivia, caused, hole), change, before) == (caused, hole)
+def test_what_is_severe_is_reported_anywhere() -> None:
+    """Old trivia off the changed lines is not news; a hole is."""
+    trivia, hole = findings(SOURCE, raw(5, "B006"), security(8, "S307", "ruff", severity=Severity.MAJOR))
     assert is_severe(hole)
     assert not is_severe(trivia)
 
