@@ -198,6 +198,13 @@ class JobContext(Context):
         """The effects of this job on GitHub, each made once."""
         return Effects(self.store, self.job_id, self.clock)
 
+    def task(self, kind: TaskKind, repository: RepositoryRef, *, sha: str, number: int) -> Task:
+        """The task of this job, which the store knows from now on."""
+        name, now = repository.full_name, self.clock()
+        task = Task(id=self.job_id, kind=kind, repository=name, sha=sha, number=number, created_at=now)
+        self.store.tasks.add(task)
+        return task
+
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""
         remote = Remote(url=github.clone_url(), token=github.token())

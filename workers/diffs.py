@@ -248,11 +248,8 @@ def _quoted(name: str) -> str:
     raw = name.encode("utf-8", "surrogateescape")
     if all(0x20 <= byte < 0x7F and byte not in _TO_ESCAPE for byte in raw):
         return name
-    return '"' + "".join(_escape(byte) for byte in raw) + '"'
-
-
-def _escape(byte: int) -> str:
-    return _TO_ESCAPE.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}")
+    plain = {byte: chr(byte) for byte in range(0x20, 0x7F)} | _TO_ESCAPE
+    return '"' + "".join(plain.get(byte) or f"\\{byte:03o}" for byte in raw) + '"'
 
 
 def split_lines(text: str) -> list[str]:
@@ -280,15 +277,19 @@ def unified(path: str, before: str | None, after: str | None) -> str:
 
 def apply_unified(source: str, diff: str) -> str:
     """`source` with the diff of one file applied; raises BadInput when it does not fit exactly."""
-    change = parse_diff(diff)
-    if len(change.files) != 1:
-        raise BadInput(f"the diff is of {len(change.files)} files; give the diff of one")
+    files = parse_diff(diff).files
+    if len(files) != 1:
+        raise BadInput(f"the diff is of {len(files)} files; give the diff of one")
+    return _applied(source, files[0])
+
+
+def _applied(source: str, file: FileChange) -> str:
     lines, result, at = split_lines(source), list[str](), 0
-    for hunk in change.files[0].hunks:
+    for hunk in file.hunks:
         start = hunk.old_start - (hunk.old_count > 0)
         old, new = _sides(hunk)
         if start < at or lines[start : start + len(old)] != old:
-            raise BadInput(f"the diff does not fit {change.files[0].path} at line {hunk.old_start}")
+            raise BadInput(f"the diff does not fit {file.path} at line {hunk.old_start}")
         result += lines[at:start] + new
         at = start + len(old)
     return "".join(result + lines[at:])
@@ -328,18 +329,14 @@ def fence(text: str) -> str:
     return "`" * max(3, longest + 1)
 
 
-_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
-
-
 def patched(patch: str, read: Callable[[str], str | None]) -> dict[str, str]:
     """The new text of every file of a unified diff, as `memory` keeps them; `read` gives the old ones.
 
     Raises BadInput where the diff does not fit.
     """
     found: dict[str, str] = {}
-    for part in filter(None, _FILE.split(patch)):
-        (change,) = parse_diff(part).files
-        before = "" if change.status is FileStatus.ADDED else read(change.path)
-        assert before is not None, f"{change.path} is in the diff, so it was there"
-        found[change.path] = apply_unified(before, part)
+    for file in parse_diff(patch).files:
+        before = "" if file.status is FileStatus.ADDED else read(file.path)
+        assert before is not None, f"{file.path} is in the diff, so it was there"
+        found[file.path] = _applied(before, file)
     return found

@@ -43,18 +43,13 @@ def _answer_text(job: AnswerCommand, context: JobContext) -> str:
 
 
 def _why(job: AnswerCommand, context: JobContext) -> str:
-    reference = job.argument or _latest(job, context)
+    posts = context.store.posts.on(job.repository.full_name, job.number)
+    reference = job.argument or (posts[-1].decision_ids[-1] if posts else "")  # else the last one of this conversation
     explanation = explain(context.store, context.learner, reference) if reference else None
     # Never show a decision of another repository.
     if explanation is None or explanation.decision.state.repository != job.repository.full_name:
         return conversation.unknown_decision(reference)
     return code(explanation.text())
-
-
-def _latest(job: AnswerCommand, context: JobContext) -> str:
-    """The decision for a `why` without an id: the last one of this conversation."""
-    posts = context.store.posts.on(job.repository.full_name, job.number)
-    return posts[-1].decision_ids[-1] if posts else ""
 
 
 SECONDS = 180.0

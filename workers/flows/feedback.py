@@ -34,7 +34,7 @@ from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
-from workers.ports import GitHub, UserReaction
+from workers.ports import GitHub
 from workers.repair.result import Repaired
 
 VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})
@@ -45,7 +45,9 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
     """Record one signal for each judged decision; a verdict in a comment gets a receipt."""
     posts = _posts(job, context)
     if job.undone:
-        _retract(job, posts, context)
+        for decision in _decisions(posts):
+            for signal in _live_signals(decision, job, context):
+                context.learner.retract(decision, signal.kind, signal.source, actor=actor_of(job.actor))
         return ()
     github = context.connect(job.repository)
     signals = _record_signals(job, posts, github, context)
@@ -72,12 +74,6 @@ def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, contex
             live = _live_signals(decision, job, context)
         signals += live
     return signals
-
-
-def _retract(job: Feedback, posts: Sequence[Post], context: JobContext) -> None:
-    for decision in _decisions(posts):
-        for signal in _live_signals(decision, job, context):
-            context.learner.retract(decision, signal.kind, signal.source, actor=actor_of(job.actor))
 
 
 def _live_signals(decision: str, job: Feedback, context: JobContext) -> list[Signal]:
@@ -127,19 +123,13 @@ def _acknowledge(
     """Reply in the verdict's review thread or conversation."""
     key = f"{context.job_id}:receipt"
     if posts:
-        wanted = job.kind is SignalKind.ACCEPTED
-        text = conversation.receipt(signals, wanted=wanted, scope=_scope(posts, context))
+        states = [_decision(post, context).state for post in posts]
+        scope = f"{', '.join(sorted({state.label for state in states}))} in {states[0].repository}"
+        text = conversation.receipt(signals, wanted=job.kind is SignalKind.ACCEPTED, scope=scope)
     else:
         text = conversation.NOTHING_TO_JUDGE
     thread = job.subject.id if job.subject.kind is SubjectKind.REVIEW_COMMENT else 0
     post_comment(job.number, text, key, context, github, thread=thread)
-
-
-def _scope(posts: Sequence[Post], context: JobContext) -> str:
-    """The subject of the verdict in words: the rules or error type, and the repository."""
-    states = [_decision(post, context).state for post in posts]
-    labels = ", ".join(sorted({state.label for state in states}))
-    return f"{labels} in {states[0].repository}"
 
 
 def _decision(post: Post, context: JobContext) -> Decision:
@@ -238,12 +228,9 @@ def _record_reactions(post: Post, github: GitHub, context: JobContext) -> None:
         for source in known.keys() - reactions.keys():
             context.learner.retract(decision, known[source].kind, source)
         for source in reactions.keys() - known.keys():
-            _record_reaction(decision, source, reactions[source], github, context)
-
-
-def _record_reaction(decision: str, source: str, reaction: UserReaction, github: GitHub, context: JobContext) -> None:
-    kind = SignalKind.REACTION_UP if reaction.content in LIKED else SignalKind.REACTION_DOWN
-    context.learner.record_signal(decision, kind, reaction.actor, github.permission(reaction.actor), source)
+            actor, content = reactions[source].actor, reactions[source].content
+            kind = SignalKind.REACTION_UP if content in LIKED else SignalKind.REACTION_DOWN
+            context.learner.record_signal(decision, kind, actor, github.permission(actor), source)
 
 
 LONGEST = 500

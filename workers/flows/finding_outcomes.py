@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from types import MappingProxyType
 
@@ -32,15 +31,6 @@ KINDS: Mapping[Fate, SignalKind] = MappingProxyType(
 """The signal of each outcome."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _By:
-    """The account whose push or merge it was."""
-
-    actor: Actor
-    permission: Permission
-    is_author: bool
-
-
 def record_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None:
     """Record how the findings of earlier rounds ended that are no longer there; retract it for those that are back.
 
@@ -61,13 +51,14 @@ def record_endings(this: Round, reviewed: Reviewed, context: JobContext) -> None
     ]
     if not gone:
         return
-    author = _By(actor=this.pull.author, permission=this.github.permission(this.pull.author), is_author=True)
+    author, source = this.pull.author, f"ended:{this.task.id}"
+    permission = this.github.permission(author)
     files = frozenset(each.place.path for each in this.earlier) | {file.path for file in parse_diff(this.diff).files}
     since = cache(lambda sha: this.since(sha, files))
     for sighting in gone:
         fate = _fate(sighting, since(sighting.place.sha), this)
         if fate is not None:
-            _record(sighting, fate, f"ended:{this.task.id}", author, context)
+            context.learner.record_signal(sighting.decision_id, KINDS[fate], author, permission, source, is_author=True)
 
 
 def record_left_unchanged(
@@ -78,14 +69,8 @@ def record_left_unchanged(
     ended = _ended(sightings, context)
     for sighting in sightings:
         if sighting.decision_id not in ended:
-            by = _By(actor=merger, permission=permission, is_author=False)
-            _record(sighting, Fate.LEFT, f"merged:{sighting.sha}", by, context)
-
-
-def _record(sighting: Sighting, fate: Fate, source: str, by: _By, context: JobContext) -> None:
-    context.learner.record_signal(
-        sighting.decision_id, KINDS[fate], by.actor, by.permission, source, is_author=by.is_author
-    )
+            source = f"merged:{sighting.sha}"
+            context.learner.record_signal(sighting.decision_id, KINDS[Fate.LEFT], merger, permission, source)
 
 
 def _ended(sightings: Iterable[Sighting], context: JobContext) -> dict[str, Signal]:

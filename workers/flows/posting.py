@@ -10,7 +10,7 @@ from memory.policy.review_policy import PostingDecision
 from workers.context import JobContext
 from workers.flows.rounds import Round, seen_again, times_back
 from workers.messages import review as reviews
-from workers.messages.markdown import marked, marker
+from workers.messages.markdown import marked, marker, words
 from workers.ports import Annotation, InlineComment, ReviewThread
 from workers.review.engine import Reviewed
 from workers.review.plan import ReviewPlan
@@ -105,7 +105,7 @@ def _close_resolved(this: Round, plan: ReviewPlan, context: JobContext) -> None:
     """Close our own threads about what is no longer there."""
     for gone in plan.resolved:
         make, find = partial(_close, this, gone, context), partial(_finish_closing, this, gone, context)
-        context.effects.once(this.key_of_end(gone), make=make, find=find)
+        context.effects.once(this.key_of("gone", gone), make=make, find=find)
 
 
 def _close(this: Round, fingerprint: str, context: JobContext) -> int:
@@ -127,7 +127,7 @@ def _reopen_returned(this: Round, plan: ReviewPlan, context: JobContext) -> None
     for back in plan.back:
         if this.again.gone[back]:
             make = partial(_reopen, this, back, context)
-            context.effects.once(this.key_of_return(back), make=make, find=lambda: None)  # may be done twice
+            context.effects.once(this.key_of("back", back), make=make, find=lambda: None)  # may be done twice
 
 
 def _reopen(this: Round, fingerprint: str, context: JobContext) -> int:
@@ -178,6 +178,6 @@ def _annotation(finding: Finding) -> Annotation:
         start_line=finding.line,
         end_line=finding.end_line,
         annotation_level=reviews.ANNOTATION_LEVELS[finding.severity],
-        message=reviews.annotation_message(finding),
+        message=words(finding.message),
         title=finding.rule,
     )

@@ -91,15 +91,7 @@ def _open(job: Fix, context: JobContext, github: GitHub) -> RepairRequest:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
     pull = github.pull(job.issue) if job.pull else None
     head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
-    task = Task(
-        id=context.job_id,
-        kind=TaskKind.REPAIR,
-        repository=job.repository.full_name,
-        sha=head.sha,
-        number=job.issue,
-        created_at=context.clock(),
-    )
-    context.store.tasks.add(task)
+    task = context.task(TaskKind.REPAIR, job.repository, sha=head.sha, number=job.issue)
     stored = context.store.tasks.get(task.id)
     assert stored is not None, "it was added just now, here or by an earlier worker"
     mirror = context.mirror(job.repository, github)
@@ -182,7 +174,8 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
 def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> int:
     attempt, failure = _proven(repaired), repaired.failure
     assert failure is not None, "what was fixed had failed"
-    files = _patched(case, attempt) | case.added_tests
+    texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
+    files = {path: text.encode() for path, text in texts.items()} | case.added_tests
     path = next(iter(files))
     message = repairs.fix_commit(failure, path, case.job.issue)
     commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at)
@@ -208,12 +201,6 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
     )
     _watch(case, PostKind.FIX_PULL, pull, attempt, context)
     return pull
-
-
-def _patched(case: RepairRequest, attempt: Attempt) -> dict[str, bytes]:
-    """The files of a patch as they are with it."""
-    texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
-    return {path: text.encode() for path, text in texts.items()}
 
 
 def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt, context: JobContext) -> None:

@@ -86,15 +86,7 @@ def _say_overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: 
 def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:
     mirror = context.mirror(job.repository, github)
     opened_on, pull = pull.base_sha, _fetched(mirror, pull)
-    task = Task(
-        id=context.job_id,
-        kind=TaskKind.REVIEW,
-        repository=job.repository.full_name,
-        sha=pull.head_sha,
-        number=pull.number,
-        created_at=context.clock(),
-    )
-    context.store.tasks.add(task)
+    task = context.task(TaskKind.REVIEW, job.repository, sha=pull.head_sha, number=pull.number)
     made = {decision.subject: decision for decision in context.store.ledger.decisions_of_task(task.id)}
     own = {decision.id for decision in made.values()}
     seen = context.store.posts.sightings(job.repository.full_name, pull.number)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from memory.model import Decision, Finding, FindingLocation, Sighting, Task, location_of
 from memory.store.tasks import StoredTask
@@ -83,15 +84,8 @@ class Round:
         times -= bool(heads) and heads[-1] == self.task.sha
         return f":return-{times}" if times else ""
 
-    def key_of_end(self, fingerprint: str) -> str:
-        """The name of reporting a finding as gone, once each time that it is."""
-        return self._key_of(fingerprint, "gone")
-
-    def key_of_return(self, fingerprint: str) -> str:
-        """The name of opening the threads of a finding again, once each time that it is back."""
-        return self._key_of(fingerprint, "back")
-
-    def _key_of(self, fingerprint: str, what: str) -> str:
+    def key_of(self, what: Literal["gone", "back"], fingerprint: str) -> str:
+        """The name of reporting a finding as gone, or of opening its threads again, once each time that it is."""
         times = self.again.returns.get(fingerprint, 0)
         return f"review:{self.job.repository.id}:{self.pull.number}:{fingerprint}:{what}{f':{times}' if times else ''}"
 
@@ -190,7 +184,7 @@ def _reported_gone(this: Round, known: Mapping[str, Sighting], context: JobConte
     """What an earlier round reported as gone, and how many threads it closed."""
     gone = {}
     for fingerprint in known:
-        effect = context.store.inbox.effect(this.key_of_end(fingerprint))
+        effect = context.store.inbox.effect(this.key_of("gone", fingerprint))
         if effect is not None and effect.done_at is not None and effect.job_id != context.job_id:
             gone[fingerprint] = int(effect.reference)
     return gone
@@ -235,7 +229,8 @@ def missed(this: Round, reviewed: Reviewed, posted: Sequence[Finding], context: 
     if change is None:
         return {}
     old = [finding for finding in new if _is_older(finding, change)]
-    unread = {finding.fingerprint: why for finding in old if (why := _unread(finding, last, change))}
+    before = {file.path: file.old_path for file in change.files}
+    unread = {each.fingerprint: why for each in old if (why := last.unread.get(before.get(each.path, each.path)))}
     read = [finding for finding in old if finding.fingerprint not in unread]
     seen = {finding.fingerprint for finding in read if finding.tool == MODEL}
     seen |= _seen_then(this, last, change, [each for each in read if each.tool != MODEL], context)
@@ -251,11 +246,6 @@ def _is_older(finding: Finding, change: Change) -> bool:
     file = change.file(finding.path)
     own = range(finding.line, finding.end_line + 1)
     return file is None or (file.status is not FileStatus.ADDED and file.added_lines.isdisjoint(own))
-
-
-def _unread(finding: Finding, last: Before, change: Change) -> str:
-    file = change.file(finding.path)
-    return last.unread.get(file.old_path if file else finding.path, "")
 
 
 def _seen_then(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from memory.model import Finding, Proof, Severity
 from workers.diffs import fence
-from workers.messages.markdown import counted, marker, name, plain, words
+from workers.messages.markdown import counted, marker, name, plain
 from workers.review.plan import Missed, ReviewPlan
 
 SHOWN_FINDINGS = 20
@@ -49,11 +49,6 @@ def _missed(missed: Missed | None) -> str:
         return ""
     why = ", where this file was not fully read" if missed.because else ""
     return f"missed in the review of {missed.sha[:7]}{why} · "
-
-
-def annotation_message(finding: Finding) -> str:
-    """A finding in the check run's own list."""
-    return words(finding.message)
 
 
 def _suggestion(replacement: str) -> str:

@@ -246,9 +246,8 @@ def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
         if file.path in head.sources:
             with suppress(Unread):
                 sources[file.path] = base_source(base, file)
-    touched = frozenset(path for file in change.files for path in (file.path, file.old_path))
     hunks = {file.path: file.hunks for file in change.files if file.path in head.sources}
-    return Delta(head=head, base=sources, added=changed_lines(change), touched=touched, hunks=hunks)
+    return Delta(head=head, base=sources, added=changed_lines(change), hunks=hunks)
 
 
 def _suggestions(

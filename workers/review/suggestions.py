@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -132,6 +132,10 @@ class SuggestionDraft:
         return self.seen.finding.path
 
     @property
+    def rule(self) -> str:
+        return self.seen.finding.rule
+
+    @property
     def safe(self) -> bool:
         return self.seen.fix is not None and self.seen.fix.safe
 
@@ -166,19 +170,16 @@ def that_help(
         draft
         for variant, draft in zip(variants, found, strict=True)
         if variant not in detection.unread
-        and _improves(before[draft.path], after.get(variant, Counter()), draft.seen.finding.rule)
+        and after[variant] <= before[draft.path]
+        and after[variant][draft.rule] < before[draft.path][draft.rule]
     ]
 
 
-def _rules_by_path(seen: Sequence[FindingWithFix]) -> dict[str, Counter[str]]:
-    rules: dict[str, Counter[str]] = {}
+def _rules_by_path(seen: Sequence[FindingWithFix]) -> defaultdict[str, Counter[str]]:
+    rules = defaultdict[str, Counter[str]](Counter)
     for each in seen:
-        rules.setdefault(each.finding.path, Counter())[each.finding.rule] += 1
+        rules[each.finding.path][each.finding.rule] += 1
     return rules
-
-
-def _improves(before: Counter[str], after: Counter[str], rule: str) -> bool:
-    return after[rule] < before[rule] and after <= before
 
 
 @dataclass(slots=True)

@@ -87,14 +87,12 @@ class Delta:
     """What a change did to the files that are read, by the paths they have now.
 
     `base` is their text before, empty for a new file; one whose past could not be read is not in it. `added` are the
-    lines that the change added or rewrote, `hunks` its blocks in the diff. `touched` are the paths of both sides, those of
-    files not read included.
+    lines that the change added or rewrote, `hunks` its blocks in the diff.
     """
 
     head: HeadTree
     base: Mapping[str, str]
     added: Mapping[str, frozenset[int]]
-    touched: frozenset[str]
     hunks: Mapping[str, tuple[Hunk, ...]] = field(default_factory=dict)
 
 

@@ -46,7 +46,6 @@ class _Error(msgspec.Struct, frozen=True):
     line: int
     column: int
     message: str
-    hint: str | None
     code: str | None
     severity: str
 
@@ -91,7 +90,8 @@ class Mypy:
 
     def _errors(self, tree: HeadTree, paths: Sequence[str]) -> Detection:
         def read(some: Sequence[str]) -> Detection:
-            ours = {_INI: _configuration(self._options).encode()}
+            flags = (f"{name} = {value}\n" for name, value in sorted(self._options.flags.items()))
+            ours = {_INI: "".join(("[mypy]\n", *flags)).encode()}
             return errors_in(run_tool(self._sandbox, _arguments(tree.target_version), tree, some, ours), self._options)
 
         return in_parts(tree, paths, read, failures=8)
@@ -104,20 +104,16 @@ def _parses(tree: HeadTree, path: str) -> bool:
 
 def typed_files(sources: Mapping[str, str], *, all_of_them: bool) -> frozenset[str]:
     """The files that are checked: all that mypy can name in a typed repository, else those mostly annotated."""
-    named = (path for path in sources if path.endswith((".py", ".pyi")) and _can_be_named(path))
+    parts = {path: PurePosixPath(path).with_suffix("").parts for path in sources if path.endswith((".py", ".pyi"))}
+    named = (path for path, names in parts.items() if all(map(str.isidentifier, names)))
     return frozenset(path for path in named if not is_test_path(path) and (all_of_them or _is_annotated(sources[path])))
-
-
-def _can_be_named(path: str) -> bool:
-    return all(part.isidentifier() for part in PurePosixPath(path).with_suffix("").parts)
 
 
 def _is_annotated(text: str) -> bool:
     """Whether most functions are annotated."""
     tree = parsed(text)
-    functions = (
-        [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)] if tree else []
-    )
+    nodes = ast.walk(tree) if tree else ()
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     annotated = [node for node in functions if node.returns or any(each.annotation for each in node.args.args)]
     return len(functions) > 0 and len(annotated) > _TYPED_SHARE * len(functions)
 
@@ -130,10 +126,6 @@ def _arguments(target_version: str) -> tuple[str, ...]:
         *("--follow-imports", "silent", "--namespace-packages", "--explicit-package-bases"),
         *("--no-error-summary", "--output", "json"),
     )
-
-
-def _configuration(options: MypyOptions) -> str:
-    return "[mypy]\n" + "".join(f"{name} = {value}\n" for name, value in sorted(options.flags.items()))
 
 
 def errors_in(completed: CompletedRun, options: MypyOptions) -> Detection:

@@ -53,7 +53,6 @@ def delta(before: str = BEFORE, after: str = AFTER, path: str = PATH, **others: 
         head=HeadTree(sources=sources, target_version="py311"),
         base={path: before},
         added={file.path: file.added_lines for file in change.files},
-        touched=frozenset(sources),
         hunks={file.path: file.hunks for file in change.files},
     )
 

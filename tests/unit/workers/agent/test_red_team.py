@@ -30,7 +30,8 @@ from workers.agent.prompt_context import Assignment, MemoryParts, opening, recal
 from workers.agent.tools import Toolset, described, editing, numbered, reading
 from workers.llm.messages import ToolCall
 from workers.llm.prompt_text import data, prompt
-from workers.messages import conversation, repair, review
+from workers.messages import conversation, repair
+from workers.messages.markdown import words
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -160,7 +161,7 @@ def titles_of_ours(payload: str) -> Iterator[str]:
         fingerprint="f" * 32,
         anchor="x = 1",
     )
-    yield review.annotation_message(finding)
+    yield words(finding.message)
     yield repair.fix_title(failure_of(payload), payload)
 
 

@@ -16,7 +16,7 @@ POETRY = '[tool.poetry.dependencies]\npython = "^3.11"\nflask = "^3"\n'
 def read(path: str, before: str, after: str) -> Detection:
     added = changed_lines(parse_diff(unified(path, before, after)))
     head = HeadTree(sources={path: after}, target_version="py311")
-    return Dependencies().compare(Delta(head=head, base={path: before}, added=added, touched=frozenset({path})), [path])
+    return Dependencies().compare(Delta(head=head, base={path: before}, added=added), [path])
 
 
 def rules(path: str, before: str, after: str) -> list[tuple[str, int]]:

@@ -51,7 +51,7 @@ def test_detectors_read_side_by_side_and_the_base_only_where_asked() -> None:
     foo, bar = Dislike("foo", together), Dislike("bar", together)
     base = {"a.py": "foo = 1\n", "b.py": "foo = 2\n"}
     head = HeadTree(sources={"a.py": "foo = 1\nbar = 1\n", "b.py": "foo = 2\nfoo = 3\n"}, target_version="py312")
-    delta = Delta(head=head, base=base, added={}, touched=frozenset(base))
+    delta = Delta(head=head, base=base, added={})
     reading = read_change([foo, bar], [], delta)
     assert sorted((each.finding.path, each.finding.line, each.finding.rule) for each in reading.seen) == [
         ("a.py", 1, "foo"),

@@ -22,7 +22,7 @@ TOKEN = ".".join(
 def found(path: str, text: str, *, base: str = "", added: set[int] | None = None) -> tuple[RawFinding, ...]:
     lines = frozenset(range(1, text.count("\n") + 2)) if added is None else frozenset(added)
     head = HeadTree(sources={path: text}, target_version="py311")
-    delta = Delta(head=head, base={path: base}, added={path: lines}, touched=frozenset({path}))
+    delta = Delta(head=head, base={path: base}, added={path: lines})
     return Secrets().compare(delta, [path]).findings
 
 

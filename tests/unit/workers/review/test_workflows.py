@@ -29,7 +29,7 @@ CHECKOUT = "actions/checkout@v4\n        with:\n          ref: ${{ github.event.
 def read(before: str, after: str, path: str = PATH) -> Detection:
     added = changed_lines(parse_diff(unified(path, before, after)))
     head = HeadTree(sources={path: after}, target_version="py311")
-    return Workflows().compare(Delta(head=head, base={path: before}, added=added, touched=frozenset({path})), [path])
+    return Workflows().compare(Delta(head=head, base={path: before}, added=added), [path])
 
 
 def rules(before: str, after: str, path: str = PATH) -> list[tuple[str, int]]:
