@@ -109,14 +109,6 @@ def run_git(
     return done.stdout
 
 
-def _authorised(token: str) -> dict[str, str]:
-    """Git settings that authorise over HTTP."""
-    if not token:
-        return {}
-    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    return {"http.extraHeader": f"Authorization: Basic {basic}"}
-
-
 class Mirror:
     """A bare copy of one repository."""
 
@@ -260,7 +252,8 @@ class Mirror:
             attributes.write_text(_AS_STORED)
 
     def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
-        config = _authorised(self._remote.token)
+        basic = base64.b64encode(f"x-access-token:{self._remote.token}".encode()).decode()
+        config = {"http.extraHeader": f"Authorization: Basic {basic}"} if self._remote.token else {}
         return run_git(*arguments, at=self._directory, config=config, extra=extra, stdin=stdin)
 
 

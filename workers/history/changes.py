@@ -171,7 +171,8 @@ def read(pasts: Iterable[PastChange], blobs: Blobs, detectors: Sequence[Detector
     group: list[tuple[PastChange, dict[str, str]]] = []
     files = characters = 0
     for past in pasts:
-        texts = _texts(past, blobs)
+        files_of = past.change.files if past.change else ()
+        texts = {file.path: text for file in files_of if (text := _text(past.sha, file, blobs)) is not None}
         group.append((past, texts))
         files += len(texts)
         characters += sum(map(len, texts.values()))
@@ -180,15 +181,6 @@ def read(pasts: Iterable[PastChange], blobs: Blobs, detectors: Sequence[Detector
             group, files, characters = [], 0, 0
     if group:
         yield _detected(group, detectors)
-
-
-def _texts(past: PastChange, blobs: Blobs) -> dict[str, str]:
-    texts = {}
-    for file in past.change.files if past.change else ():
-        text = _text(past.sha, file, blobs)
-        if text is not None:
-            texts[file.path] = text
-    return texts
 
 
 def _text(sha: str, file: FileChange, blobs: Blobs) -> str | None:

@@ -28,7 +28,9 @@ def was_applied(suggestion: Suggestion, before: str, after: str) -> bool:
     that is between the same two lines now: a deletion between blank lines leaves no other trace.
     """
     old, new = _bare(split_lines(before)), _bare(split_lines(after))
-    wanted = _surrounded(suggestion, old)
+    first, last = suggestion.start_line - 1, suggestion.end_line
+    above, below = old[max(first - CONTEXT_LINES, 0) : first], old[last : last + CONTEXT_LINES]
+    wanted = _bare([*above, *split_lines(suggestion.replacement), *below])
     return (_contains(new, wanted) and not _contains(old, wanted)) or _are_between(suggestion, old, new)
 
 
@@ -47,13 +49,6 @@ def _are_between(suggestion: Suggestion, old: list[str], new: list[str]) -> bool
     if above is None or below is None:
         return False
     return new[above + 1 : below] == _bare(split_lines(suggestion.replacement))
-
-
-def _surrounded(suggestion: Suggestion, lines: list[str]) -> list[str]:
-    first, last = suggestion.start_line - 1, suggestion.end_line
-    above = lines[max(first - CONTEXT_LINES, 0) : first]
-    below = lines[last : last + CONTEXT_LINES]
-    return _bare([*above, *split_lines(suggestion.replacement), *below])
 
 
 def _contains(lines: list[str], wanted: list[str]) -> bool:

@@ -35,7 +35,7 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             f"**What failed:** {_failure_line(failure)}",
             "",
             *_evidence(attempt, proof),
-            *_model_words(attempt),
+            *(["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []),
             "",
             (
                 f"Chosen strategy: {name(attempt.strategy)} (probability {attempt.probability:.2f}, "
@@ -199,11 +199,6 @@ def _effort(attempt: Attempt) -> str:
     if is_by_model(attempt):
         return f"{counted(attempt.candidates, 'step')} of the model"
     return f"{counted(attempt.candidates, 'candidate')} tried"
-
-
-def _model_words(attempt: Attempt) -> list[str]:
-    """What the model says was wrong: its words, not proven by anything."""
-    return ["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []
 
 
 def _but(proof: Proof) -> str:

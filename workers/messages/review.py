@@ -87,7 +87,9 @@ def review_body(
         if len(plan.summary) > SHOWN_FINDINGS:
             lines.append(f"- and {len(plan.summary) - SHOWN_FINDINGS} more in the check run")
     if plan.missed:
-        lines += ["", _missed_count(plan.missed)]
+        unread = sum(1 for each in plan.missed.values() if each.because)
+        why = f", {unread} of them in files not fully read then" if unread else ""
+        lines += ["", f"{counted(len(plan.missed), 'finding')} missed in an earlier round{why}."]
     if plan.back:
         opened = f"; {counted(reopened, 'thread')} open again" if reopened else ""
         lines += ["", f"{counted(len(plan.back), 'earlier finding')} back{opened}."]
@@ -115,12 +117,6 @@ def limits(*, untested: bool, unasked: bool, bot_name: str) -> list[str]:
     tests = f"No test was run, because this comes from a fork; {has} them run."
     model = f"The model was not asked, because the author has no write access here; {has} it asked."
     return [*([tests] if untested else []), *([model] if unasked else [])]
-
-
-def _missed_count(missed: Mapping[str, Missed]) -> str:
-    unread = sum(1 for each in missed.values() if each.because)
-    why = f", {unread} of them in files not fully read then" if unread else ""
-    return f"{counted(len(missed), 'finding')} missed in an earlier round{why}."
 
 
 def _not_read(coverage: Mapping[str, str], shown: int) -> list[str]:

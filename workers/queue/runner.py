@@ -94,9 +94,9 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
         return
     with _heartbeat(context, leased):
         try:
-            job = _decoded(leased)
-        except CannotRun as error:
-            _record_failure(context, leased, str(error))
+            job = decode(leased.payload)
+        except msgspec.DecodeError as error:
+            _record_failure(context, leased, f"this version cannot decode the job: {error}")
             return
         _work(context.for_job(leased.id), leased, job, send)
 
@@ -187,13 +187,6 @@ def _report_dead_job(context: RunContext, job_id: str) -> None:
         return
     _log.error("dead", job=job_id, kind=stored.kind, reason=stored.reason)
     _notify_failure(context.for_job(job_id), decode(stored.payload), CannotRun(stored.reason))
-
-
-def _decoded(leased: LeasedJob) -> Job:
-    try:
-        return decode(leased.payload)
-    except msgspec.DecodeError as error:
-        raise CannotRun(f"this version cannot decode the job: {error}") from error
 
 
 @contextmanager

@@ -107,7 +107,8 @@ def merged(raw: Iterable[RawFinding]) -> list[RawFinding]:
     kept: list[RawFinding] = []
     by_rule: dict[str, list[int]] = {}
     for found in sorted(raw, key=lambda found: (found.tool == "bandit", *_place(found))):
-        same = next((at for at in by_rule.get(rule_of(found), ()) if _is_twin(kept[at], found)), None)
+        others = (at for at in by_rule.get(rule_of(found), ()) if kept[at].tool != found.tool)
+        same = next((at for at in others if _overlap(kept[at], found)), None)
         if same is None:
             by_rule.setdefault(rule_of(found), []).append(len(kept))
             kept.append(found)
@@ -124,9 +125,8 @@ def merged(raw: Iterable[RawFinding]) -> list[RawFinding]:
 
 def _covers(tool: RawFinding, found: RawFinding) -> bool:
     """Whether a tool reports what a model reports too: of the same lines and category, and not of much less harm."""
-    overlap = tool.line <= found.end_line and found.line <= tool.end_line
     grave = found.severity in _GRAVE and tool.severity not in _GRAVE
-    return overlap and tool.category is found.category and not grave
+    return _overlap(tool, found) and tool.category is found.category and not grave
 
 
 def _place(found: RawFinding) -> tuple[int, int, str, str]:
@@ -138,8 +138,8 @@ def rule_of(found: RawFinding | Finding) -> str:
     return twin(found.rule) if found.tool == "bandit" else found.rule
 
 
-def _is_twin(one: RawFinding, other: RawFinding) -> bool:
-    return one.tool != other.tool and one.line <= other.end_line and other.line <= one.end_line
+def _overlap(one: RawFinding, other: RawFinding) -> bool:
+    return one.line <= other.end_line and other.line <= one.end_line
 
 
 def _silenced(found: RawFinding, lines: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import configparser
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,7 +56,9 @@ class MypyOptions:
 
 def ruff_options(base: Path) -> RuffOptions:
     """From `.ruff.toml`, `ruff.toml` or `pyproject.toml`, whichever ruff would read; nothing from what is no TOML."""
-    found = next((table for table in _ruff_tables(base) if table is not None), {})
+    in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "ruff")
+    tables = (_toml(base, ".ruff.toml"), _toml(base, "ruff.toml"), in_pyproject)
+    found = next(each for each in tables if each is not None)
     lint = {**found, **table(found, "lint")}
     ignores = {
         pattern: codes
@@ -73,13 +75,6 @@ def ruff_options(base: Path) -> RuffOptions:
     )
 
 
-def _ruff_tables(base: Path) -> Iterator[dict[str, object] | None]:
-    yield _toml(base, ".ruff.toml")
-    yield _toml(base, "ruff.toml")
-    document = _toml(base, "pyproject.toml") or {}
-    yield table(table(document, "tool"), "ruff")
-
-
 def _harmless(wanted: object) -> tuple[str, ...]:
     """The codes in a list, but for security rules and whatever would take them along."""
     return tuple(code for code in _strings(wanted) if _CODE.fullmatch(code) and not _SECURITY.fullmatch(code))
@@ -94,7 +89,9 @@ def target_version(root: Path) -> str:
 
 def mypy_options(base: Path) -> MypyOptions | None:
     """From `mypy.ini`, `.mypy.ini`, `pyproject.toml` or `setup.cfg`; None where mypy is not set up."""
-    found = next((table for table in _mypy_tables(base) if table), None)
+    in_pyproject = table(table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
+    tables = (_ini(base, "mypy.ini"), _ini(base, ".mypy.ini"), in_pyproject, _ini(base, "setup.cfg"))
+    found = next(filter(None, tables), None)
     if found is None:
         return None
     flags = dict.fromkeys(_STRICT, True) if _truth(found.get("strict")) else {}
@@ -109,13 +106,6 @@ def is_typed(base: Path) -> bool:
     if mypy_options(base) is not None or (base / "pyrightconfig.json").is_file():
         return True
     return any(path.is_file() for depth in ("*", "*/*") for path in base.glob(f"{depth}/py.typed"))
-
-
-def _mypy_tables(base: Path) -> Iterator[Mapping[str, object]]:
-    for name in ("mypy.ini", ".mypy.ini"):
-        yield _ini(base, name)
-    yield table(table(_toml(base, "pyproject.toml") or {}, "tool"), "mypy")
-    yield _ini(base, "setup.cfg")
 
 
 def _truth(value: object) -> bool | None:

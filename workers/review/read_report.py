@@ -185,20 +185,18 @@ class Room:
 
 def by_priority(files: Sequence[FileChange]) -> list[FileChange]:
     """The files, what matters most first: what runs with rights, then code, tests, the rest, locks; more changed before less."""
-    return sorted(files, key=lambda file: (_rank(file.path), -_lines(file), file.path))
+    edited = {
+        file.path: sum(line.startswith(("+", "-")) for hunk in file.hunks for line in hunk.lines) for file in files
+    }
+    return sorted(files, key=lambda file: (_rank(file.path), -edited[file.path], file.path))
 
 
 def _rank(path: str) -> int:
     name = PurePosixPath(path).name
-    if Workflows().reads(path) or Dependencies().reads(path):
+    if _acts(path):
         return 0
     if name in _LOCK or name.endswith(".lock"):
         return 4
     if PurePosixPath(path).suffix not in CODE:
         return 3
     return 2 if is_test_path(path) else 1
-
-
-def _lines(file: FileChange) -> int:
-    """How many lines the change added or removed."""
-    return sum(line.startswith(("+", "-")) for hunk in file.hunks for line in hunk.lines)

@@ -8,6 +8,7 @@ import stat
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +70,9 @@ def python_sources(root: Path) -> dict[str, str]:
     sources: dict[str, str] = {}
     room = MAX_TREE_CHARACTERS
     for path in _python_paths(root):
-        try:
+        with suppress(Unread):  # the imports of an unreadable file are unknown
             sources[path] = read_text(root, path)
-        except Unread:
-            continue  # the imports of an unreadable file are unknown
-        room -= len(sources[path])
+        room -= len(sources.get(path, ""))
         if len(sources) > MAX_FILES or room < 0:
             return {}
     return sources

@@ -22,7 +22,6 @@ from pathlib import PurePosixPath
 
 from memory.model import Proof, Suggestion
 from workers.diffs import replace_lines, split_lines
-from workers.errors import BadInput
 from workers.review.detectors.detector import Detection, FixEdit, HeadTree, ToolFix
 from workers.review.detectors.rules import is_test_path
 from workers.review.findings import FindingWithFix, harm, order, seen_in
@@ -41,7 +40,7 @@ def suggestion_for(fix: ToolFix, text: str, changed: frozenset[int]) -> Suggesti
     if after is None or after == text:
         return None
     blocks = _whole_lines(split_lines(text), split_lines(after))
-    return next((block for block in blocks if _is_postable(block, changed) and _leads_to(block, text, after)), None)
+    return next((each for each in blocks if _is_postable(each, changed) and applied(each, text) == after), None)
 
 
 def _is_postable(suggestion: Suggestion, changed: frozenset[int]) -> bool:
@@ -53,14 +52,6 @@ def _is_postable(suggestion: Suggestion, changed: frozenset[int]) -> bool:
 def applied(suggestion: Suggestion, text: str) -> str:
     """`text` with the suggestion applied as GitHub applies it."""
     return replace_lines(text, suggestion.start_line, suggestion.end_line, suggestion.replacement)
-
-
-def _leads_to(suggestion: Suggestion, text: str, after: str) -> bool:
-    """Whether applying the suggestion as GitHub does gives exactly what the tool meant."""
-    try:
-        return applied(suggestion, text) == after
-    except BadInput:
-        return False
 
 
 def apply_edits(text: str, edits: Sequence[FixEdit]) -> str | None:
