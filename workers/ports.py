@@ -214,17 +214,11 @@ class GitHub(Protocol):
         """The current role of this account id on this repository; NONE when the login belongs to another id."""
         ...
 
-    def comment(self, number: int, body: str) -> int:
-        """Comment on an issue or pull request; the comment's id."""
+    def comment(self, number: int, body: str, *, thread: int = 0) -> int:
+        """Comment on an issue or pull request, or in the review thread of the comment `thread`; the comment's id."""
         ...
 
-    def find_comment(self, number: int, marker: str) -> int | None: ...
-
-    def reply(self, number: int, comment_id: int, body: str) -> int:
-        """Answer in a review comment's thread; the reply's id."""
-        ...
-
-    def find_reply(self, number: int, marker: str) -> int | None: ...
+    def find_comment(self, number: int, marker: str, *, thread: int = 0) -> int | None: ...
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
         """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""

@@ -23,11 +23,10 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 
     It goes into the review thread of the comment `thread`, or into the conversation.
     """
-    find, body = github.find_reply if thread else github.find_comment, f"{text}\n{marker(key)}"
     return context.effects.once(
         key,
-        make=lambda: github.reply(number, thread, body) if thread else github.comment(number, body),
-        find=lambda: find(number, marker(key)),
+        make=lambda: github.comment(number, f"{text}\n{marker(key)}", thread=thread),
+        find=lambda: github.find_comment(number, marker(key), thread=thread),
     )
 
 

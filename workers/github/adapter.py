@@ -106,21 +106,17 @@ class GitHubRepository:
                 return Permission.NONE
         return _permission(answer, actor)
 
-    def comment(self, number: int, body: str) -> int:
+    def comment(self, number: int, body: str, *, thread: int = 0) -> int:
         with translated(f"commenting on #{number}"):
+            if thread:
+                return self._repository.get_pull(number).create_review_comment_reply(thread, body).id
             return self._repository.get_issue(number).create_comment(body).id
 
-    def find_comment(self, number: int, marker: str) -> int | None:
+    def find_comment(self, number: int, marker: str, *, thread: int = 0) -> int | None:
         with translated(f"reading the comments of #{number}"):
+            if thread:
+                return _ours(self._repository.get_pull(number).get_review_comments(), marker)
             return _ours(self._repository.get_issue(number).get_comments(), marker)
-
-    def reply(self, number: int, comment_id: int, body: str) -> int:
-        with translated(f"replying in #{number}"):
-            return self._repository.get_pull(number).create_review_comment_reply(comment_id, body).id
-
-    def find_reply(self, number: int, marker: str) -> int | None:
-        with translated(f"reading the review comments of #{number}"):
-            return _ours(self._repository.get_pull(number).get_review_comments(), marker)
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
         path, rendered = f"/repos/{self._ref.full_name}/issues/{number}", "application/vnd.github.full+json"
