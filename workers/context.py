@@ -21,15 +21,17 @@ from memory.store import Store, open_store
 from workers.errors import ApprenticeError
 from workers.git import Mirror, Remote
 from workers.jobs import Job, RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, AppHook, GitHub, Image, Limits, Sandbox
+from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
 from workers.sandbox.bubblewrap import open_sandbox
 from workers.settings import WorkerSettings
 
-if TYPE_CHECKING:  # a process without a model loads nothing of it
+if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
     from workers.agent.engine import LlmOptions
+    from workers.github.adapter import GitHub
+    from workers.github.auth import GitHubHook
     from workers.llm.client import Models
     from workers.llm.messages import Model
 
@@ -179,7 +181,7 @@ class JobContext(Context):
     """A context whose flows act on GitHub. `notify` publishes the failure of a job to the user who asked for it."""
 
     connect: Callable[[RepositoryRef], GitHub]
-    hook: Callable[[], AppHook | None]
+    hook: Callable[[], GitHubHook | None]
     flows: Mapping[type, Flow] = field(default_factory=dict)
     notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None
     job_id: str = ""
@@ -236,13 +238,13 @@ def _connector(
     settings: WorkerSettings, clock: Clock, seconds_between_writes: float
 ) -> Callable[[RepositoryRef], GitHub]:
     """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
-    from workers.github.adapter import GitHubRepository  # a command without GitHub loads nothing of it
+    from workers.github.adapter import GitHub  # a command without GitHub loads nothing of it
     from workers.github.auth import InstallationTokens, app_of
 
     tokens = cache(lambda: InstallationTokens(app_of(settings), clock))
 
     def connect(repository: RepositoryRef) -> GitHub:
-        return GitHubRepository(
+        return GitHub(
             settings.github_url,
             repository,
             lambda: tokens().token(repository),
@@ -252,7 +254,7 @@ def _connector(
     return connect
 
 
-def _hook(settings: WorkerSettings) -> AppHook | None:
+def _hook(settings: WorkerSettings) -> GitHubHook | None:
     """The App's webhook log; None where no App is configured."""
     from workers.github.auth import GitHubHook, app_of
 

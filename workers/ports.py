@@ -1,9 +1,9 @@
-"""The flows' view of GitHub and the sandbox, as Protocols; the adapters are in github/ and sandbox/."""
+"""The sandbox as a Protocol, for it has several adapters; and the values that it and the adapter of GitHub take and give."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from memory.model import Actor, Permission, PostKind
+from memory.model import Actor
 
 SECONDS_BETWEEN_WRITES = 1.0
 """GitHub's rule for clients that write."""
@@ -182,87 +182,3 @@ class HookDelivery:
     guid: str
     event: str
     delivered_at: datetime
-
-
-class AppHook(Protocol):
-    """The log of the App's own webhook; GitHub keeps three days."""
-
-    def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """The delivery attempts since then, newest first."""
-        ...
-
-    def redeliver(self, delivery_id: int) -> None: ...
-
-
-class GitHub(Protocol):
-    """One repository on GitHub, with a token for it alone.
-
-    The adapter never repeats a write. Each `find_…` looks for the result of an earlier, interrupted write.
-    """
-
-    def token(self) -> str:
-        """The installation token, for git over HTTPS."""
-        ...
-
-    def clone_url(self) -> str: ...
-
-    def default_branch(self) -> BranchHead: ...
-
-    def pull(self, number: int) -> PullRequest: ...
-
-    def permission(self, actor: Actor) -> Permission:
-        """The current role of this account id on this repository; NONE when the login belongs to another id."""
-        ...
-
-    def comment(self, number: int, body: str, *, thread: int = 0) -> int:
-        """Comment on an issue or pull request, or in the review thread of the comment `thread`; the comment's id."""
-        ...
-
-    def find_comment(self, number: int, marker: str, *, thread: int = 0) -> int | None: ...
-
-    def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
-        """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""
-        ...
-
-    def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
-        """Open a draft pull request; its number."""
-        ...
-
-    def find_pull(self, *, head: str) -> int | None:
-        """The number of the pull request from branch `head`, in any state."""
-        ...
-
-    def create_review(self, number: int, *, sha: str, body: str, comments: Sequence[InlineComment]) -> int:
-        """Post one review with all its comments; the review's id."""
-        ...
-
-    def find_review(self, number: int, marker: str) -> int | None: ...
-
-    def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]: ...
-
-    def create_check(
-        self,
-        *,
-        sha: str,
-        external_id: str,
-        conclusion: str,
-        title: str,
-        summary: str,
-        annotations: Sequence[Annotation],
-    ) -> int:
-        """Create a completed check run on `sha`; its id. Sends more than 50 annotations in several requests."""
-        ...
-
-    def find_check(self, *, sha: str, external_id: str) -> int | None: ...
-
-    def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
-        """The reactions to a comment by its id, or to a pull request's own text by its number."""
-        ...
-
-    def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
-        """The review thread that begins with this comment."""
-        ...
-
-    def resolve_thread(self, thread_id: str) -> None: ...
-
-    def reopen_thread(self, thread_id: str) -> None: ...

@@ -19,10 +19,11 @@ from workers.git import Mirror
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, ShareLearnings
 from workers.messages import conversation
 from workers.messages.markdown import code
-from workers.ports import BranchHead, GitHub
+from workers.ports import BranchHead
 
 if TYPE_CHECKING:  # loaded only where a model is set
     from workers.agent.answering import Answered
+    from workers.github.adapter import GitHub
     from workers.llm.messages import Model
 
 

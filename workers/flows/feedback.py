@@ -6,6 +6,7 @@ Each signal counts by the permission of its user, looked up when it is recorded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from memory.model import (
     Attempt,
@@ -34,8 +35,10 @@ from workers.git import Mirror
 from workers.history.outcomes import was_applied
 from workers.jobs import Feedback, Job, PollReactions, RepositoryRef, SubjectKind, TrackPull
 from workers.messages import conversation
-from workers.ports import GitHub
 from workers.repair.result import Repaired
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
 
 VERDICTS = frozenset({SignalKind.ACCEPTED, SignalKind.REJECTED})
 CLOSED = frozenset({SignalKind.FIX_MERGED, SignalKind.FIX_CLOSED})

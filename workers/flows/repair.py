@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from memory.model import EMBEDDED, Attempt, Post, PostKind, Task, TaskKind
 from memory.store.database import dump, load
@@ -19,10 +20,13 @@ from workers.flows.replies import actor_of, may_command, post_comment, reply_to_
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.messages import repair as repairs
-from workers.ports import BranchHead, GitHub
+from workers.ports import BranchHead
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.sandbox.run_tests import Project, discover
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
 
 _BLOCK = re.compile(
     r"^(?P<mark>`{3,}|~{3,})(?:python|py|python3)\s*\n(?P<code>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memory.model import Actor, Permission
 from workers.context import JobContext
 from workers.errors import ApprenticeError
 from workers.jobs import Account, AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
 from workers.messages import conversation, review
 from workers.messages.markdown import marker
-from workers.ports import GitHub
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
 

@@ -28,7 +28,7 @@ from workers.flows.rounds import REVIEWED, Round, before, ended, exported, misse
 from workers.git import Mirror
 from workers.jobs import Job, ReviewPull
 from workers.messages import review
-from workers.ports import GitHub, PullRequest
+from workers.ports import PullRequest
 from workers.review.detectors.detector import MODEL, ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, decide, hints, plan_review
@@ -242,8 +242,9 @@ def _plan(this: Round, reviewed: Reviewed, decided: Mapping[str, PostingDecision
     return replace(plan, missed=missed(this, reviewed, plan.new, context))
 
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a local review loads nothing of these
     from workers.agent.reviewer import ModelReviewer
+    from workers.github.adapter import GitHub
     from workers.llm.messages import Model
 
 

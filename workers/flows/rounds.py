@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from memory.model import Decision, Finding, FindingLocation, Sighting, Task, location_of
 from memory.store.tasks import StoredTask
@@ -17,11 +17,14 @@ from workers.diffs import Change, FileStatus, parse_diff
 from workers.errors import BadInput, CannotRun, Gone
 from workers.git import Mirror
 from workers.jobs import RepositoryRef, ReviewPull
-from workers.ports import GitHub, PullRequest
+from workers.ports import PullRequest
 from workers.review.detectors.detector import MODEL
 from workers.review.engine import Reviewed, review_change
 from workers.review.matching import Known, LastSeen, identities, path_now, seen_before
 from workers.review.plan import Missed
+
+if TYPE_CHECKING:
+    from workers.github.adapter import GitHub
 
 REVIEWED = "reviewed"
 

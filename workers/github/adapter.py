@@ -64,8 +64,11 @@ mutation Reopen($input: UnresolveReviewThreadInput!) {
 """
 
 
-class GitHubRepository:
-    """Implements `workers.ports.GitHub`."""
+class GitHub:
+    """One repository on GitHub, with a token for it alone.
+
+    It never repeats a write. Each `find_…` looks for the result of an earlier, interrupted write.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class GitHubRepository:
         self._repository: Repository = self._client.get_repo(repository.full_name)
 
     def token(self) -> str:
+        """The installation token, for git over HTTPS."""
         return self._token()
 
     def clone_url(self) -> str:
@@ -98,6 +102,7 @@ class GitHubRepository:
             return _pull(self._repository.get_pull(number))
 
     def permission(self, actor: Actor) -> Permission:
+        """The current role of this account id on this repository; NONE when the login belongs to another id."""
         path = f"/repos/{self._ref.full_name}/collaborators/{actor.login}/permission"
         with translated(f"looking up what {actor.login} may do"):
             try:
@@ -107,6 +112,7 @@ class GitHubRepository:
         return _permission(answer, actor)
 
     def comment(self, number: int, body: str, *, thread: int = 0) -> int:
+        """Comment on an issue or pull request, or in the review thread of the comment `thread`; the comment's id."""
         with translated(f"commenting on #{number}"):
             if thread:
                 return self._repository.get_pull(number).create_review_comment_reply(thread, body).id
@@ -119,6 +125,7 @@ class GitHubRepository:
             return _ours(self._repository.get_issue(number).get_comments(), marker)
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
+        """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""
         path, rendered = f"/repos/{self._ref.full_name}/issues/{number}", "application/vnd.github.full+json"
         with translated(f"reading #{number}"):
             _, answer = self._client.requester.requestJsonAndCheck("GET", path, headers={"Accept": rendered})
@@ -127,16 +134,19 @@ class GitHubRepository:
         return pictures(answer.get("body_html") or "", self._base_url)
 
     def open_pull(self, *, head: str, base: str, title: str, body: str) -> int:
+        """Open a draft pull request; its number."""
         with translated(f"opening a pull request from {head}"):
             return self._repository.create_pull(base=base, head=head, title=title, body=body, draft=True).number
 
     def find_pull(self, *, head: str) -> int | None:
+        """The number of the pull request from branch `head`, in any state."""
         owner = self._ref.full_name.split("/")[0]
         with translated(f"looking for a pull request from {head}"):
             pulls = self._repository.get_pulls(state="all", head=f"{owner}:{head}")
             return next((p.number for p in pulls if p.head.ref == head), None)
 
     def create_review(self, number: int, *, sha: str, body: str, comments: Sequence[InlineComment]) -> int:
+        """Post one review with all its comments; the review's id."""
         with translated(f"reviewing #{number}"):
             _, answer = self._client.requester.requestJsonAndCheck(
                 "POST",
@@ -167,6 +177,7 @@ class GitHubRepository:
         summary: str,
         annotations: Sequence[Annotation],
     ) -> int:
+        """Create a completed check run on `sha`; its id. Sends more than 50 annotations in several requests."""
         first, *rest = _batches(annotations)
         output = {"title": title, "summary": summary}
         with translated("writing the check run"):
@@ -188,6 +199,7 @@ class GitHubRepository:
             return next((run.id for run in runs if run.external_id == external_id), None)
 
     def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
+        """The reactions to a comment by its id, or to a pull request's own text by its number."""
         path, found, page = f"/repos/{self._ref.full_name}/{_REACTED[kind]}/{number}/reactions", list[UserReaction](), 1
         while page:
             with translated("reading reactions"):
@@ -204,6 +216,7 @@ class GitHubRepository:
         return tuple(found)
 
     def thread_of(self, number: int, comment_id: int) -> ReviewThread | None:
+        """The review thread that begins with this comment."""
         owner, name = self._ref.full_name.split("/")
         where: dict[str, Any] = {"owner": owner, "name": name, "number": number, "after": None}
         while True:

@@ -133,12 +133,13 @@ PAGE = 100
 
 
 class GitHubHook:
-    """Implements `workers.ports.AppHook`."""
+    """The log of the App's own webhook; GitHub keeps three days."""
 
     def __init__(self, app: GithubIntegration) -> None:
         self._app = app
 
     def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
+        """The delivery attempts since then, newest first."""
         found: list[HookDelivery] = []
         cursor = ""
         while True:

@@ -8,8 +8,9 @@ import pytest
 
 from memory.model import Actor, Permission
 from workers.flows.review import may_ask
+from workers.github.adapter import GitHub
 from workers.jobs import Account, RepositoryRef, ReviewPull
-from workers.ports import GitHub, PullRequest
+from workers.ports import PullRequest
 
 HERE, FORK = 1, 2
 
