@@ -31,17 +31,6 @@ from workers.queue.runner import RunContext, run_leased
 from workers.settings import Settings, WorkerSettings
 
 RUN_JOB = "apprentice.run_job"
-
-
-def register(celery: Celery, run: Callable[[str], None]) -> None:
-    """Call `run` with the id in every message."""
-
-    def run_job(job_id: str) -> None:
-        run(job_id)
-
-    celery.task(run_job, name=RUN_JOB, ignore_result=True)
-
-
 QUEUE = "apprentice"
 POLL_SECONDS = 0.05
 _PARENT_CHECK_SECONDS = 0.5
@@ -184,7 +173,7 @@ def run_worker(settings: WorkerSettings, make_context: Callable[[], RunContext])
         name = f"{socket.gethostname()}:{os.getpid()}"
         run_leased(context(), job_id, worker=name, send=functools.partial(send, celery))
 
-    register(celery, run)
+    celery.task(run, name=RUN_JOB, ignore_result=True)
     worker_process_init.connect(_die_with_parent, weak=False)
     # Celery warns root about pickled messages; ours are JSON, and the sandbox chooses its own user.
     warnings.filterwarnings("ignore", category=SecurityWarning)

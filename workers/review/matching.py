@@ -249,36 +249,31 @@ def _unused(fingerprint: str, taken: AbstractSet[str]) -> str:
 
 
 class _Among:
-    """Findings by their fingerprint, their rule and where they are."""
+    """Findings by their fingerprint, and by their rule and where they are."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.by_mark = {finding.fingerprint: finding for finding in findings}
-        self._on_line, self._in_file, self._of_text = (defaultdict[object, list[Finding]](list) for _ in range(3))
+        self._by_place = defaultdict[tuple[str | int, ...], list[Finding]](list)
         for finding in sorted(findings, key=order):
             place = rule_of(finding), finding.path
-            self._on_line[*place, finding.line].append(finding)
-            self._in_file[place].append(finding)
-            self._of_text[*place, finding.anchor].append(finding)
+            for key in (place, (*place, finding.line), (*place, finding.anchor)):
+                self._by_place[key].append(finding)
 
-    def on_line(self, rule: str, path: str, line: int) -> Sequence[Finding]:
-        return self._on_line.get((rule, path, line), [])
+    def at(self, *place: str | int) -> Sequence[Finding]:
+        """The findings of a rule in a file, by its lines; of those, where the place goes on, on a line or with a text."""
+        return self._by_place.get(place, [])
 
-    def in_file(self, rule: str, path: str, near: int) -> Sequence[Finding]:
-        return _nearest(self._in_file.get((rule, path), []), near)
-
-    def of_text(self, rule: str, path: str, text: str, near: int) -> Sequence[Finding]:
-        return _nearest(self._of_text.get((rule, path, text), []), near)
-
-
-def _nearest(findings: Sequence[Finding], near: int) -> Sequence[Finding]:
-    at = bisect_left(findings, near, key=lambda finding: finding.line)
-    return findings[max(0, at - NEAREST) : at + NEAREST]
+    def near(self, line: int, *place: str) -> Sequence[Finding]:
+        """Those of a place that are nearest to a line."""
+        found = self.at(*place)
+        at = bisect_left(found, line, key=lambda finding: finding.line)
+        return found[max(0, at - NEAREST) : at + NEAREST]
 
 
 def _stayed(each: _Traced, among: _Among) -> Iterator[_Pair]:
     """On the line that its own is now, unless the two messages name different things, as imports of one line."""
     if each.line is not None:
-        for found in among.on_line(rule_of(each.known.finding), each.path, each.line):
+        for found in among.at(rule_of(each.known.finding), each.path, each.line):
             if not _name_different_things(each.known.finding.message, found.message):
                 yield _pair(each, found, Likeness.STAYED)
 
@@ -291,7 +286,7 @@ def _same(each: _Traced, among: _Among) -> Iterator[_Pair]:
         if same is not None and same.path == each.path and rule_of(same) == rule and _may_be(same, each):
             yield _pair(each, same, Likeness.SAME)
     for path in (each.path, *sorted(each.arrived)):
-        for found in among.of_text(rule, path, old.anchor, each.start):
+        for found in among.near(each.start, rule, path, old.anchor):
             if _may_be(found, each):
                 yield _pair(each, found, Likeness.MOVED)
 
@@ -301,7 +296,7 @@ def _like(each: _Traced, among: _Among) -> Iterator[_Pair]:
     if each.known.gone:
         return
     old = each.known.finding
-    for found in among.in_file(rule_of(old), each.path, each.start):
+    for found in among.near(each.start, rule_of(old), each.path):
         if not _may_be(found, each):
             continue
         ratio = _ratio(old.anchor, found.anchor)
