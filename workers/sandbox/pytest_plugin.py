@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Generator
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
 TEST_SECONDS = "APPRENTICE_TEST_SECONDS"
 LEAST_TEST_SECONDS = 0.25
-LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES, IDS_A_LINE = 2000, 500, 20, 30, 200
+LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
 
 
@@ -163,7 +162,7 @@ class Reporter:
         self.descriptor, self.process, self.tracer = descriptor, os.getpid(), tracer
         self.phases: dict[str, dict[str, Any]] = {}
         self.broken: set[str] = set()
-        self.write(event="start", pytest=pytest.__version__, python=platform.python_version())
+        self.write(event="start", pytest=pytest.__version__)
 
     def write(self, **line: object) -> None:
         """Write one line, except in a process that a test forked and after the reader has gone."""
@@ -180,10 +179,7 @@ class Reporter:
         """Restore the descriptor for a second pytest in the same process."""
         os.environ[REPORT] = str(self.descriptor)
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        ids = [item.nodeid for item in session.items]
-        for start in range(0, len(ids), IDS_A_LINE):
-            self.write(event="collected", ids=ids[start : start + IDS_A_LINE])
+    def pytest_collection_finish(self) -> None:
         if self.tracer is not None:
             self.write(event="lines", id="", lines=self.tracer.take())
 

@@ -115,10 +115,6 @@ class _Start(_Event, tag="start"):
     pytest: _Name
 
 
-class _Collected(_Event, tag="collected"):
-    ids: list[object]
-
-
 class _Running(_Event, tag="running"):
     id: _Id
 
@@ -217,7 +213,7 @@ def decode(report: bytes) -> DecodedReport:
     return decoded
 
 
-_EVENTS = _Start | _Collected | _Running | _Result | _CollectError | _Executed | _Finish
+_EVENTS = _Start | _Running | _Result | _CollectError | _Executed | _Finish
 
 
 def cut_short(decoded: DecodedReport, error_type: str, message: str) -> tuple[TestResult, ...]:
