@@ -63,19 +63,15 @@ def template(
     """Make a generator of edits at nodes of one type into a template that carries the function's name."""
     if strategy not in STRATEGIES:
         raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
-    kind = cast("type[Node]", node)  # typed as a callable, because type[Node] refuses abstract classes
 
     def register(function: Callable[[Node, Site], Iterable[Edit]]) -> Template:
-        def generate(at: cst.CSTNode, site: Site) -> Iterable[Edit]:
-            return function(at, site) if isinstance(at, kind) else ()
-
         return Template(
             name=function.__name__,
             strategy=strategy,
             families=frozenset(families),
             prior=prior,
-            node=kind,
-            generate=generate,
+            node=cast("type[Node]", node),  # typed as a callable, because type[Node] refuses abstract classes
+            generate=cast("Callable[[cst.CSTNode, Site], Iterable[Edit]]", function),
         )
 
     return register

@@ -153,15 +153,7 @@ def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, site.code(node.func), weight=0.8)
 
 
-_ARGUMENTS = (
-    Family.ASSERTION,
-    Family.TYPE,
-    Family.VALUE,
-    Family.LOOKUP,
-    Family.ATTRIBUTE,
-    Family.ARITHMETIC,
-    Family.NAME,
-)
+_ARGUMENTS = (*_ANY, Family.NAME)
 
 MOST_LACKING = 2
 """So many parameters may be called like nothing in scope, or the names tell too little."""

@@ -115,16 +115,7 @@ def conditional_branches(node: cst.IfExp, site: Site) -> Iterator[Edit]:
     yield site.replace(node, site.code(node.orelse), weight=0.7)
 
 
-_ALL_BUT_NAMES = (
-    Family.ASSERTION,
-    Family.VALUE,
-    Family.LOOKUP,
-    Family.TYPE,
-    Family.ATTRIBUTE,
-    Family.ITERATION,
-    Family.RECURSION,
-    Family.TIMEOUT,
-)
+_ALL_BUT_NAMES = (*_LOGIC, Family.ITERATION)
 
 
 def is_condition(node: cst.CSTNode, site: Site) -> bool:

@@ -173,20 +173,10 @@ def raised_type(node: cst.Raise, site: Site) -> Iterator[Edit]:
         yield site.replace(name, other, weight=weight)
 
 
-@template(
-    cst.SimpleStatementLine,
-    strategy="statements",
-    prior=0.35,
-    families=(
-        Family.LOOKUP,
-        Family.VALUE,
-        Family.TYPE,
-        Family.ATTRIBUTE,
-        Family.ARITHMETIC,
-        Family.IO,
-        Family.ITERATION,
-    ),
-)
+_RAISED = (*_NONE, *_LOOKUPS, Family.ARITHMETIC, Family.IO)
+
+
+@template(cst.SimpleStatementLine, strategy="statements", prior=0.35, families=_RAISED)
 def handled_error(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f()` → `try: f()` / `except E: return None`, for the error that was raised."""
     error = site.failure.error_type
