@@ -61,8 +61,6 @@ _SUFFIXES: tuple[tuple[str, Family], ...] = (
     ("NotFoundError", Family.LOOKUP),
     ("NotFound", Family.LOOKUP),
     ("DoesNotExist", Family.LOOKUP),
-    ("ConnectionError", Family.IO),
-    ("TimeoutError", Family.TIMEOUT),
     ("Timeout", Family.TIMEOUT),
 )
 

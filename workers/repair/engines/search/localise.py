@@ -15,7 +15,7 @@ from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.project import module_name
-from workers.repair.engines.search.scope import FunctionNode, own_nodes
+from workers.repair.engines.search.scope import FunctionNode, called, own_nodes, parsed
 
 
 def body_line(function: FunctionNode) -> int:
@@ -35,14 +35,6 @@ def defined(node: ast.stmt) -> tuple[str, ...]:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return tuple(alias.asname or alias.name for alias in names)
     return ()
-
-
-def parsed(source: str) -> ast.Module | None:
-    """A source's syntax tree; None if it has none."""
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 class Outlines:
@@ -246,11 +238,8 @@ def _tests(failure: Failure) -> Iterator[tuple[str, str]]:
 
 
 def _used_in(source: str, test: str) -> set[str]:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return set()
-    found = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.name == test]
+    tree = parsed(source) or ast.Module(body=[], type_ignores=[])
+    found = [n for n in ast.walk(tree) if isinstance(n, FunctionNode) and n.name == test]
     nodes = [node for function in found for node in ast.walk(function)]
     names = {n.id for n in nodes if isinstance(n, ast.Name)}
     return names | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
@@ -322,18 +311,15 @@ def _judging(
     while True:
         judges = [(path, f) for path, f in functions if f.name in names]
         lines = {(path, n) for path, f in judges for n in range(f.lineno, (f.end_lineno or f.lineno) + 1)}
-        called = {name for _, f in judges for name in _called(f) if not name.startswith("__")} - names
-        only = {f.name for _, f in functions if f.name in called and _only_within(lines, f.name, sources)}
+        calls = {called(node) for _, function in judges for node in ast.walk(function)} - names
+        only = {
+            f.name
+            for _, f in functions
+            if f.name in calls and not f.name.startswith("__") and _only_within(lines, f.name, sources)
+        }
         if not only:
             return lines
         names |= only
-
-
-def _called(function: ast.AST) -> Iterator[str]:
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                yield name
 
 
 def _only_within(lines: Collection[tuple[str, int]], name: str, sources: Mapping[str, str]) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from workers.repair.classify import is_test_path
-from workers.repair.engines.search.scope import ClassScope, Signature, read_classes, read_module
+from workers.repair.engines.search.scope import ClassScope, Signature, called, parsed, read_classes, read_module
 
 _DOCTEST = re.compile(r"^\s*>>>\s*(.+)$", re.MULTILINE)
 _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
@@ -63,13 +62,12 @@ def examples_of(name: str, docstring: str, tests: Mapping[str, str]) -> Examples
 
 
 def _collect(text: str, name: str, found: _Found) -> None:
-    try:
-        tree = ast.parse(text.strip())
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parsed(text.strip())
+    if tree is None:
         return
     names = {name, *_aliases(tree, name)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) in names:
+        if isinstance(node, ast.Call) and called(node) in names:
             found.calls.append(tuple(node.args))
         elif isinstance(node, ast.Constant):
             _literal(node.value, found)
@@ -82,15 +80,11 @@ def _literal(value: object, found: _Found) -> None:
         found.numbers.append(str(value))
 
 
-def _called(node: ast.Call) -> str:
-    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-
-
 def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
     """Parameters of the test file's own functions that are handed the function itself."""
     own = {node.name: node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
     for node in ast.walk(tree):
-        target = own.get(_called(node)) if isinstance(node, ast.Call) else None
+        target = own.get(called(node))
         if isinstance(node, ast.Call) and target is not None:
             for parameter, argument in zip(target.args.args, node.args, strict=False):
                 if isinstance(argument, ast.Name) and argument.id == name:
@@ -105,6 +99,11 @@ def module_name(path: str) -> str:
     if parts and parts[-1] == "__init__":
         parts = parts[:-1]
     return ".".join(parts)
+
+
+def _parsed(texts: Iterable[str]) -> Iterator[ast.Module]:
+    """The trees of texts; what does not parse has nothing to offer."""
+    return (tree for tree in map(parsed, texts) if tree is not None)
 
 
 class ProjectSources:
@@ -126,7 +125,7 @@ class ProjectSources:
         """The ways to call `name` that the project's modules define; asked once for each."""
         if name not in self._signatures:
             defined = re.compile(rf"\b(?:def|class) {re.escape(name)}\b|\b{re.escape(name)} = (?:\w+\.)?namedtuple\b")
-            modules = self._parsed(text for text in self._sources.values() if defined.search(text))
+            modules = _parsed(text for text in self._sources.values() if defined.search(text))
             self._signatures[name] = tuple(dict.fromkeys(s for m in modules for s in read_module(m).signatures(name)))
         return self._signatures[name]
 
@@ -154,11 +153,5 @@ class ProjectSources:
 
     @cached_property
     def _classes(self) -> tuple[ClassScope, ...]:
-        modules = self._parsed(text for text in self._sources.values() if "class " in text)
+        modules = _parsed(text for text in self._sources.values() if "class " in text)
         return tuple(scope for module in modules for scope in read_classes(module).values())
-
-    @staticmethod
-    def _parsed(texts: Iterable[str]) -> Iterator[ast.Module]:
-        for text in texts:
-            with suppress(SyntaxError, ValueError, RecursionError):  # what does not parse has nothing to offer
-                yield ast.parse(text)

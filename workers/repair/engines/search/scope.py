@@ -87,6 +87,14 @@ class ModuleScope:
         return tuple(seen)
 
 
+def parsed(source: str) -> ast.Module | None:
+    """A source's syntax tree; None if it has none."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes below `node`, in source order, without the bodies of functions and classes defined inside."""
     for child in ast.iter_child_nodes(node):
