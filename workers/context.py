@@ -65,7 +65,7 @@ class Context:
     @cached_property
     def sandbox(self) -> Sandbox:
         """Opened when code first runs: a machine without a sandbox can do everything else."""
-        return open_sandbox(self.settings)
+        return open_sandbox(unsafe=self.settings.unsafe_without_sandbox)
 
     @property
     def limits(self) -> Limits:

@@ -25,7 +25,6 @@ from workers.sandbox.bubblewrap import Bubblewrap, open_sandbox, problems
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, discover, run_tests
 from workers.sandbox.unsandboxed import UnsandboxedRunner
-from workers.settings import WorkerSettings
 
 pytestmark = pytest.mark.sandbox
 
@@ -483,15 +482,15 @@ def test_plain_processes_run_the_same_tests(shop: Path) -> None:
 def test_this_machine_has_a_sandbox() -> None:
     """A trial run really starts one."""
     assert problems() == ()
-    assert isinstance(open_sandbox(WorkerSettings()), Bubblewrap)
+    assert isinstance(open_sandbox(unsafe=False), Bubblewrap)
 
 
 def test_without_bubblewrap_nothing_runs_unless_allowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The refusal names what to install; only the explicit setting goes without."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotRun, match="no sandbox: bubblewrap is not installed: install it"):
-        open_sandbox(WorkerSettings())
-    assert isinstance(open_sandbox(WorkerSettings(unsafe_without_sandbox=True)), UnsandboxedRunner)
+        open_sandbox(unsafe=False)
+    assert isinstance(open_sandbox(unsafe=True), UnsandboxedRunner)
 
 
 def test_a_bubblewrap_that_ends_without_a_word_is_started_again(tmp_path: Path) -> None:

@@ -27,13 +27,12 @@ from workers.sandbox.launching import (
     await_ready,
     launch_spec,
     launcher_command,
+    prefixes,
     process_tree,
     spawned,
 )
-from workers.sandbox.run_tests import prefixes
 from workers.sandbox.supervise import ProcessTree, line_session, supervise
 from workers.sandbox.unsandboxed import UnsandboxedRunner
-from workers.settings import WorkerSettings
 
 INSIDE = Path("/run/apprentice")
 SOURCE = INSIDE / "private" / "tree"
@@ -320,12 +319,12 @@ def problems() -> tuple[str, ...]:
     )
 
 
-def open_sandbox(settings: WorkerSettings) -> Sandbox:
-    """The sandbox for untrusted code. Raises CannotRun with the first problem, unless the settings allow to run without."""
+def open_sandbox(*, unsafe: bool) -> Sandbox:
+    """The sandbox for untrusted code. Raises CannotRun with the first problem, unless `unsafe` allows to run without."""
     found = problems()
     if not found:
         return Bubblewrap()
-    if settings.unsafe_without_sandbox:
+    if unsafe:
         return UnsandboxedRunner()
     raise CannotRun(
         f"no sandbox: {found[0]}; or, for repositories you trust fully, set APPRENTICE_UNSAFE_WITHOUT_SANDBOX=true"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from workers.errors import BadInput
-from workers.sandbox.run_tests import discover, prefixes
+from workers.sandbox.launching import prefixes
+from workers.sandbox.run_tests import discover
 
 PYTHON = Path(sys.executable)
 
