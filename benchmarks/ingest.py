@@ -27,8 +27,7 @@ from benchmarks.report import ROOT, show, spread
 from bot.web.app import create_app
 from bot.web.signature import HEADER, sign
 from memory.model.jobs import Delivery
-from memory.store import Store, open_store
-from memory.store.database import Database
+from memory.store import open_store
 from memory.store.jobs import Inbox
 from workers.settings import WebSettings, environment_with, load
 
@@ -54,17 +53,12 @@ class _NothingKept(Inbox):
         return [True for _ in batch]
 
 
-class _EmptyStore(Store):
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self.inbox = _NothingKept(database)
-
-
 def serve_nothing() -> None:
     """The web application as it is, with nothing behind it: no transaction, no queue."""
     settings = load(WebSettings)
     with open_store(settings.database()) as store:
-        app = create_app(settings, _EmptyStore(store.database), lambda _ids: None, lambda: datetime.now(UTC))
+        store.inbox = _NothingKept(store.database)
+        app = create_app(settings, store, lambda _ids: None, lambda: datetime.now(UTC))
         uvicorn.run(app, host=settings.host, port=settings.port, log_config=None, access_log=False)
 
 

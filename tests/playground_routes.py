@@ -177,7 +177,7 @@ def delete_ref(call: ApiCall) -> None:
     before = where.git.refs().get(ref)
     if before is None:
         raise unprocessable("Reference does not exist")
-    where.git.delete_ref(ref)
+    where.git.run("update-ref", "-d", ref)
     pushed(call.world, where, call.who, ref, before, ZERO)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.report import show
-from benchmarks.retrieval import importers, quality, sets
+from benchmarks.retrieval import importers, quality
+from benchmarks.retrieval import quality as sets
 from memory.retrieval.embeddings import EMBEDDERS, Embedder
 
 

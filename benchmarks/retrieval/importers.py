@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.retrieval.sets import Case, Question, write
+from benchmarks.retrieval.quality import Case, Question, write
 from workers.repair.classify import normalised
 
 DETAIL = 4000

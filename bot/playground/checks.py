@@ -9,7 +9,7 @@ from msgspec import Struct
 from bot.playground.api import ApiAnswer, ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, unprocessable
-from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun, RepositoryRole
+from bot.playground.models import ActingAccount, App, CheckAnnotation, HostedCheckRun
 from bot.playground.payloads import JsonObject
 from bot.playground.pull_payloads import check_run, check_run_event
 from bot.playground.webhooks import announce
@@ -20,7 +20,6 @@ ANNOTATIONS = 50
 routes = Routes()
 READ = Needs(permissions=("checks",))
 WRITE = Needs(permissions=("checks",), level="write")
-RERUN = Needs(permissions=("checks",), level="write", role=RepositoryRole.WRITE)
 
 
 class _Output(Struct):

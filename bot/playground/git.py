@@ -127,9 +127,6 @@ class BareRepository:
         """Point `ref` at `new`; when `old` is given, only if it still points there."""
         self.run("update-ref", ref, new, *([old] if old is not None else []))
 
-    def delete_ref(self, ref: str) -> None:
-        self.run("update-ref", "-d", ref)
-
     def fetch_from(self, other: BareRepository, sha: str, ref: str) -> None:
         """Bring the commit `sha` of another repository here, and point `ref` at it."""
         if other.path != self.path:

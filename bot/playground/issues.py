@@ -28,7 +28,6 @@ routes = Routes()
 EITHER = ("issues", "pull_requests")
 READ = Needs(permissions=EITHER)
 WRITE = Needs(permissions=EITHER, level="write")
-TRIAGE = Needs(permissions=EITHER, level="write", role=RepositoryRole.TRIAGE)
 OPEN = Needs(permissions=("issues",), level="write")
 
 

@@ -68,10 +68,6 @@ def when(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def when_or_null(moment: datetime | None) -> str | None:
-    return when(moment) if moment else None
-
-
 def user(world: World, account: HostedAccount) -> JsonObject:
     """simple-user."""
     home, page = world.base_url, f"apps/{account.app_slug}" if account.app_slug else account.login

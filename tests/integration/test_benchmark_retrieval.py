@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.retrieval.importers import logs, reports
-from benchmarks.retrieval.sets import Case, Question, read, write
+from benchmarks.retrieval.quality import Case, Question, read, write
 
 ROOT = Path(__file__).parents[2]
 
