@@ -10,7 +10,7 @@ from statistics import mean, median
 
 import numpy as np
 
-from memory.evaluation.control_arm import Uplift, compared, results, too_few, uplift
+from memory.evaluation.control_arm import ArmDifference, Uplift, compared, results, unknown, uplift
 from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, addressed, suppression
 from memory.evaluation.prompt_ablation import PartUse, measured
 from memory.evaluation.rollback import current
@@ -50,16 +50,6 @@ class ArmStats:
     rate_high: float
     mean_candidates: float | None
     median_candidates: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmDifference:
-    """Learned minus control with its 95 % interval. None, and a verdict that says so, where an arm has no data."""
-
-    difference: float | None
-    low: float | None
-    high: float | None
-    verdict: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,19 +155,19 @@ def stats(store: Store) -> Stats:
 def rate_difference(learned: int, of_learned: int, control: int, of_control: int) -> ArmDifference:
     """The difference of two proportions with its interval (Newcombe 1998, method 10)."""
     if not of_learned or not of_control:
-        return _unknown(of_learned, of_control)
+        return unknown(of_learned, of_control)
     one, other = learned / of_learned, control / of_control
     (low1, high1), (low2, high2) = wilson(learned, of_learned), wilson(control, of_control)
     gap = one - other
     low = gap - sqrt((one - low1) ** 2 + (high2 - other) ** 2)
     high = gap + sqrt((high1 - one) ** 2 + (other - low2) ** 2)
-    return _difference(gap, low, high, better_when_higher=True)
+    return compared(gap, low, high)
 
 
 def mean_difference(learned: Sequence[float], control: Sequence[float]) -> ArmDifference:
     """The difference of two means with its bootstrap percentile interval (Efron 1979), from a fixed seed."""
     if len(learned) < 2 or len(control) < 2:
-        return _unknown(len(learned), len(control), least=2)
+        return unknown(len(learned), len(control), least=2)
     generator = np.random.default_rng(0)
     resampled = [
         generator.choice(np.asarray(sample), size=(_RESAMPLES, len(sample))).mean(axis=1)
@@ -185,16 +175,7 @@ def mean_difference(learned: Sequence[float], control: Sequence[float]) -> ArmDi
     ]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5]).tolist()
     gap = mean(learned) - mean(control)
-    return _difference(gap, low, high, better_when_higher=False)
-
-
-def _unknown(learned: int, control: int, *, least: int = 1) -> ArmDifference:
-    return ArmDifference(difference=None, low=None, high=None, verdict=too_few(learned, control, least))
-
-
-def _difference(gap: float, low: float, high: float, *, better_when_higher: bool) -> ArmDifference:
-    verdict = compared(gap, low, high, "95 % interval", better_when_higher=better_when_higher)
-    return ArmDifference(difference=gap, low=low, high=high, verdict=verdict)
+    return compared(gap, low, high, better_when_higher=False)
 
 
 def _repairs(store: Store, log: Sequence[LoggedDecision]) -> list[tuple[Arm, int | None]]:

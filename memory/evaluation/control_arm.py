@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -30,16 +30,22 @@ class TaskResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Uplift:
-    """Learned minus control in one measure, with its always-valid 95 % interval; None where there is too little."""
+class ArmDifference:
+    """Learned minus control with its 95 % interval. None, and a verdict that says so, where an arm has too little data."""
 
-    measure: str
-    learned: int
-    control: int
     difference: float | None
     low: float | None
     high: float | None
     verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uplift(ArmDifference):
+    """The difference in one measure, with an always-valid interval."""
+
+    measure: str
+    learned: int
+    control: int
 
 
 def results(log: Sequence[LoggedDecision]) -> list[TaskResult]:
@@ -121,22 +127,25 @@ def uplift(tasks: Sequence[TaskResult]) -> tuple[Uplift, ...]:
 def _uplift(measure: str, tasks: Sequence[TaskResult], outcomes: Numbers) -> Uplift:
     learned = learned_ones(tasks)
     found = band(arm_difference(learned, outcomes))
-    counts = {"learned": int(learned.sum()), "control": int((~learned).sum())}
-    if found is None:
-        line = too_few(**counts, least=LEAST)
-        return Uplift(measure=measure, difference=None, low=None, high=None, verdict=line, **counts)
-    line = compared(found.mean, found.low, found.high, "always-valid 95 % interval")
-    return Uplift(measure=measure, difference=found.mean, low=found.low, high=found.high, verdict=line, **counts)
+    ours, theirs = int(learned.sum()), int((~learned).sum())
+    what = "always-valid 95 % interval"
+    shown = unknown(ours, theirs, LEAST) if found is None else compared(found.mean, found.low, found.high, what)
+    return Uplift(measure=measure, learned=ours, control=theirs, **asdict(shown))
 
 
-def too_few(learned: int, control: int, least: int) -> str:
-    """The verdict where an arm has too little data."""
-    return f"not known yet: {learned} learned and {control} control, at least {least} of each are needed"
+def unknown(learned: int, control: int, least: int = 1) -> ArmDifference:
+    """What there is to say where an arm has too little data."""
+    line = f"not known yet: {learned} learned and {control} control, at least {least} of each are needed"
+    return ArmDifference(difference=None, low=None, high=None, verdict=line)
 
 
-def compared(gap: float, low: float, high: float, interval: str, *, better_when_higher: bool = True) -> str:
-    """The verdict of learned minus control, by an interval of this name."""
-    figures = f"{gap:+.2f} ({interval} {low:+.2f} to {high:+.2f})"
+def compared(
+    gap: float, low: float, high: float, interval: str = "95 % interval", *, better_when_higher: bool = True
+) -> ArmDifference:
+    """Learned minus control by an interval of this name."""
+    line = f"{gap:+.2f} ({interval} {low:+.2f} to {high:+.2f})"
     if low <= 0.0 <= high:
-        return f"{figures}: no difference shown between learning and the control arm"
-    return f"{figures}: learning is {'better' if (gap > 0) is better_when_higher else 'worse'} than the control arm"
+        line += ": no difference shown between learning and the control arm"
+    else:
+        line += f": learning is {'better' if (gap > 0) is better_when_higher else 'worse'} than the control arm"
+    return ArmDifference(difference=gap, low=low, high=high, verdict=line)

@@ -10,14 +10,14 @@ from rich.console import Console
 from bot.cli import tables
 from bot.cli.console import TextTable, print_tables
 from memory.evaluation.audit import Alarm, AuditCheck, AuditItem
-from memory.evaluation.control_arm import Uplift
+from memory.evaluation.control_arm import ArmDifference, Uplift
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.intervals import Band
 from memory.model import EditShape
 from memory.skills import Skill, SkillState
-from memory.stats import ArmDifference, ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
+from memory.stats import ArmStats, CostPerAccepted, Costs, MissedEarlier, RuleAcceptance, Stats
 from memory.store.calls import Spent
 
 BAND = Band(mean=-0.2, low=-0.3, high=-0.1, n=400)
