@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import requests.exceptions
@@ -96,29 +95,23 @@ PERMISSIONS = {
 RENEW_BEFORE = timedelta(minutes=10)
 
 
-@dataclass(frozen=True, slots=True)
-class _Minted:
-    token: str
-    expires_at: datetime
-
-
 class InstallationTokens:
     """Mints installation tokens and keeps each until ten minutes before it ends."""
 
     def __init__(self, app: GithubIntegration, clock: Callable[[], datetime]) -> None:
         self._app = app
         self._clock = clock
-        self._minted: dict[int, _Minted] = {}
+        self._minted: dict[int, tuple[str, datetime]] = {}
+        """The token for each repository, and when it ends."""
 
     def token(self, repository: RepositoryRef) -> str:
         """A token for this repository alone; raises Retryable or CannotRun."""
         minted = self._minted.get(repository.id)
-        if minted is None or minted.expires_at - RENEW_BEFORE <= self._clock():
-            minted = self._mint(repository)
-            self._minted[repository.id] = minted
-        return minted.token
+        if minted is None or minted[1] - RENEW_BEFORE <= self._clock():
+            minted = self._minted[repository.id] = self._mint(repository)
+        return minted[0]
 
-    def _mint(self, repository: RepositoryRef) -> _Minted:
+    def _mint(self, repository: RepositoryRef) -> tuple[str, datetime]:
         # PyGithub's get_access_token cannot limit a token to one repository.
         with translated(f"minting a token for {repository.full_name}"):
             _, answer = self._app.requester.requestJsonAndCheck(
@@ -126,7 +119,7 @@ class InstallationTokens:
                 f"/app/installations/{repository.installation_id}/access_tokens",
                 input={"repository_ids": [repository.id], "permissions": PERMISSIONS},
             )
-        return _Minted(answer["token"], datetime.fromisoformat(answer["expires_at"]))
+        return answer["token"], datetime.fromisoformat(answer["expires_at"])
 
 
 PAGE = 100

@@ -215,7 +215,10 @@ def _reviewed(
         change=change,
         findings=tuple(replace(each, suggestion=suggestions.get(each.fingerprint)) for each in here),
         elsewhere=tuple(each for each in off if is_severe(each) or each.fingerprint not in before),
-        coverage=_coverage(change, left_out, reading),
+        coverage=tuple(
+            left_out.get(path) or coverage(path, reading.readers(path), reading.unread.get(path, {}))
+            for path in (file.path for file in change.files)
+        ),
         standing=Counter((each.path, each.rule) for each in off),
         seen=all_seen,
     )
@@ -267,16 +270,6 @@ def _prover(sandbox: Sandbox, project: Project, head_tree: Path, limits: Limits 
 
     imports, deadline = ImportGraph(python_sources(head_tree)), time.monotonic() + PROOF_SECONDS
     return SuggestionProver(run, imports, project.test_command, clock=time.monotonic, deadline=deadline)
-
-
-def _coverage(change: Change, left_out: Mapping[str, FileCoverage], reading: Reading) -> tuple[FileCoverage, ...]:
-    """One line for every file of the change, in its order."""
-    return tuple(
-        left_out[file.path]
-        if file.path in left_out
-        else coverage(file.path, reading.readers(file.path), reading.unread.get(file.path, {}))
-        for file in change.files
-    )
 
 
 def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) -> tuple[Detector, ...]:

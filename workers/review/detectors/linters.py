@@ -110,21 +110,18 @@ class Ruff:
 def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bool) -> tuple[str, ...]:
     configuration = [part for setting in RUFF_CONFIG for part in ("--config", setting)]
     length = ("--line-length", str(options.line_length)) if options.line_length else ()
-    return (
-        *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
-        *("--target-version", options.target_version or target_version),
-        *(("--select", "ALL", "--quiet") if everything else _selection(options)),
-        *length,
-        *configuration,
-    )
-
-
-def _selection(options: RuffOptions) -> tuple[str, ...]:
     ignored = [f"{at}{path}:{code}" for path, codes in options.per_file_ignores.items() for code in codes for at in _AT]
-    return (
+    selection = (
         *("--select", ",".join((*RUFF_SELECT, *options.extend_select))),
         *("--ignore", ",".join((*RUFF_IGNORE, *options.ignore))),
         *(("--per-file-ignores", ",".join(ignored)) if ignored else ()),
+    )
+    return (
+        *("ruff", "check", "--isolated", "--no-cache", "--no-preview", "--output-format", "json"),
+        *("--target-version", options.target_version or target_version),
+        *(("--select", "ALL", "--quiet") if everything else selection),
+        *length,
+        *configuration,
     )
 
 
