@@ -372,8 +372,7 @@ def test_failed(town: Town) -> None:
     (check,) = town.checks(number)
     assert (check.conclusion, check.title) == ("neutral", "Not reviewed")
     assert readable(check.summary) == snapshot("""\
-I could not review this: GitHub answered 422 'Unprocessable Entity' while reviewing #\u200b1; check the App's permissions
-<!-- marker -->\
+I could not review this: GitHub answered 422 'Unprocessable Entity' while reviewing #\u200b1; check the App's permissions\
 """)
     assert town.answers(number) == []
 
