@@ -129,8 +129,7 @@ def test_head_gone(town: Town) -> None:
             "neutral",
             "Not reviewed",
             """\
-I could not review this: gave up after 8 attempts: <sha> is no longer at <github>/kitchen/pantry.git: it was force-pushed away or deleted; push again, or ask again once it is back
-<!-- marker -->\
+I could not review this: gave up after 8 attempts: <sha> is no longer at <github>/kitchen/pantry.git: it was force-pushed away or deleted; push again, or ask again once it is back\
 """,
         )
     )
