@@ -21,7 +21,6 @@ HISTORY = "a git repository"
 
 TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
-    "sandbox": ("--runs", "1", "--files", "3"),
     "screen": ("--runs", "1", "--candidates", "2"),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
@@ -34,7 +33,6 @@ TINY = {
 
 EXPECTED = {
     "ingest": r"ratio within a run +\d+\.\d\d",
-    "sandbox": r"ratio, with files +\d+\.\d",
     "screen": r"verdicts alike +2 of 2",
     "history": r"changes a second +\d+\.\d",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",
