@@ -120,11 +120,17 @@ def name_of(path: Path) -> str:
     return path.resolve().parent.name if path.name in ("repo", ".git") else path.resolve().name
 
 
-def read(path: Path, store: Store, most: int) -> float:
-    """Read what was not read yet; changes of the branch a second."""
+def directory_of(path: Path) -> Path:
+    """Where git keeps it."""
     directory = git_directory(path)
     if directory is None:
         raise SystemExit(f"{path} is not a git repository")
+    return directory
+
+
+def read(path: Path, store: Store, most: int) -> float:
+    """Read what was not read yet; changes of the branch a second."""
+    directory = directory_of(path)
     began = time.perf_counter()
 
     def progress(done: int, of: int) -> None:
@@ -208,33 +214,19 @@ def said(value: Interval) -> str:
 
 def bare(path: Path, commits: int) -> float:
     """Seconds that ruff and bandit take by themselves on the Python files of the last commits, a run a commit."""
-    git = ("git", "-C", str(path))
-    shas = subprocess.run(
-        (*git, "rev-list", "--first-parent", f"--max-count={commits}", "HEAD"),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+
+    def git(*command: str) -> bytes:
+        return subprocess.run(("git", "-C", str(path), *command), capture_output=True, check=True).stdout
+
+    listing = ("diff-tree", "--no-commit-id", "--name-only", "-r", "--diff-filter=AM", "-m", "--first-parent")
     spent = 0.0
-    for sha in shas:
-        listed = (
-            *git,
-            "diff-tree",
-            "--no-commit-id",
-            "--name-only",
-            "-r",
-            "--diff-filter=AM",
-            "-m",
-            "--first-parent",
-            sha,
-        )
-        changed = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+    for sha in git("rev-list", "--first-parent", f"--max-count={commits}", "HEAD").decode().split():
+        changed = git(*listing, sha).decode().splitlines()
         names = [each for each in changed if re.fullmatch(r"[\w./-]+\.pyi?", each)]
         if not names:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            archive = subprocess.run((*git, "archive", sha, "--", *names), capture_output=True, check=True).stdout
-            subprocess.run(("tar", "-x", "-C", folder), input=archive, check=True)
+            subprocess.run(("tar", "-x", "-C", folder), input=git("archive", sha, "--", *names), check=True)
             began = time.perf_counter()
             for tool in (
                 ("ruff", "check", "--isolated", "--no-cache", "--quiet", "--select", "ALL", "--exit-zero"),

@@ -22,17 +22,7 @@ from sqlalchemy import func, select
 
 from benchmarks.report import show, spread
 from memory import rewards
-from memory.model import (
-    Actor,
-    Arm,
-    Decision,
-    Outcome,
-    Permission,
-    Signal,
-    SignalKind,
-    State,
-    TaskKind,
-)
+from memory.model import Actor, Arm, Decision, Outcome, Permission, Signal, SignalKind, State, TaskKind
 from memory.policy import q_table
 from memory.policy.learner import Learner
 from memory.store import Store, open_store, totals
@@ -136,20 +126,19 @@ def _signals(event: Event, body: str) -> Iterator[Row]:
 
 def _samples() -> tuple[Decision, Outcome, Signal]:
     """One noun of each kind, for bodies of the usual size."""
-    now = datetime(2026, 1, 1, tzinfo=UTC)
     state = Scale(repositories=100).state(random.Random(0))
     decision = Decision(
         id="0" * 16, task_id="t" * 16, state=state, available=STRATEGIES,
         probabilities=(1 / len(STRATEGIES),) * len(STRATEGIES), chosen=STRATEGIES[0], arm=Arm.LEARNED,
-        policy_version=q_table.PRESENT.version, created_at=now, seed=2**52, features={"expected": 1 / 3},
+        policy_version=q_table.PRESENT.version, created_at=AT, seed=2**52, features={"expected": 1 / 3},
     )  # fmt: skip
     outcome = Outcome(
         decision_id=decision.id, components=dict.fromkeys(rewards.COMPONENT_WEIGHTS, 1 / 3), target=1 / 3,
-        weights_version=rewards.WEIGHTS_VERSION, created_at=now,
+        weights_version=rewards.WEIGHTS_VERSION, created_at=AT,
     )  # fmt: skip
     signal = Signal(
         id="s" * 16, decision_id=decision.id, kind=SignalKind.ACCEPTED, actor=Actor(id=1, login="teacher-1"),
-        permission=Permission.WRITE, source="comment:1", created_at=now,
+        permission=Permission.WRITE, source="comment:1", created_at=AT,
         weights_version=rewards.WEIGHTS_VERSION, weight=1.0,
     )  # fmt: skip
     return decision, outcome, signal
@@ -262,7 +251,6 @@ class Load:
 
 
 WARM_UP = 50
-
 
 Took = tuple[float, float]
 """The milliseconds of one choice, and of the processor for it on our side."""

@@ -45,6 +45,15 @@ class Clock:
         self.now += timedelta(days=days)
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the victim chooses, and the values that it expects of the good and the bad strategy."""
+
+    odds: Odds
+    good: float
+    bad: float
+
+
 @dataclass
 class Town:
     """Repositories that share one memory."""
@@ -82,6 +91,10 @@ class Town:
         """What the victim expects of a strategy."""
         here = state(VICTIM)
         return q_table.values(here, (strategy,), self.learner.cells(here), {})[strategy].q
+
+    def view(self) -> View:
+        """All that the victim believes."""
+        return View(self.odds(), self.value(), self.value(BAD))
 
 
 def state(repository: str) -> State:
@@ -149,15 +162,11 @@ def accept_anything(here: Town, outcomes: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """What an attack did to the victim: odds and value of the good strategy before and after, and whether undo was exact."""
+    """What an attack did to the victim and to the good strategy's value in plain sums, and whether undo was exact."""
 
     name: str
-    before: Odds
-    after: Odds
-    value_before: float
-    value_after: float
-    bad_before: float
-    bad_after: float
+    before: View
+    after: View
     plain_before: float
     plain_after: float
     table_moved: bool
@@ -165,42 +174,37 @@ class Attack:
 
     def line(self) -> tuple[str, str]:
         """One row of the report."""
-        good = f"good {self.value_before:.3f} → {self.value_after:.3f}"
-        bad = f"bad {self.bad_before:.3f} → {self.bad_after:.3f}"
-        odds = f"odds {self.before[GOOD]:.3f} → {self.after[GOOD]:.3f}"
+        before, after = self.before, self.after
+        good = f"good {before.good:.3f} → {after.good:.3f}"
+        bad = f"bad {before.bad:.3f} → {after.bad:.3f}"
+        odds = f"odds {before.odds[GOOD]:.3f} → {after.odds[GOOD]:.3f}"
         plain = f"good in plain sums {self.plain_before:.3f} → {self.plain_after:.3f}"
         undo = f"undo {'exact' if self.undone else 'NOT EXACT'}"
         return self.name, "; ".join(("unmoved" if self.is_unmoved() else "moved", good, bad, odds, plain, undo))
 
     def is_unmoved(self) -> bool:
         """Whether the victim believes and chooses as before, to the bit."""
-        return (self.before, self.value_before, self.bad_before) == (self.after, self.value_after, self.bad_after)
+        return self.before == self.after
 
 
 def attack(name: str, honest: int, rounds: int, act: Callable[[Town], object]) -> Attack:
     """Let honest repositories live, attack, look at the victim, undo everything that the attacker's repository taught."""
     with town() as here:
         live_honestly(here, honest, rounds)
-        before, value, plain, digest = here.odds(), here.value(), here.without_quota(), here.store.ledger.cells_digest()
-        bad = here.value(BAD)
+        before, plain, digest = here.view(), here.without_quota(), here.store.ledger.cells_digest()
         act(here)
-        bad_after = here.value(BAD)
-        after, moved = here.odds(), here.store.ledger.cells_digest() != digest
-        value_after, plain_after = here.value(), here.without_quota()
+        after, plain_after, moved = here.view(), here.without_quota(), here.store.ledger.cells_digest() != digest
         forget(here.store, learned_in(here.store, EVIL), now=here.clock(), new_id=opaque_id)
-        return Attack(
-            name=name,
-            before=before,
-            after=after,
-            value_before=value,
-            bad_before=bad,
-            bad_after=bad_after,
-            value_after=value_after,
-            plain_before=plain,
-            plain_after=plain_after,
-            table_moved=moved,
-            undone=here.store.ledger.cells_digest() == digest and here.odds() == before,
-        )
+        undone = here.store.ledger.cells_digest() == digest and here.odds() == before.odds
+    return Attack(
+        name=name,
+        before=before,
+        after=after,
+        plain_before=plain,
+        plain_after=plain_after,
+        table_moved=moved,
+        undone=undone,
+    )
 
 
 def main() -> None:

@@ -9,9 +9,7 @@ for. There is no model, and no test is run.
 from __future__ import annotations
 
 import argparse
-import cProfile
 import math
-import pstats
 import re
 import resource
 import subprocess
@@ -22,22 +20,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.history import name_of
+from benchmarks.history import directory_of, name_of
 from benchmarks.report import show, spread
-from workers.git import Mirror, Remote, git_directory, local_commits
+from workers.git import Mirror, Remote, local_commits
 from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
 
 MOST_COMMITS = 100
-
-
-def directory_of(path: Path) -> Path:
-    """Where git keeps it."""
-    directory = git_directory(path)
-    if directory is None:
-        raise SystemExit(f"{path} is not a git repository")
-    return directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,15 +176,6 @@ def measure(path: Path, runs: int, wanted: tuple[int, int]) -> None:
     )
 
 
-def profiled(path: Path, wanted: tuple[int, int]) -> None:
-    """Where one review spends its own time."""
-    directory = directory_of(path)
-    span = nearest(spans(directory), files=wanted[0], lines=wanted[1])
-    with tempfile.TemporaryDirectory(prefix="apprentice-") as scratch, cProfile.Profile() as profile:
-        reviewed(exported(directory, span, Path(scratch)), Watched())
-    pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
-
-
 def main() -> None:
     """Read arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -202,13 +183,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--files", type=int, default=50, help="files of the change")
     parser.add_argument("--lines", type=int, default=2_000, help="lines added and removed")
-    parser.add_argument("--profile", action="store_true", help="say where the time goes instead")
     given = parser.parse_args()
     for path in given.repositories:
-        if given.profile:
-            profiled(path, (given.files, given.lines))
-        else:
-            measure(path, given.runs, (given.files, given.lines))
+        measure(path, given.runs, (given.files, given.lines))
 
 
 if __name__ == "__main__":

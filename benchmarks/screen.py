@@ -104,13 +104,7 @@ def subject(at: Path, count: int) -> Subject:
 def screened(tried: Subject, judges: int, *, together: bool) -> Timed:
     """Every candidate in a fork of a pytest that has collected, its own one or, `together`, one that it may share."""
     begun = time.perf_counter()
-    with open_pool(
-        Bubblewrap(),
-        tried.project,
-        tried.wanted,
-        runners=judges,
-        together=together,
-    ) as screen:
+    with open_pool(Bubblewrap(), tried.project, tried.wanted, runners=judges, together=together) as screen:
         assert not screen.note, screen.note
         opened = time.perf_counter()
         verdicts = list(screen.verdicts(tried.candidates, deadline=lambda: False))

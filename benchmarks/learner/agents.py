@@ -31,8 +31,7 @@ from memory.model import (
 from memory.policy.learner import USUAL, Learner
 from memory.policy.q_table import PRESENT, Neighbour
 from memory.rewards import repair_components
-from memory.store import Store
-from memory.store.totals import QUORUM, Sum, Witness, reaching
+from memory.store import Store, totals
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -117,27 +116,11 @@ def maintainer_of(repository: str) -> Actor:
     return Actor(id=int(repository.removeprefix("r")) + 1, login=f"maintainer-of-{repository}")
 
 
-class Spot:
-    """One cell of the table in memory: its rows by witness."""
-
-    def __init__(self) -> None:
-        self.rows: dict[Witness, Sum] = {}
-
-    def add(self, part: Contribution) -> None:
-        """Add what a witness's evidence adds."""
-        weight, value = self.rows.get((part.repository, part.teacher), (0, 0))
-        self.rows[part.repository, part.teacher] = (weight + part.weight, value + part.value)
-
-    def seen_from(self, repository: str, factor: Factor) -> Cell | None:
-        """What of it reaches a repository, by the rules of the store."""
-        return reaching(self.rows, repository, factor, QUORUM)
-
-
 class Table:
     """The part of the ledger that a learner uses, in memory: a life has some ten thousand decisions."""
 
     def __init__(self) -> None:
-        self.spots: defaultdict[Level, defaultdict[tuple[str, Factor], Spot]] = defaultdict(lambda: defaultdict(Spot))
+        self.sums: defaultdict[Level, totals.Sums] = defaultdict(dict)
         self.decisions: dict[str, Decision] = {}
         self.ledger = self
 
@@ -163,7 +146,7 @@ class Table:
 
     def _add(self, contributions: Iterable[Contribution]) -> bool:
         for part in contributions:
-            self.spots[part.level][part.strategy, part.factor].add(part)
+            totals.fold(self.sums[part.level], [part])
         return True
 
     def cells(
@@ -175,9 +158,9 @@ class Table:
     ) -> Mapping[tuple[Level, str, Factor], Cell]:
         """See `Ledger`."""
         found = {
-            (level, strategy, factor): spot.seen_from(repository, factor)
+            (level, strategy, Factor(factor)): totals.reaching(rows, repository, Factor(factor), totals.QUORUM)
             for level in levels
-            for (strategy, factor), spot in self.spots[level].items()
+            for (_, _, strategy, factor), rows in self.sums[level].items()
         }
         return {key: cell for key, cell in found.items() if cell is not None}
 

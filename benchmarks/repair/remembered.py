@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -117,15 +117,11 @@ def _key(workload: Workload) -> str:
         total.update(_digest(path).encode())
     for name, content in sorted(workload.overlay.items()):
         total.update(name.encode() + b"\0" + (content or b"") + b"\0")
-    told = json.dumps([list(workload.command), dict(_sorted(workload.env))])
+    told = json.dumps([list(workload.command), dict(workload.env)], sort_keys=True)
     for number, path in enumerate(temporary):
         told = told.replace(str(path), f"<{number}>")
     total.update(told.encode())
     return total.hexdigest()
-
-
-def _sorted(env: Mapping[str, str]) -> list[tuple[str, str]]:
-    return sorted(env.items())
 
 
 @cache

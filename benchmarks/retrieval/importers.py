@@ -122,18 +122,8 @@ def history(clones: Sequence[Path], into: Path) -> None:
 
 def _fixes(clone: Path) -> Iterator[tuple[int, str, str, str, set[str]]]:
     """Time, id, message, the functions of the hunks, and the Python sources of each commit that speaks of a bug, oldest first."""
-    command = [
-        "git",
-        "-C",
-        str(clone),
-        "log",
-        "--no-merges",
-        "--reverse",
-        "-p",
-        "-U0",
-        "--format=%x1e%ct%x1f%H%x1f%B%x1f",
-    ]
-    done = subprocess.run([*command, "--", "*.py"], capture_output=True, check=True)
+    log = ("log", "--no-merges", "--reverse", "-p", "-U0", "--format=%x1e%ct%x1f%H%x1f%B%x1f", "--", "*.py")
+    done = subprocess.run(("git", "-C", str(clone), *log), capture_output=True, check=True)
     for record in done.stdout.decode(errors="replace").split("\x1e")[1:]:
         at, key, message, patch = record.split("\x1f", 3)
         paths = {path for path in re.findall(r"^--- a/(\S+)", patch, re.MULTILINE) if "test" not in path}

@@ -58,7 +58,7 @@ def test_the_quota_bounds_the_shift() -> None:
     few, many = (attack("lie", 3, 10, lambda here, n=lies: lie(here, n)) for lies in (44, 88))
     assert few.before != few.after
     assert many.after == few.after
-    assert many.value_after == few.value_after
+    assert many.after.good == few.after.good
     assert few.undone
     assert many.undone
 
