@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import statistics
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,6 +18,7 @@ from rich.console import Console
 from benchmarks.learner.agents import Chance, Classical, Oracle, Ours, Player
 from benchmarks.learner.baselines import AGENTS
 from benchmarks.learner.play import Life, live
+from benchmarks.learner.vowpal import TUNED
 from benchmarks.learner.world import STRUCTURES, World
 from benchmarks.repair.harness import progress_bar
 from benchmarks.report import Numbers, bootstrap, show
@@ -32,6 +35,7 @@ PLAYERS: Mapping[str, Callable[[World, int], Player]] = MappingProxyType(
         "oracle": Oracle,
         "chance": Chance,
         **{name: partial(Classical, name=name) for name in AGENTS},
+        **TUNED,
         "apprentice": Ours,
         "apprentice, with memory": partial(Ours, neighbours=NEIGHBOURS),
         "apprentice, former": partial(Ours, version=FORMER.version),
@@ -79,6 +83,21 @@ def told(lives: Sequence[Life]) -> str:
     )
 
 
+def installed() -> list[str]:
+    """Every player, Vowpal Wabbit's only where its package is installed."""
+    if importlib.util.find_spec("vowpalwabbit"):
+        return [*PLAYERS]
+    sys.stderr.write("without Vowpal Wabbit's players, the strongest ones: pip install vowpalwabbit\n")
+    return [name for name in PLAYERS if name not in TUNED]
+
+
+def rivals(lives: Mapping[str, Sequence[Life]]) -> list[str]:
+    """Whom our learner is compared with: the textbook, and the best of Vowpal Wabbit's players that played."""
+    tuned = [name for name in lives if name in TUNED]
+    best = min(tuned, key=lambda name: sum(life.regret for life in lives[name]), default=TEXTBOOK)
+    return list(dict.fromkeys([TEXTBOOK, best]))
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learner", description=__doc__)
@@ -86,15 +105,17 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1000, help="those below were used to choose constants")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--structures", nargs="+", choices=[*STRUCTURES], default=[*STRUCTURES][1:])
-    parser.add_argument("--players", nargs="+", choices=[*PLAYERS], default=[*PLAYERS])
+    parser.add_argument("--players", nargs="+", choices=[*PLAYERS], help="all that are installed")
     given = parser.parse_args()
-    players = list(dict.fromkeys([TEXTBOOK, *given.players]))
+    players = list(dict.fromkeys([TEXTBOOK, *(given.players or installed())]))
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     lives = play(given.structures, players, seeds, given.jobs)
     for structure in given.structures:
-        rows = [(player, told(lives[structure, player])) for player in players]
+        found = {player: lives[structure, player] for player in players}
+        rows = [(player, told(found[player])) for player in players]
         rows += [
-            (f"regret of {player} over {TEXTBOOK}", ratio(lives[structure, player], lives[structure, TEXTBOOK]))
+            (f"regret of {player} over {rival}", ratio(found[player], found[rival]))
+            for rival in rivals(found)
             for player in players
             if player.startswith("apprentice")
         ]
