@@ -17,7 +17,6 @@ from urllib.parse import quote
 from bot.playground import client, server
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.errors import ApiError
-from bot.playground.git import ZERO
 from bot.playground.models import ActingAccount, App, HostedAccount, HostedInstallation
 from bot.playground.pulls import pushed
 from bot.playground.world import utc_now
@@ -154,11 +153,10 @@ class Playground(server.Playground):
         """Commit to a branch (made from the default branch when new) as a push by `login`; the SHA. None deletes a file."""
         with self.world.lock:
             where, who = self.world.repository(*full_name.split("/")), self.world.user(login)
-            before = where.git.branch(branch)
-            parent = before or where.git.branch(where.default_branch)
+            parent = where.git.branch(branch) or where.git.branch(where.default_branch)
             sha = where.git.edit(parent, server.as_bytes(files), message, who.git_identity, who.git_identity)
             where.git.set_ref(f"refs/heads/{branch}", sha)
-            pushed(self.world, where, ActingAccount(user=who), f"refs/heads/{branch}", before or ZERO, sha)
+            pushed(self.world, where, ActingAccount(user=who), f"refs/heads/{branch}", sha)
             return sha
 
     def add_organization(self, login: str) -> HostedAccount:

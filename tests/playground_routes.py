@@ -174,11 +174,10 @@ def compare_commits(call: ApiCall) -> JsonObject:
 @routes.on("DELETE", "{repository}/git/refs/{ref:path}", PUSH, status=204)
 def delete_ref(call: ApiCall) -> None:
     where, ref = call.repository, f"refs/{call.path['ref']}"
-    before = where.git.refs().get(ref)
-    if before is None:
+    if ref not in where.git.refs():
         raise unprocessable("Reference does not exist")
     where.git.run("update-ref", "-d", ref)
-    pushed(call.world, where, call.who, ref, before, ZERO)
+    pushed(call.world, where, call.who, ref, ZERO)
 
 
 # Issues and the conversation.

@@ -10,9 +10,8 @@ from urllib.parse import quote
 
 import yaml
 
-from bot.playground.git import EMPTY_TREE, ZERO, ChangedFile, CommitInfo, GitIdentity
+from bot.playground.git import ChangedFile, CommitInfo, GitIdentity
 from bot.playground.models import (
-    ActingAccount,
     App,
     HostedAccount,
     HostedInstallation,
@@ -183,57 +182,3 @@ def file_change(world: World, made: HostedRepository, change: ChangedFile, head:
     }
     given = {name: value for name, value in optional.items() if value}
     return shown(world, "file_change", change, **computed, **given)
-
-
-def push(world: World, where: HostedRepository, who: ActingAccount, ref: str, before: str, after: str) -> JsonObject:
-    """What a push event has beside its sender. At most 2,048 commits, as on GitHub."""
-    created, deleted = before == ZERO, after == ZERO
-    base = before if not created else where.git.branch(where.default_branch)
-    after = after if deleted else where.git.resolve(after) or after
-    new = [] if deleted or base == after else where.git.log(base, after, 2048)
-    owner = {**user(world, where.owner), "name": where.owner.login, "email": where.owner.git_identity.email}
-    extra = {
-        "created_at": int(where.created_at.timestamp()),
-        "pushed_at": int(where.pushed_at.timestamp()),
-        "owner": owner,
-        "stargazers": 0,
-        "master_branch": where.default_branch,
-        "url": web(world, where),
-    }
-    return {
-        "ref": ref,
-        "before": before,
-        "after": after,
-        "created": created,
-        "deleted": deleted,
-        "forced": not created and not deleted and not where.git.is_ancestor(before, after),
-        "base_ref": None,
-        "compare": f"{web(world, where)}/compare/{before[:12]}...{after[:12]}",
-        "commits": [_push_commit(world, where, info) for info in new],
-        "head_commit": None if deleted else _push_commit(world, where, where.git.commit(after)),
-        "repository": {**repository(world, where), **extra},
-        "pusher": {"name": who.user.login, "email": who.user.git_identity.email},
-    }
-
-
-def _push_commit(world: World, where: HostedRepository, info: CommitInfo) -> JsonObject:
-    changes = where.git.changes(info.parents[0] if info.parents else EMPTY_TREE, info.sha)
-
-    def paths(*kinds: str) -> list[str]:
-        return [each.path for each in changes if each.status in kinds]
-
-    page = f"{web(world, where)}/commit/{info.sha}"
-    computed = {
-        "timestamp": info.committed_at.isoformat(),
-        "author": _push_identity(world, info.author),
-        "committer": _push_identity(world, info.committer),
-        "added": paths("added", "copied"),
-        "removed": paths("removed"),
-        "modified": paths("modified", "renamed", "changed"),
-    }
-    return shown(world, "push_commit", info, "", page, **computed)
-
-
-def _push_identity(world: World, identity: GitIdentity) -> JsonObject:
-    known = _account_of(world, identity)
-    return {"name": identity.name, "email": identity.email, **({"username": known.login} if known else {})}

@@ -12,10 +12,9 @@ from bot.playground.errors import ApiError, forbidden_user, invalid
 from bot.playground.git import ZERO, GitIdentity
 from bot.playground.issues import announce_issue, checked_text, set_state
 from bot.playground.models import ActingAccount, HostedPull, HostedRepository, RepositoryRole
-from bot.playground.payloads import JsonObject, push
+from bot.playground.payloads import JsonObject
 from bot.playground.pull_payloads import full_pull, simple_pull
 from bot.playground.reviews import carry_over
-from bot.playground.webhooks import announce
 from bot.playground.world import World
 
 WEB_FLOW = GitIdentity(name="GitHub", email="noreply@github.com")
@@ -169,7 +168,7 @@ def merge_pull(call: ApiCall) -> JsonObject:
     sha = bare.commit_tree(tree, [base, pull.head_sha], text, call.who.user.git_identity, WEB_FLOW)
     bare.set_ref(f"refs/heads/{pull.base_ref}", sha, base)
     _close_merged(call.world, pull, call.who, sha)
-    pushed(call.world, call.repository, call.who, f"refs/heads/{pull.base_ref}", base, sha)
+    pushed(call.world, call.repository, call.who, f"refs/heads/{pull.base_ref}", sha)
     return {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
 
 
@@ -187,10 +186,9 @@ def _close_merged(world: World, pull: HostedPull, who: ActingAccount, sha: str) 
 # Refs.
 
 
-def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, before: str, after: str) -> None:
-    """A ref has moved: announce the push, and update the pull requests that it touches."""
+def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, after: str) -> None:
+    """A ref has moved: update the pull requests that it touches."""
     where.pushed_at = world.now()
-    announce(world, where, who.user, "push", None, **push(world, where, who, ref, before, after))
     if not ref.startswith("refs/heads/"):
         return
     branch = ref.removeprefix("refs/heads/")

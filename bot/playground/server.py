@@ -51,7 +51,6 @@ EVENTS = (
     "pull_request_review",
     "pull_request_review_comment",
     "pull_request_review_thread",
-    "push",
     "check_run",
 )
 Content = str | bytes | None
@@ -332,4 +331,4 @@ def _announce(world: World, where: HostedRepository, caller: Caller, before: dic
     for ref in sorted(before.keys() | after.keys()):
         old, new = before.get(ref, ZERO), after.get(ref, ZERO)
         if old != new and not ref.startswith("refs/pull/"):
-            pushed(world, where, caller.actor(), ref, old, new)
+            pushed(world, where, caller.actor(), ref, new)
