@@ -29,7 +29,7 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, app, commit, file_change, installation, repository_stub, shown, web
+from bot.playground.payloads import JsonObject, api, app, installation, repository_stub, shown
 from bot.playground.pull_payloads import annotation, comment, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
@@ -148,29 +148,6 @@ def get_ref(call: ApiCall) -> JsonObject:
     return {"ref": ref, "node_id": f"{where.node_id}:{ref}", "url": f"{home}/{ref}", "object": target}
 
 
-@routes.on("GET", "{repository}/compare/{basehead:path}", CONTENTS)
-def compare_commits(call: ApiCall) -> JsonObject:
-    where, name = call.repository, call.path["basehead"]
-    base, head = (where.git.resolve(each) for each in name.partition("...")[::2])
-    start = where.git.merge_base(base, head) if base and head else None
-    if base is None or head is None or start is None:
-        raise not_found()
-    ahead, behind = where.git.log(base, head), where.git.count(head, base)
-    status = ("diverged" if behind else "ahead") if ahead else ("behind" if behind else "identical")
-    page = f"{web(call.world, where)}/compare/{name}"
-    return {
-        **shown(call.world, "comparison", where, f"{api(call.world, where)}/compare/{name}", page),
-        "base_commit": commit(call.world, where, where.git.commit(base)),
-        "merge_base_commit": commit(call.world, where, where.git.commit(start)),
-        "status": status,
-        "ahead_by": len(ahead),
-        "behind_by": behind,
-        "total_commits": len(ahead),
-        "commits": [commit(call.world, where, info) for info in ahead],
-        "files": [file_change(call.world, where, each, head) for each in where.git.changes(start, head)],
-    }
-
-
 @routes.on("DELETE", "{repository}/git/refs/{ref:path}", PUSH, status=204)
 def delete_ref(call: ApiCall) -> None:
     where, ref = call.repository, f"refs/{call.path['ref']}"
@@ -272,20 +249,6 @@ for _target, _permissions in (
 
 
 # Pull requests, reviews and checks.
-
-
-@routes.on("GET", "{repository}/pulls/{number:int}/files", PULLS)
-def list_files(call: ApiCall) -> list[JsonObject]:
-    pull, bare = call.pull, call.repository.git
-    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
-    changes = bare.changes(start, pull.head_sha)
-    return [file_change(call.world, call.repository, each, pull.head_sha) for each in changes]
-
-
-@routes.on("GET", "{repository}/pulls/{number:int}/commits", PULLS)
-def list_commits(call: ApiCall) -> list[JsonObject]:
-    infos = call.repository.git.log(call.pull.base_sha, call.pull.head_sha)
-    return [commit(call.world, call.repository, info) for info in infos]
 
 
 class _ReviewCommentBody(DraftComment):

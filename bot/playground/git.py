@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ZERO = "0" * 40
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-_STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
 
 
@@ -38,19 +36,6 @@ class CommitInfo:
     committer: GitIdentity
     committed_at: datetime
     message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
-    """One file of a diff. `patch` begins at its first hunk header and is empty for a binary file."""
-
-    path: str
-    previous: str
-    status: str
-    sha: str
-    additions: int
-    deletions: int
-    patch: str
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -147,12 +132,6 @@ class BareRepository:
             message=fields[9].rstrip("\n"),
         )
 
-    def log(self, base: str | None, head: str, limit: int = 250) -> list[CommitInfo]:
-        """The commits of `head` that are not in `base`, oldest first."""
-        span = [head, f"^{base}"] if base else [head]
-        shas = self.text("rev-list", "--reverse", f"--max-count={limit}", *span).split()
-        return [self.commit(sha) for sha in shas]
-
     def merge_base(self, one: str, two: str) -> str | None:
         return self.run("merge-base", one, two, ok=(0, 1)).decode().strip() or None
 
@@ -176,13 +155,20 @@ class BareRepository:
         _mode, kind, rest = line.split(" ", 2)
         return kind, rest.split("\t")[0]
 
-    def changes(self, base: str, head: str) -> list[ChangedFile]:
-        """The diff between two commits or trees, file by file."""
-        raw = self.run("diff", "--raw", "-z", "-M", "--no-abbrev", base, head).decode(errors="replace").split("\0")
-        numbers = self.run("diff", "--numstat", "-M", base, head, "--").decode(errors="replace").splitlines()
-        patches = split_patches(self.run("diff", "-M", "--no-color", base, head).decode(errors="replace"))
-        rows = list(_raw_rows(raw))
-        return [_change(row, number, patch) for row, number, patch in zip(rows, numbers, patches, strict=True)]
+    def file_sizes(self, base: str, head: str) -> list[tuple[int, int]]:
+        """Lines added and removed in each file of the diff between two commits; none in a binary file."""
+        rows = self.text("diff", "--numstat", "-M", base, head).splitlines()
+        added_and_removed = (row.split("\t")[:2] for row in rows)
+        return [(_lines(added), _lines(removed)) for added, removed in added_and_removed]
+
+    def patch(self, base: str, head: str, path: str) -> str | None:
+        """The hunks of one file in the diff between two commits; None when the diff has none for it."""
+        diff = self.run("-c", "core.quotePath=false", "diff", "-M", "--no-color", base, head).decode(errors="replace")
+        for part in f"\n{diff}".split("\ndiff --git ")[1:]:
+            header, found, hunks = part.partition("\n@@ ")
+            if found and header.rstrip("\t").endswith(f"\n+++ b/{path}"):  # a tab follows a name with spaces
+                return f"@@ {hunks}".rstrip("\n")
+        return None
 
     def shifts(self, old: str, new: str, path: str) -> list[tuple[int, int, int]]:
         """What changed in a file: first old line, number of old lines, lines gained. An insertion has no old lines."""
@@ -237,35 +223,5 @@ class BareRepository:
         return done[0] if clean else None
 
 
-def split_patches(diff: str) -> list[str]:
-    """Each file's hunks, without the header that git writes before them."""
-    found = []
-    for part in ("\n" + diff).split("\ndiff --git ")[1:]:
-        start = part.find("\n@@ ")
-        found.append(part[start + 1 :].rstrip("\n") if start >= 0 else "")
-    return found
-
-
-def _raw_rows(raw: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """Status, object id, old path, new path of each file in `git diff --raw -z`."""
-    rows, at = [], 0
-    while at < len(raw) and raw[at].startswith(":"):
-        _old_mode, _new_mode, old, new, status = raw[at].split(" ")
-        renamed = status[0] in "RC"
-        rows.append((status[0], old if status[0] == "D" else new, raw[at + 1], raw[at + 2] if renamed else raw[at + 1]))
-        at += 3 if renamed else 2
-    return rows
-
-
-def _change(row: tuple[str, str, str, str], numbers: str, patch: str) -> ChangedFile:
-    status, oid, old, new = row
-    added, removed, _name = numbers.split("\t", 2)
-    return ChangedFile(
-        path=new,
-        previous=old if old != new else "",
-        status=_STATUS[status],
-        sha=oid,
-        additions=int(added) if added.isdigit() else 0,
-        deletions=int(removed) if removed.isdigit() else 0,
-        patch=patch,
-    )
+def _lines(count: str) -> int:
+    return int(count) if count.isdigit() else 0

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import yaml
 
-from bot.playground.git import ChangedFile, CommitInfo, GitIdentity
+from bot.playground.git import CommitInfo, GitIdentity
 from bot.playground.models import (
     App,
     HostedAccount,
@@ -168,17 +168,3 @@ def commit(world: World, made: HostedRepository, info: CommitInfo) -> JsonObject
         "parents": [{"sha": sha, "url": f"{home}/{sha}", "html_url": f"{page}/{sha}"} for sha in info.parents],
     }
     return shown(world, "commit", info, f"{home}/{info.sha}", f"{page}/{info.sha}", **computed)
-
-
-def file_change(world: World, made: HostedRepository, change: ChangedFile, head: str) -> JsonObject:
-    """diff-entry."""
-    page = web(world, made)
-    optional = {"previous_filename": change.previous, "patch": change.patch}
-    computed = {
-        "changes": change.additions + change.deletions,
-        "blob_url": f"{page}/blob/{head}/{change.path}",
-        "raw_url": f"{page}/raw/{head}/{change.path}",
-        "contents_url": f"{api(world, made)}/contents/{change.path}?ref={head}",
-    }
-    given = {name: value for name, value in optional.items() if value}
-    return shown(world, "file_change", change, **computed, **given)

@@ -159,7 +159,7 @@ def full_pull(world: World, made: HostedPull) -> JsonObject:
     """pull-request, with what only git knows."""
     bare = made.repository.git
     start = bare.merge_base(made.base_sha, made.head_sha) or made.base_sha
-    files = bare.changes(start, made.head_sha)
+    files = bare.file_sizes(start, made.head_sha)
     mergeable = None if made.state == "closed" else bare.merged_tree(made.base_sha, made.head_sha) is not None
     state = "unknown" if mergeable is None else "draft" if made.draft else "clean" if mergeable else "dirty"
     return {
@@ -173,8 +173,8 @@ def full_pull(world: World, made: HostedPull) -> JsonObject:
         "review_comments": sum(len(thread.comments) for thread in made.threads),
         "maintainer_can_modify": made.head_repository is not made.repository,
         "commits": bare.count(start, made.head_sha),
-        "additions": sum(each.additions for each in files),
-        "deletions": sum(each.deletions for each in files),
+        "additions": sum(added for added, _removed in files),
+        "deletions": sum(removed for _added, removed in files),
         "changed_files": len(files),
     }
 

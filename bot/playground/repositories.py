@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
-from bot.playground.git import EMPTY_TREE
 from bot.playground.models import (
     App,
     HostedAccount,
@@ -20,7 +19,7 @@ from bot.playground.models import (
     RepositoryRole,
     WebhookDelivery,
 )
-from bot.playground.payloads import JsonObject, api, commit, file_change, permissions, repository, shown, user, web
+from bot.playground.payloads import JsonObject, api, commit, permissions, repository, shown, user, web
 from bot.playground.world import World
 
 routes = Routes()
@@ -171,16 +170,12 @@ def get_branch(call: ApiCall) -> JsonObject:
 
 @routes.on("GET", "{repository}/commits/{sha:path}", READ)
 def get_commit(call: ApiCall) -> JsonObject:
+    """Without its files, which no client of the playground reads."""
     where = call.repository
     sha = where.git.resolve(call.path["sha"])
     if sha is None:
         raise unprocessable(f"No commit found for SHA: {call.path['sha']}")
-    info = where.git.commit(sha)
-    changes = where.git.changes(info.parents[0] if info.parents else EMPTY_TREE, sha)
-    added, removed = sum(each.additions for each in changes), sum(each.deletions for each in changes)
-    files = [file_change(call.world, where, each, sha) for each in changes]
-    stats = {"total": added + removed, "additions": added, "deletions": removed}
-    return {**commit(call.world, where, info), "stats": stats, "files": files}
+    return commit(call.world, where, where.git.commit(sha))
 
 
 @routes.on("GET", "{repository}/contents/{path:path}", READ)

@@ -245,7 +245,7 @@ def _patch(pull: HostedPull, sha: str, path: str) -> str | None:
     """The file's patch in the pull request's diff at `sha`; None when the file is not part of it."""
     bare = pull.repository.git
     start = bare.merge_base(pull.base_sha, sha) or pull.base_sha
-    return next((change.patch for change in bare.changes(start, sha) if change.path == path), None)
+    return bare.patch(start, sha, path)
 
 
 def find_anchor(

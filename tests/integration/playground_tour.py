@@ -151,7 +151,6 @@ def _git(scene: Scene) -> str:
     playground.commit(REPOSITORY, {"use.py": "import sums\n"}, "Use", login="ada", branch="fix")
     playground.commit(REPOSITORY, {"use.py": "import sums\n"}, "Use", login="ada", branch="doomed")
     bot.ok("GET", f"{HOME}/commits/{sha}")
-    bot.ok("GET", f"{HOME}/compare/main...fix")
     bot.ok("GET", f"{HOME}/git/ref/heads/fix")
     bot.ok("DELETE", f"{HOME}/git/refs/heads/doomed")
     scene.eve.ok("POST", f"{HOME}/forks", {})
@@ -165,8 +164,6 @@ def _pulls(scene: Scene) -> int:
     pull = f"{HOME}/pulls/{number}"
     bot.ok("GET", f"{HOME}/pulls?state=open&head=octo:fix")
     bot.ok("GET", pull)
-    bot.ok("GET", f"{pull}/files")
-    bot.ok("GET", f"{pull}/commits")
     bot.ok("GET", f"{HOME}/issues/{number}")
     bot.ok("PATCH", f"{HOME}/issues/{number}", {"title": "Add properly", "body": "Fixes #1.", "state": "closed"})
     bot.ok("PATCH", f"{HOME}/issues/{number}", {"state": "open"})

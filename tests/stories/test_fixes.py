@@ -240,8 +240,8 @@ I opened #2: 1 failing test now passes, and so does the rest of the suite (11 pa
 """)
     assert town.maya.request("GET", f"/repos/{REPOSITORY}/pulls/{pull.number}")["base"]["ref"] == "take"
     assert pull.body.startswith(f"For #{number}.")
-    changed = town.maya.request("GET", f"/repos/{REPOSITORY}/pulls/{pull.number}/files")
-    assert [each["filename"] for each in changed] == ["pantry/shelf.py"]
+    bare = town.playground.world.repository(*REPOSITORY.split("/")).git
+    assert bare.text("diff", "--name-only", "take", pull.head_sha) == "pantry/shelf.py"
 
 
 def test_fork(town: Town) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.playground.git import EMPTY_TREE, BareRepository, GitIdentity, PlaygroundGitFailed
+from bot.playground.git import BareRepository, GitIdentity, PlaygroundGitFailed
 
 ADA = GitIdentity(name="Ada", email="ada@example.org")
 
@@ -33,7 +33,7 @@ def test_a_commit_can_be_read_back(bare: BareRepository) -> None:
 
 
 def test_changes_tell_each_file_apart(bare: BareRepository) -> None:
-    """Added, modified, removed, renamed and binary files each show as what they are."""
+    """Added, modified, removed, renamed and binary files each have their sizes; a patch is that of one text file."""
     text = b"".join(b"line %d\n" % number for number in range(20))
     old = commit(bare, None, {"gone.txt": b"x\n", "kept.txt": b"a\nb\n", "old name.txt": text})
     new = commit(
@@ -41,22 +41,18 @@ def test_changes_tell_each_file_apart(bare: BareRepository) -> None:
         old,
         {"gone.txt": None, "kept.txt": b"a\nB\nc\n", "old name.txt": None, "new.txt": text, "x.bin": b"\0\1\2"},
     )
-    seen = {each.path: (each.status, each.additions, each.deletions, each.previous) for each in bare.changes(old, new)}
-    assert seen == {
-        "gone.txt": ("removed", 0, 1, ""),
-        "kept.txt": ("modified", 2, 1, ""),
-        "new.txt": ("renamed", 0, 0, "old name.txt"),
-        "x.bin": ("added", 0, 0, ""),
-    }
-    patches = {each.path: each.patch for each in bare.changes(old, new)}
-    assert patches["kept.txt"] == "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+c"
-    assert patches["x.bin"] == ""
+    assert sorted(bare.file_sizes(old, new)) == [(0, 0), (0, 0), (0, 1), (2, 1)]
+    assert bare.patch(old, new, "kept.txt") == "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+c"
+    assert bare.patch(old, new, "naïve.txt") is None
+    assert [bare.patch(old, new, path) for path in ("x.bin", "new.txt", "gone.txt")] == [None, None, None]
 
 
-def test_the_first_commit_adds_everything(bare: BareRepository) -> None:
-    """Against the empty tree, every file is new."""
-    sha = commit(bare, None, {"a.txt": b"one\n"})
-    assert [(each.path, each.status) for each in bare.changes(EMPTY_TREE, sha)] == [("a.txt", "added")]
+def test_a_patch_is_found_by_its_new_name(bare: BareRepository) -> None:
+    """A renamed file's hunks are those against the old file; a name may need quoting."""
+    text = b"".join(b"line %d\n" % number for number in range(20))
+    old = commit(bare, None, {"old.txt": text})
+    new = commit(bare, old, {"old.txt": None, "naïve name.txt": text.replace(b"line 1\n", b"line one\n")})
+    assert (bare.patch(old, new, "naïve name.txt") or "").startswith("@@ -1,5 +1,5 @@\n line 0\n-line 1\n+line one\n")
 
 
 def test_shifts_give_old_lines_and_gain(bare: BareRepository) -> None:
