@@ -86,53 +86,6 @@ def _json_schema(node: Json) -> Json:
     return {"anyOf": [made, {"type": "null"}]}
 
 
-def _at_version(node: Json, version: str) -> Json:
-    """The description with the breaking changes of a version applied; they stand in it as patches of either kind."""
-    if isinstance(node, list):
-        return [_at_version(each, version) for each in node]
-    if not isinstance(node, dict):
-        return node
-    made = {key: _at_version(value, version) for key, value in node.items() if key != _CHANGES}
-    for change in node.get(_CHANGES, ()):
-        if change["version"] <= version:
-            made = _patched(made, change["patch"])
-    return made
-
-
-def _patched(node: Json, patch: Json) -> Json:
-    if not isinstance(patch, list):
-        return _merged(node, patch)
-    for step in patch:
-        _amend(node, step)
-    return node
-
-
-def _merged(node: Json, patch: Json) -> Json:
-    """RFC 7396: null takes away."""
-    if not isinstance(patch, dict):
-        return patch
-    made = dict(node) if isinstance(node, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            made.pop(key, None)
-        else:
-            made[key] = _merged(made.get(key), value)
-    return made
-
-
-def _amend(node: Json, step: Json) -> None:
-    """RFC 6902, as far as GitHub uses it; a path that leads nowhere amends nothing."""
-    *way, last = (part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:])
-    for part in way:
-        node = node[int(part)] if isinstance(node, list) else node.get(part, {})
-    if isinstance(node, list):
-        node[int(last) : int(last) + 1] = [] if step["op"] == "remove" else [step["value"]]
-    elif step["op"] == "remove":
-        node.pop(last, None)
-    else:
-        node[last] = step["value"]
-
-
 class Descriptions:
     """One OpenAPI document; schemas are compiled when first asked for."""
 
@@ -239,9 +192,9 @@ class WebhookDescription(Descriptions):
 
 
 @cache
-def rest(version: str) -> RestDescription:
-    """The REST API as it is in this version."""
-    return RestDescription(_at_version(_load("rest.json"), version))
+def rest() -> RestDescription:
+    """The REST API in the version that clients get by default."""
+    return RestDescription(_load("rest.json"))
 
 
 @cache

