@@ -51,7 +51,7 @@ def create_check_run(call: ApiCall) -> JsonObject:
     if where.git.resolve(wanted.head_sha) is None:
         raise unprocessable(f"No commit found for SHA: {wanted.head_sha}")
     made = HostedCheckRun(
-        id=world.next_id("check_run"),
+        id=world.next_id(),
         repository=where,
         app=app,
         name=wanted.name,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
+
+import httpx
 
 from bot.playground.git import git
 from bot.playground.server import Playground
@@ -86,17 +86,11 @@ class Maintainer:
 
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON's edge
         """Any request to the API; the parsed answer. Raises RequestDenied for an error."""
-        parts = urlsplit(self._url)
-        assert parts.hostname is not None
-        connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/vnd.github+json"}
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
-        parsed = json.loads(text) if text else None
-        if answer.status >= 400:
-            raise RequestDenied(f"{answer.status} {parsed['message'] if parsed else answer.reason}")
+        answer = httpx.request(method, self._url + path, json=body, headers=headers, timeout=60, trust_env=False)
+        parsed = answer.json() if answer.content else None
+        if answer.is_error:
+            raise RequestDenied(f"{answer.status_code} {parsed['message'] if parsed else answer.reason_phrase}")
         return parsed
 
     def graphql(self, query: str, variables: Mapping[str, object]) -> Any:  # noqa: ANN401 - JSON's edge

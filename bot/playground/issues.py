@@ -92,7 +92,7 @@ def labels_named(world: World, where: HostedRepository, names: list[str]) -> lis
     """The repository's labels of these names; missing ones are made, as on GitHub."""
     for name in names:
         if name.lower() not in where.labels:
-            made = HostedLabel(id=world.next_id("label"), name=name)
+            made = HostedLabel(id=world.next_id(), name=name)
             where.labels[name.lower()] = made
     return [where.labels[name.lower()] for name in names]
 
@@ -119,7 +119,7 @@ def create_issue(call: ApiCall) -> JsonObject:
     trusted = call.role() >= RepositoryRole.TRIAGE
     now = call.world.now()
     made = HostedIssue(
-        id=call.world.next_id("issue"),
+        id=call.world.next_id(),
         number=where.next_number(),
         repository=where,
         author=who.user,
@@ -149,7 +149,7 @@ def get_issue(call: ApiCall) -> JsonObject:
 def create_comment(call: ApiCall) -> JsonObject:
     now = call.world.now()
     made = HostedComment(
-        id=call.world.next_id("comment"),
+        id=call.world.next_id(),
         issue=call.issue,
         author=call.who.user,
         body=checked_text("IssueComment", call.read(CommentBody).body, required=True),
@@ -189,7 +189,7 @@ def _create_reaction(call: ApiCall) -> ApiAnswer:
     known = next((each for each in there if each.user is user and each.content == content), None)
     if known is not None:
         return ApiAnswer(body=shown(call.world, "reaction", known))
-    made = HostedReaction(id=call.world.next_id("reaction"), user=user, content=content, created_at=call.world.now())
+    made = HostedReaction(id=call.world.next_id(), user=user, content=content, created_at=call.world.now())
     there.append(made)
     return ApiAnswer(status=201, body=shown(call.world, "reaction", made))
 

@@ -58,8 +58,8 @@ def create_pull(call: ApiCall) -> JsonObject:
     if where.git.count(base_sha, head_sha) == 0:
         raise invalid("PullRequest", message=f"No commits between {wanted.base} and {head}")
     made = HostedPull(
-        id=world.next_id("issue"),
-        pull_id=world.next_id("issue"),
+        id=world.next_id(),
+        pull_id=world.next_id(),
         number=number,
         repository=where,
         author=call.who.user,

@@ -87,7 +87,7 @@ def anchor_of(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
 def add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
     now = world.now()
     made = HostedReview(
-        id=world.next_id("review"),
+        id=world.next_id(),
         pull=pull,
         author=who.user,
         body=body,
@@ -122,7 +122,7 @@ def list_comments_of_review(call: ApiCall) -> list[JsonObject]:
 
 def begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
     """A new thread with one comment."""
-    begun = HostedThread(id=world.next_id("thread"), pull=made.pull)
+    begun = HostedThread(id=world.next_id(), pull=made.pull)
     world.threads[begun.id] = begun
     made.pull.threads.append(begun)
     return _add_to_thread(world, begun, made, body, anchor)
@@ -131,7 +131,7 @@ def begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) ->
 def _add_to_thread(world: World, begun: HostedThread, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
     first = begun.comments[0] if begun.comments else None
     added = ReviewComment(
-        id=world.next_id("review_comment"),
+        id=world.next_id(),
         thread=begun,
         review=made,
         author=made.author,

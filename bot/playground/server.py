@@ -21,7 +21,7 @@ from starlette.routing import Route as HttpRoute
 from bot.background_server import BackgroundServer
 from bot.playground import checks, graphql, issues, pulls, repositories, reviews
 from bot.playground.api import Api, PlaygroundRequest, PlaygroundResponse, Route
-from bot.playground.auth import Caller, authenticate, make_key
+from bot.playground.auth import Caller, Needs, authenticate, check, make_key
 from bot.playground.errors import ApiError
 from bot.playground.git import ZERO, BareRepository, PlaygroundGitFailed, git
 from bot.playground.models import (
@@ -32,7 +32,7 @@ from bot.playground.models import (
     RepositoryRole,
 )
 from bot.playground.payloads import repository_stub
-from bot.playground.pulls import pushed
+from bot.playground.pulls import PUSH, pushed
 from bot.playground.webhooks import WebhookSender, announce_installation, ping
 from bot.playground.world import World, utc_now
 
@@ -108,7 +108,7 @@ class Fixtures:
         with self.world.lock:
             bot = self.world.add_user(f"{slug}[bot]", name=f"{slug}[bot]", kind="Bot", app_slug=slug)
             made = App(
-                id=self.world.next_id("app"),
+                id=self.world.next_id(),
                 slug=slug,
                 name=slug,
                 client_id=f"Iv23li{secrets.token_hex(7)}",
@@ -138,7 +138,7 @@ class Fixtures:
         with self.world.lock:
             chosen = [self.world.repository(*name.split("/")) for name in full_names]
             made = HostedInstallation(
-                id=self.world.next_id("installation"),
+                id=self.world.next_id(),
                 app=app,
                 account=chosen[0].owner,
                 repository_ids={each.id for each in chosen},
@@ -236,6 +236,7 @@ class Playground(Fixtures):
 
 
 _PATH = re.compile(r"^/(?P<owner>[^/]+)/(?P<repo>[^/]+?)\.git(?P<rest>/info/refs|/git-upload-pack|/git-receive-pack)$")
+PULL = Needs(permissions=("contents",))
 _REALM = {"WWW-Authenticate": 'Basic realm="GitHub"'}
 
 
@@ -263,41 +264,25 @@ def serve(world: World, request: PlaygroundRequest) -> PlaygroundResponse:
 
 
 def _target(world: World, request: PlaygroundRequest, caller: Caller) -> tuple[HostedRepository, bool]:
-    """The repository, and whether this is a push; raises ApiError when the caller may not."""
+    """The repository, and whether this is a push; raises ApiError when the caller may not.
+
+    A missing repository and a hidden one look the same; an anonymous client must authenticate first.
+    """
     match = _PATH.match(request.path)
     assert match is not None
     writing = "git-receive-pack" in (request.query + match["rest"])
-    with world.lock:
-        try:
+    try:
+        with world.lock:
             where = world.repository(match["owner"], match["repo"])
-        except ApiError:
-            raise _unseen(caller) from None
-        _check(world, caller, where, writing=writing)
+            check(world, caller, where, PUSH if writing else PULL)
+    except ApiError as refused:
+        if caller.token is None:
+            raise ApiError(401, "Authentication required") from None
+        if refused.status == 404:
+            raise ApiError(404, "Repository not found.") from None
+        name = f"{match['owner']}/{match['repo']}.git"
+        raise ApiError(403, f"Permission to {name} denied to {caller.name}.") from None
     return where, writing
-
-
-def _unseen(caller: Caller) -> ApiError:
-    """A missing repository and a hidden one look the same; an anonymous client must authenticate first."""
-    return ApiError(404, "Repository not found.") if caller.token else ApiError(401, "Authentication required")
-
-
-def _check(world: World, caller: Caller, where: HostedRepository, *, writing: bool) -> None:
-    token = caller.token
-    if token is None:
-        if writing or where.private:
-            raise ApiError(401, "Authentication required")
-    elif token.installation:
-        level = token.permissions.get("contents", "")
-        if where.id not in token.repository_ids and (writing or where.private):
-            raise _unseen(caller)
-        if level != "write" and (writing or level != "read"):
-            raise ApiError(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
-    else:
-        role = world.role(token.user, where)
-        if role < RepositoryRole.READ:
-            raise _unseen(caller)
-        if writing and role < RepositoryRole.WRITE:
-            raise ApiError(403, f"Permission to {where.full_name}.git denied to {token.user.login}.")
 
 
 def _backend(bare: BareRepository, request: PlaygroundRequest, caller: Caller) -> PlaygroundResponse:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import http.client
 import json
 import threading
 import time
 import uuid
-from urllib.parse import urlsplit
+
+import httpx
 
 from bot.playground.models import (
     App,
@@ -88,19 +88,11 @@ def _queue(
     world.outbox.put(notice)
 
 
-def signature(secret: str, body: bytes, algorithm: str = "sha256") -> str:
-    """The X-Hub-Signature-256 header of a body (X-Hub-Signature with sha1)."""
-    return f"{algorithm}={hmac.new(secret.encode(), body, algorithm).hexdigest()}"
-
-
 def headers_of(notice: Webhook) -> dict[str, str]:
     """What GitHub sends beside the body."""
     app = notice.app
     hook = hashlib.sha1(app.slug.encode(), usedforsecurity=False).hexdigest()[:7]
-    signed = {
-        "X-Hub-Signature": signature(app.webhook_secret, notice.body, "sha1"),
-        "X-Hub-Signature-256": signature(app.webhook_secret, notice.body),
-    }
+    signature = hmac.new(app.webhook_secret.encode(), notice.body, "sha256").hexdigest()
     return {
         "Accept": "*/*",
         "Content-Type": "application/json",
@@ -110,7 +102,7 @@ def headers_of(notice: Webhook) -> dict[str, str]:
         "X-GitHub-Hook-ID": str(app.hook_id),
         "X-GitHub-Hook-Installation-Target-ID": str(app.id),
         "X-GitHub-Hook-Installation-Target-Type": "integration",
-        **(signed if app.webhook_secret else {}),
+        **({"X-Hub-Signature-256": f"sha256={signature}"} if app.webhook_secret else {}),
     }
 
 
@@ -147,7 +139,7 @@ class WebhookSender:
         began, at = time.monotonic(), self._world.now()
         status, code = _post(notice.app.webhook_url, headers_of(notice), notice.body)
         delivery = WebhookDelivery(
-            id=self._world.next_id("delivery"),
+            id=self._world.next_id(),
             notice=notice,
             delivered_at=at,
             duration=round(time.monotonic() - began, 2),
@@ -160,21 +152,12 @@ class WebhookSender:
 
 def _post(url: str, headers: dict[str, str], body: bytes) -> tuple[str, int]:
     """The result in GitHub's words, and the status of the answer: 0 without an address."""
-    parts = urlsplit(url)
-    if not parts.hostname:
+    if not url:
         return "no webhook url", 0
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname, parts.port, timeout=TIMEOUT)
     try:
-        connection.request("POST", parts.path or "/", body, headers)
-        answer = connection.getresponse()
-        answer.read()
-    except TimeoutError:
+        answer = httpx.post(url, headers=headers, content=body, timeout=TIMEOUT, trust_env=False)
+    except httpx.TimeoutException:
         return "timed out", 504
-    except (OSError, http.client.HTTPException):
+    except httpx.HTTPError:
         return "failed to connect to host", 502
-    finally:
-        connection.close()
-    good = 200 <= answer.status < 300
-    status = "OK" if good else f"Invalid HTTP Response: {answer.status}"
-    return status, answer.status
+    return "OK" if answer.is_success else f"Invalid HTTP Response: {answer.status_code}", answer.status_code
