@@ -18,7 +18,7 @@ _KINDS = ("say", "json", "calls", "refusal", "error", "raw")
 _SENT_UNCHANGED = ("error", "raw")
 _FIRST_ERROR, _LAST_ERROR = 400, 599
 _QUOTED_CHARACTERS = 120
-TOKEN_CHARACTERS = 4
+_TOKEN_CHARACTERS = 4
 _UNSUPPORTED = {  # the message, the parameter and the code of the error for each feature
     "tools": ("tools is not supported in this model.", "tools", None),
     "json_schema": (
@@ -77,7 +77,6 @@ class _Tool(Struct, frozen=True):
 
 class _ResponseFormat(Struct, frozen=True):
     type: str = ""
-    json_schema: _Function | None = None
 
 
 class _StreamOptions(Struct, frozen=True):
@@ -123,12 +122,6 @@ class ChatRequest(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(tool.function.name for tool in self.offered or ())
 
     @property
-    def schema(self) -> str:
-        """The name of the schema that the answer must satisfy."""
-        form = self.response_format
-        return form.json_schema.name if form and form.type == "json_schema" and form.json_schema else ""
-
-    @property
     def wants_usage(self) -> bool:
         """Whether a stream ends with its usage."""
         return bool(self.stream_options and self.stream_options.include_usage)
@@ -138,7 +131,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, dict=True):
         """Which features of the endpoint the request uses."""
         return {
             "tools": bool(self.tools),
-            "json_schema": bool(self.schema),
+            "json_schema": self.response_format is not None and self.response_format.type == "json_schema",
             "stream": bool(self.stream),
             "images": any(message.images for message in self.messages),
             "temperature": self.temperature is not None,
@@ -176,7 +169,7 @@ def parse_request(body: bytes) -> ChatRequest:
 
 def count_tokens(text: str) -> int:
     """A quarter of the characters, rounded up."""
-    return -(-len(text) // TOKEN_CHARACTERS)
+    return -(-len(text) // _TOKEN_CHARACTERS)
 
 
 # The script, read strictly from YAML or JSON.

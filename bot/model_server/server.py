@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import msgspec
@@ -19,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 
 from bot.background_server import LOOPBACK, BackgroundServer
 from bot.model_server.script import (
-    TOKEN_CHARACTERS,
     ChatRequest,
     RequestError,
     Script,
@@ -32,38 +29,26 @@ from bot.model_server.script import (
 JsonDocument = dict[str, object]
 _CREATED = 1_700_000_000  # the same in each answer, so that two runs are equal byte for byte
 _CHUNK_CHARACTERS = 24
-BLOCK_TOKENS = 128  # a prompt cache keeps whole blocks
 _POLL_SECONDS = 0.1  # between two looks, during a delay, at whether the client or the server ends
 _EVENT_STREAM, _JSON = "text/event-stream", "application/json"
 
 
 @dataclass(slots=True)
 class ServerUsage:
-    """Completed calls and their tokens (`cached` are among `prompt`), and how many requests ended otherwise.
-
-    `cut` and `malformed` ended as the script wants it, `abandoned` by a client that hung up, `refused` with an error.
-    """
+    """Completed calls and their tokens."""
 
     calls: int = 0
     prompt: int = 0
-    cached: int = 0
     completion: int = 0
-    cut: int = 0
-    malformed: int = 0
-    abandoned: int = 0
-    refused: int = 0
 
 
 class ModelServer(BackgroundServer):
-    """A scripted model. `requests` are those that it could read; with `keep` False, for long runs, it keeps none."""
+    """A scripted model. `requests` are those that it could read, in the order of their arrival."""
 
-    def __init__(self, script: Script, *, host: str = LOOPBACK, port: int = 0, keep: bool = True) -> None:
-        self._script, self._keep = script, keep
+    def __init__(self, script: Script, *, host: str = LOOPBACK, port: int = 0) -> None:
+        self._script = script
         self._used: Counter[int] = Counter()
-        self._cache = PromptCache()
-        self._answered = 0
-        self._requests: list[ChatRequest] = []
-        self._lock = threading.Lock()
+        self.requests: list[ChatRequest] = []
         self.usage = ServerUsage()
         routes = [
             Route("/v1/chat/completions", self._complete, methods=["POST"]),
@@ -79,12 +64,6 @@ class ModelServer(BackgroundServer):
         """The base URL for clients."""
         return f"{self.root}/v1"
 
-    @property
-    def requests(self) -> Sequence[ChatRequest]:
-        """In the order of their arrival."""
-        with self._lock:
-            return tuple(self._requests)
-
     async def _list_models(self, http: HttpRequest) -> Response:
         self._check_key(http)
         ids = self._script.models or ("scripted",)
@@ -96,7 +75,6 @@ class ModelServer(BackgroundServer):
 
     async def _refuse(self, _http: HttpRequest, error: Exception) -> Response:
         assert isinstance(error, RequestError)
-        self.usage.refused += 1
         kind = "requests" if error.status == 429 else "server_error" if error.status >= 500 else "invalid_request_error"
         shown = {"message": error.message, "type": kind, "param": error.param, "code": error.code}
         headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:g}"}
@@ -106,27 +84,21 @@ class ModelServer(BackgroundServer):
         """Runs in the server's one thread, as everything that counts: an answer is counted before it is sent."""
         self._check_key(http)
         request = parse_request(await http.body())
-        with self._lock:
-            if self._keep:
-                self._requests.append(request)
-        self._answered += 1
-        number = self._answered
+        self.requests.append(request)
+        number = len(self.requests)
         self._script.check(request)
         answer = self._choose(request)
         if not await self._wait(http, answer.delay):
-            self.usage.abandoned += 1
             return _CutResponse(b" ", b"", _JSON)  # a client that still waits loses the connection
         if answer.error is not None:
             raise RequestError(**msgspec.structs.asdict(answer.error))
         if answer.raw is not None:
-            self.usage.malformed += 1
             return Response(answer.raw, media_type=_EVENT_STREAM if request.stream else _JSON)
         completion = Completion(
             answer=answer,
             number=number,
             model=request.model,
             prompt_tokens=count_tokens(request.prompt),
-            cached_tokens=self._cache.cached_tokens(request.model, request.prompt),
         )
         return self._send(request, completion, answer.cut)
 
@@ -158,13 +130,11 @@ class ModelServer(BackgroundServer):
         whole = b"".join(events) if request.stream else completion.body()
         kind = _EVENT_STREAM if request.stream else _JSON
         if cut is not None:
-            self.usage.cut += 1
             deltas = len(events) - 2 - request.wants_usage  # all but the reason of the end, and what follows it
             part = b"".join(events[: min(cut, deltas)]) if request.stream else whole[: len(whole) // 2]
             return _CutResponse(whole, part, kind)
         self.usage.calls += 1
         self.usage.prompt += completion.prompt_tokens
-        self.usage.cached += completion.cached_tokens
         self.usage.completion += completion.tokens
         return Response(whole, media_type=kind)
 
@@ -189,7 +159,6 @@ class Completion:
     number: int
     model: str
     prompt_tokens: int
-    cached_tokens: int
 
     @property
     def tokens(self) -> int:
@@ -242,31 +211,7 @@ class Completion:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.tokens,
             "total_tokens": self.prompt_tokens + self.tokens,
-            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
         }
-
-
-class PromptCache:
-    """The beginnings of all prompts so far, in whole blocks, by model."""
-
-    def __init__(self) -> None:
-        self._known: set[bytes] = set()
-
-    def cached_tokens(self, model: str, prompt: str) -> int:
-        """Tokens at the beginning of the prompt that an earlier one began with; remembers this one."""
-        chain = list(_blocks(model, prompt))
-        ready = next((place for place, digest in enumerate(chain) if digest not in self._known), len(chain))
-        self._known.update(chain)
-        return ready * BLOCK_TOKENS
-
-
-def _blocks(model: str, prompt: str) -> Iterator[bytes]:
-    """A digest for each whole block, of the prompt up to the block's end."""
-    running = hashlib.sha256(model.encode() + b"\0")
-    size = BLOCK_TOKENS * TOKEN_CHARACTERS
-    for start in range(0, len(prompt) - size + 1, size):
-        running.update(prompt[start : start + size].encode("utf-8", "surrogatepass"))
-        yield running.digest()
 
 
 def _pieces(text: str) -> Iterator[str]:
