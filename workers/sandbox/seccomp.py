@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import errno
 import struct
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from workers.errors import CannotRun
 
@@ -27,80 +30,8 @@ TERMINAL_INJECTION = (0x5412, 0x541C)
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 PERSONALITY_QUERY, PERSONALITY_LINUX, PERSONALITY_NO_RANDOM = 0xFFFFFFFF, 0, 0x0040000
 
-REFUSED: dict[str, tuple[int | None, int | None]] = {
-    # name: its number on x86_64, on aarch64
-    "_sysctl": (156, None),
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "adjtimex": (159, 171),
-    "bpf": (321, 280),
-    "chroot": (161, 51),
-    "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112),
-    "delete_module": (176, 106),
-    "fanotify_init": (300, 262),
-    "finit_module": (313, 273),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fsopen": (430, 430),
-    "fspick": (433, 433),
-    "init_module": (175, 105),
-    "ioperm": (173, None),
-    "iopl": (172, None),
-    "kcmp": (312, 272),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "lookup_dcookie": (212, 18),
-    "mbind": (237, 235),
-    "migrate_pages": (256, 238),
-    "modify_ldt": (154, None),
-    "mount": (165, 40),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "move_pages": (279, 239),
-    "msgget": (68, 186),
-    "name_to_handle_at": (303, 264),
-    "nfsservctl": (180, 42),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "perf_event_open": (298, 241),
-    "pidfd_getfd": (438, 438),
-    "pivot_root": (155, 41),
-    "process_madvise": (440, 440),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "ptrace": (101, 117),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "setdomainname": (171, 162),
-    "sethostname": (170, 161),
-    "setns": (308, 268),
-    "settimeofday": (164, 170),
-    "shmget": (29, 194),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "syslog": (103, 116),
-    "umount2": (166, 39),
-    "unshare": (272, 97),
-    "uselib": (134, None),
-    "userfaultfd": (323, 282),
-    "ustat": (136, None),
-    "vhangup": (153, 58),
-}
-"""Calls that reach the kernel's keys, other processes, mounts and namespaces, or memory that no limit counts (shmget)."""
-
-ABSENT: dict[str, tuple[int, int]] = {
-    "clone3": (435, 435),  # its flags lie in memory, where no filter can see them
-    "io_uring_enter": (426, 426),  # runs system calls past the filter
-    "io_uring_register": (427, 427),
-    "io_uring_setup": (425, 425),
-    "memfd_create": (319, 279),  # memory that belongs to no process's size
-    "memfd_secret": (447, 447),
-}
-"""Calls that programs replace when the kernel lacks them."""
+REFUSED_CALLS = Path(__file__).with_name("refused_calls.toml")
+"""Error → call → processor → number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +39,6 @@ class Architecture:
     """A processor's audit id, and the numbers of the calls whose arguments the filter checks."""
 
     audit_id: int
-    column: int
     clone: int
     ioctl: int
     personality: int
@@ -117,15 +47,12 @@ class Architecture:
 
 
 ARCHITECTURES = {
-    "x86_64": Architecture(
-        audit_id=0xC000003E, column=0, clone=56, ioctl=16, personality=135, socket=41, socketpair=53
-    ),
-    "aarch64": Architecture(
-        audit_id=0xC00000B7, column=1, clone=220, ioctl=29, personality=92, socket=198, socketpair=199
-    ),
+    "x86_64": Architecture(audit_id=0xC000003E, clone=56, ioctl=16, personality=135, socket=41, socketpair=53),
+    "aarch64": Architecture(audit_id=0xC00000B7, clone=220, ioctl=29, personality=92, socket=198, socketpair=199),
 }
 
 
+@cache
 def program(machine: str) -> bytes:
     """The filter for `machine` (as `os.uname` names it), as bubblewrap's `--seccomp` reads it. Raises CannotRun for others."""
     here = ARCHITECTURES.get(machine)
@@ -137,7 +64,7 @@ def program(machine: str) -> bytes:
             *_same_architecture(here),
             _load(NUMBER_OFFSET),
             *_unknown_calls(),
-            *_refused_calls(here),
+            *_refused_calls(machine),
             *_when(here.clone, [_load(FIRST_ARGUMENT_OFFSET), *_refuse_bits(CLONE_NEW_NAMESPACE)]),
             *_when(here.ioctl, [_load(_argument(1)), *_refuse_values(TERMINAL_INJECTION)]),
             *_when(here.personality, _only((PERSONALITY_LINUX, PERSONALITY_NO_RANDOM, PERSONALITY_QUERY), errno.EPERM)),
@@ -158,13 +85,14 @@ def _unknown_calls() -> list[bytes]:
     return [_jump(JUMP_AT_LEAST, LAST_KNOWN_CALL + 1, 0, 1), _refuse(errno.ENOSYS)]
 
 
-def _refused_calls(here: Architecture) -> list[bytes]:
+def _refused_calls(machine: str) -> list[bytes]:
+    """A table without one of the two errors raises KeyError: nothing runs with half a filter."""
+    calls = tomllib.loads(REFUSED_CALLS.read_text(encoding="utf-8"))
     lines: list[bytes] = []
-    for table, code in ((REFUSED, errno.EPERM), (ABSENT, errno.ENOSYS)):
-        for numbers in table.values():
-            number = numbers[here.column]
-            if number is not None:
-                lines += [_jump(JUMP_EQUAL, number, 0, 1), _refuse(code)]
+    for error, code in (("EPERM", errno.EPERM), ("ENOSYS", errno.ENOSYS)):
+        for numbers in calls[error].values():
+            if machine in numbers:
+                lines += [_jump(JUMP_EQUAL, numbers[machine], 0, 1), _refuse(code)]
     return lines
 
 
