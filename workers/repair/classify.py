@@ -13,73 +13,56 @@ from pathlib import PurePosixPath
 from memory.model import Failure, Family, Frame
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
-# Looked up along each builtin's method resolution order, so the nearest named ancestor decides.
-_ROOTS: dict[type[BaseException], Family] = {
-    AssertionError: Family.ASSERTION,
-    AttributeError: Family.ATTRIBUTE,
-    NameError: Family.NAME,
-    TypeError: Family.TYPE,
-    NotImplementedError: Family.TYPE,
-    ValueError: Family.VALUE,
-    LookupError: Family.LOOKUP,
-    ArithmeticError: Family.ARITHMETIC,
-    ImportError: Family.IMPORT,
-    StopIteration: Family.ITERATION,
-    StopAsyncIteration: Family.ITERATION,
-    GeneratorExit: Family.ITERATION,
-    RecursionError: Family.RECURSION,
-    SyntaxError: Family.SYNTAX,
-    TimeoutError: Family.TIMEOUT,
-    OSError: Family.IO,
-    EOFError: Family.IO,
+_NAMES: dict[Family, tuple[str, ...]] = {
+    Family.ASSERTION: ("AssertionError", "Failed"),
+    Family.ATTRIBUTE: ("AttributeError", "FrozenInstanceError"),
+    Family.NAME: ("NameError",),
+    Family.TYPE: ("TypeError", "NotImplementedError"),
+    Family.VALUE: ("ValueError", "JSONDecodeError", "ConversionSyntax"),
+    Family.LOOKUP: ("LookupError",),
+    Family.ARITHMETIC: ("ArithmeticError", "InvalidOperation", "DivisionByZero", "Overflow"),
+    Family.IMPORT: ("ImportError",),
+    Family.ITERATION: ("StopIteration", "StopAsyncIteration", "GeneratorExit"),
+    Family.RECURSION: ("RecursionError",),
+    Family.SYNTAX: ("SyntaxError",),
+    Family.TIMEOUT: ("TimeoutError", "Timeout", "TimeoutExpired"),
+    Family.IO: ("OSError", "EOFError", "UnsupportedOperation", "InvalidFileException"),
 }
+"""Builtins, whose subclasses follow the nearest ancestor named here, and well-known classes of libraries."""
 
-# Well-known classes outside builtins, by name; what pytest itself raises comes first.
-_KNOWN: dict[str, Family] = {
-    "Failed": Family.ASSERTION,
-    "Timeout": Family.TIMEOUT,
-    "TimeoutExpired": Family.TIMEOUT,
-    "JSONDecodeError": Family.VALUE,
-    "FrozenInstanceError": Family.ATTRIBUTE,
-    "InvalidOperation": Family.ARITHMETIC,
-    "DivisionByZero": Family.ARITHMETIC,
-    "Overflow": Family.ARITHMETIC,
-    "UnsupportedOperation": Family.IO,
-    "ConversionSyntax": Family.VALUE,
-    "InvalidFileException": Family.IO,
+_FAMILIES = {name: family for family, names in _NAMES.items() for name in names}
+
+_SUFFIXES: dict[Family, tuple[str, ...]] = {
+    Family.VALUE: (
+        "DecodeError",
+        "EncodeError",
+        "ParseError",
+        "ParserError",
+        "ParsingError",
+        "ValidationError",
+        "ConversionError",
+        "FormatError",
+    ),
+    Family.LOOKUP: ("NotFoundError", "NotFound", "DoesNotExist"),
+    Family.TIMEOUT: ("Timeout",),
 }
-
-_SUFFIXES: tuple[tuple[str, Family], ...] = (
-    ("DecodeError", Family.VALUE),
-    ("EncodeError", Family.VALUE),
-    ("ParseError", Family.VALUE),
-    ("ParserError", Family.VALUE),
-    ("ParsingError", Family.VALUE),
-    ("ValidationError", Family.VALUE),
-    ("ConversionError", Family.VALUE),
-    ("FormatError", Family.VALUE),
-    ("NotFoundError", Family.LOOKUP),
-    ("NotFound", Family.LOOKUP),
-    ("DoesNotExist", Family.LOOKUP),
-    ("Timeout", Family.TIMEOUT),
-)
 
 
 def _builtin_family(name: str) -> Family | None:
     found = getattr(builtins, name, None)
     if not (isinstance(found, type) and issubclass(found, BaseException)):
         return None
-    return next((_ROOTS[base] for base in found.__mro__ if base in _ROOTS), Family.OTHER)
+    return next((_FAMILIES[base.__name__] for base in found.__mro__ if base.__name__ in _FAMILIES), Family.OTHER)
 
 
 def family_of(error_type: str) -> Family:
     """The family of an exception's class name. A dotted name is read by its last part; an unknown one by how it ends."""
     name = error_type.rpartition(".")[2]
-    known = _KNOWN.get(name) or _builtin_family(name)
+    known = _FAMILIES.get(name) or _builtin_family(name)
     if known is not None:
         return known
-    for suffix, family in _SUFFIXES:
-        if name.endswith(suffix):
+    for family, suffixes in _SUFFIXES.items():
+        if name.endswith(suffixes):
             return family
     ending = max((n for n in dir(builtins) if n.endswith("Error") and name.endswith(n)), key=len, default="")
     return _builtin_family(ending) or Family.OTHER

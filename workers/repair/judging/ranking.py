@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, takewhile
+from itertools import compress
+from os.path import commonprefix
 
 import msgspec
 
@@ -250,13 +251,9 @@ def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequ
 
 def changed_characters(before: str, after: str) -> int:
     """The length of the shortest stretch that has to be replaced, on its longer side."""
-    head = _common_start(before, after)
-    tail = _common_start(before[::-1], after[::-1])
+    head = len(commonprefix([before, after]))
+    tail = len(commonprefix([before[::-1], after[::-1]]))
     return max(len(before), len(after)) - min(len(before), len(after), head + tail)
-
-
-def _common_start(one: str, other: str) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 INPUTS, SECONDS = 240, 1.5
