@@ -129,13 +129,11 @@ def observed(screen: RunnerPool, candidate: Candidate, observe: Observe) -> Obse
 def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: RunnerPool) -> None:
     """The edited function is called as the tests were seen to call it, and with arguments like theirs."""
     seen = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
-    assert seen.complete
-    assert (seen.kept, seen.broken, seen.mistyped) == (1, 0, 0)
+    assert (seen.broken, seen.mistyped) == (0, 0)
     by_call = {call.call: call for call in seen.calls}
     assert by_call["largest([3, 9, 5])"].text == "9"
-    assert by_call["largest([3, 9, 5])"].seen
     assert by_call["largest([])"].raised
-    assert len([call for call in seen.calls if call.call.startswith("largest") and not call.seen]) > 20
+    assert len([call for call in seen.calls if call.call.startswith("largest")]) > 25
     assert {"pairs([1, 2, 3])", "Till(discount=1, taken=[]).take(4)"} <= by_call.keys()
 
 

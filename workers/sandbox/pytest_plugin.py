@@ -4,7 +4,7 @@ It runs in the project's own interpreter (Python 3.8 or later, pytest 6 or later
 With pytest-xdist, details travel from the workers to the controller on the reports themselves; the controller writes.
 $APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
 $APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
-$APPRENTICE_TRACE   path prefixes under the root, joined by `:`; lines executed there are reported for each test
+$APPRENTICE_TRACE   set: the lines of the project's own code that each test runs are reported
 $APPRENTICE_TEST_SECONDS  seconds of processor time after which a test has failed with Timeout
 """
 
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if descriptor is None and not is_worker:
         return
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
-    tracer = make_tracer(root, os.environ.get(TRACE))
+    tracer = make_tracer(root) if os.environ.get(TRACE) else None
     config.pluginmanager.register(FailureDetails(root, tracer), "apprentice-details")
     if os.environ.get(SELECT):
         config.pluginmanager.register(Selection(os.environ[SELECT]), "apprentice-selection")

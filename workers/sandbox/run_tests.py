@@ -230,7 +230,7 @@ def _environment(
     if selected:
         environment["APPRENTICE_SELECT"] = str(plugin / "select.json")
     if trace:
-        environment["APPRENTICE_TRACE"] = "."
+        environment["APPRENTICE_TRACE"] = "1"
     if test_seconds is not None:
         environment["APPRENTICE_TEST_SECONDS"] = str(test_seconds)
     return environment

@@ -29,11 +29,19 @@ def inside(filename: str, root: str) -> str | None:
     return None if any(part in FOREIGN for part in relative.split(os.sep)[:-1]) else relative.replace(os.sep, "/")
 
 
+def is_test(path: str) -> bool:
+    """Whether a file holds tests or lies among them."""
+    *directories, name = path.split("/")
+    if name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py":
+        return True
+    return any(directory in TEST_DIRECTORIES for directory in directories)
+
+
 class Tracer:
     """Collects executed lines of the project's own code; subclasses define how."""
 
-    def __init__(self, root: str, prefixes: list[str]) -> None:
-        self.root, self.prefixes = root, prefixes
+    def __init__(self, root: str) -> None:
+        self.root = root
         self.known: dict[str, str | None] = {}
         self.lines: dict[str, set[int]] = {}
 
@@ -41,20 +49,8 @@ class Tracer:
         """The relative path of a traced file; None for other files."""
         if filename not in self.known:
             path = inside(filename, self.root)
-            self.known[filename] = path if path is not None and self.wanted(path) else None
+            self.known[filename] = path if path is not None and not is_test(path) else None
         return self.known[filename]
-
-    def wanted(self, path: str) -> bool:
-        """Code under a prefix that is not a test."""
-        directories, name = path.split("/")[:-1], path.split("/")[-1]
-        if name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py":
-            return False
-        if any(directory in TEST_DIRECTORIES for directory in directories):
-            return False
-        return any(
-            prefix in ("", ".") or path == prefix or path.startswith(prefix.rstrip("/") + "/")
-            for prefix in self.prefixes
-        )
 
     def restart(self) -> None:
         """Reset for the next test."""
@@ -68,8 +64,8 @@ class Tracer:
 class MonitoringTracer(Tracer):
     """Python 3.12 and later: each line raises one event per test, and then costs nothing."""
 
-    def __init__(self, root: str, prefixes: list[str]) -> None:
-        super().__init__(root, prefixes)
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
         monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         self.monitoring = monitoring
         tool = next(number for number in (4, 3, 5, 2) if monitoring.get_tool(number) is None)
@@ -95,8 +91,8 @@ QUIET_CALLS, SAMPLED = 200, 20
 class SettraceTracer(Tracer):
     """Before Python 3.12. Skips frames of other code, and calls that are unlikely to add lines."""
 
-    def __init__(self, root: str, prefixes: list[str]) -> None:
-        super().__init__(root, prefixes)
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
         self.quiet: dict[CodeType, int] = {}
         self.start()
 
@@ -129,12 +125,9 @@ class SettraceTracer(Tracer):
         return line
 
 
-def make_tracer(root: str, prefixes: str | None) -> Tracer | None:
-    """The tracer for this interpreter; None without prefixes."""
-    if prefixes is None:
-        return None
-    kind = MonitoringTracer if hasattr(sys, "monitoring") else SettraceTracer
-    return kind(root, prefixes.split(":"))
+def make_tracer(root: str) -> Tracer:
+    """The tracer for this interpreter."""
+    return MonitoringTracer(root) if hasattr(sys, "monitoring") else SettraceTracer(root)
 
 
 def ranges(lines: list[int]) -> str:

@@ -251,8 +251,8 @@ def liking(taste: PreferenceModel, candidates: Sequence[Candidate], before: Sequ
 
 def changed_characters(before: str, after: str) -> int:
     """The length of the shortest stretch that has to be replaced, on its longer side."""
-    head = len(commonprefix([before, after]))
-    tail = len(commonprefix([before[::-1], after[::-1]]))
+    pairs = ((before, after), (before[::-1], after[::-1]))
+    head, tail = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - of any texts, by character
     return max(len(before), len(after)) - min(len(before), len(after), head + tail)
 
 

@@ -63,7 +63,7 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True):
 class ObservedCall(msgspec.Struct, frozen=True, kw_only=True):
     """How one call ended. Equal `key`s are equal calls, equal `outcome`s equal ends; `call` and `text` are for users.
 
-    `inside` says that it keeps the invariants of the calls that tests make, `seen` that it is one of them.
+    `inside` says that it keeps the invariants of the calls that tests make.
     """
 
     key: str
@@ -72,20 +72,14 @@ class ObservedCall(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     raised: bool
     inside: bool
-    seen: bool
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit's behaviour. `kept` and `broken` count docstring examples, `mistyped` results against their annotation.
-
-    It is not `complete` when time was up before all calls were made.
-    """
+    """An edit's behaviour. `broken` counts docstring examples that do not hold, `mistyped` results against their annotation."""
 
     calls: tuple[ObservedCall, ...]
-    kept: int
     broken: int
     mistyped: int
-    complete: bool
 
 
 class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,13 +8,11 @@ from workers.repair.running.forkserver import Observed, ObservedCall
 
 
 def call(key: str, outcome: str, *, inside: bool = True, raised: bool = False) -> ObservedCall:
-    return ObservedCall(
-        key=key, call=f"f({key})", outcome=outcome, text=outcome, raised=raised, inside=inside, seen=False
-    )
+    return ObservedCall(key=key, call=f"f({key})", outcome=outcome, text=outcome, raised=raised, inside=inside)
 
 
 def observed(*calls: ObservedCall) -> Observed:
-    return Observed(calls=calls, kept=0, broken=0, mistyped=0, complete=True)
+    return Observed(calls=calls, broken=0, mistyped=0)
 
 
 def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> BehaviourComparison:

@@ -19,8 +19,8 @@ def candidate(score: float) -> Candidate:
 
 
 def behaves(outcome: str, *, broken: int = 0, mistyped: int = 0) -> Observed:
-    call = ObservedCall(key="k", call="f(1)", outcome=outcome, text=outcome, raised=False, inside=True, seen=False)
-    return Observed(calls=(call,), kept=0, broken=broken, mistyped=mistyped, complete=True)
+    call = ObservedCall(key="k", call="f(1)", outcome=outcome, text=outcome, raised=False, inside=True)
+    return Observed(calls=(call,), broken=broken, mistyped=mistyped)
 
 
 def field(*each: tuple[float, Observed | None]) -> Field:

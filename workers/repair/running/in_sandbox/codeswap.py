@@ -226,10 +226,8 @@ class Source:
 
     def _around(self, lines: list[str]) -> Segment | None:
         """The smallest definition that holds every changed line."""
-        head = len(os.path.commonprefix([self._lines, lines]))
-        tail = min(
-            len(os.path.commonprefix([self._lines[::-1], lines[::-1]])), min(len(lines), len(self._lines)) - head
-        )
+        head = _common_start(self._lines, lines)
+        tail = min(_common_start(self._lines[::-1], lines[::-1]), min(len(lines), len(self._lines)) - head)
         first, last = head + 1, len(self._lines) - tail
         return next((s for s in self._segments if s.first <= first and last <= s.last and first <= s.last), None)
 
@@ -274,3 +272,12 @@ def _imports(text: str, path: str) -> str:
     top = symtable.symtable(text, path, "exec")
     names = sorted(symbol.get_name() for symbol in top.get_symbols() if symbol.is_imported())
     return f"import {', '.join(names)}" if names else ""
+
+
+def _common_start(one: list[str], other: list[str]) -> int:
+    count = 0
+    for left, right in zip(one, other):  # noqa: B905 - strict= came with 3.10; the shorter one ends it
+        if left != right:
+            break
+        count += 1
+    return count

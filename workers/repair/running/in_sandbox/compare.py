@@ -68,8 +68,8 @@ def observe(
     """Record the calls that `run` makes, `revert` if the unedited code is to be observed, and make calls like them.
 
     `request["observe"]` is {root, path, function, seed, inputs, seconds, constants, unedited}. The answer is `run`'s and
-    `observed`: {calls: [{key, call, outcome, text, raised, inside, seen}], kept, broken, mistyped, complete}, where
-    `kept` and `broken` count docstring examples; without it when there is nothing to go back to.
+    `observed`: {calls: [{key, call, outcome, text, raised, inside}], broken, mistyped}, where `broken` counts docstring
+    examples that do not hold; without it when there is nothing to go back to.
     """
     wanted = request["observe"]
     if wanted["unedited"] and revert is None:
@@ -84,7 +84,7 @@ def observe(
         revert()
     calls = dict(sorted(recording.calls.items(), key=lambda item: item[0] is not recording.target))
     observed = _Observation(wanted).of(list(calls.values())[:FUNCTIONS])
-    return dict(answer, observed=dict(observed, kept=examples.kept, broken=examples.broken))
+    return dict(answer, observed=dict(observed, broken=examples.broken))
 
 
 def _test_files(session: pytest.Session) -> set[str]:
@@ -94,10 +94,10 @@ def _test_files(session: pytest.Session) -> set[str]:
 
 
 class _Examples:
-    """The docstring examples of the recorded functions: how many hold and how many do not. Running them records calls."""
+    """The docstring examples of the recorded functions, and how many do not hold. Running them records calls."""
 
     def __init__(self, recording: Recording) -> None:
-        self.kept = self.broken = 0
+        self.broken = 0
         functions = list(recording.calls)[:FUNCTIONS]
         for function in functions:
             recording.start()
@@ -118,7 +118,6 @@ class _Examples:
             exec(compile(example.source, "<example>", "single"), known)  # noqa: S102 - the project's own example
         flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
         holds = caught.error is None and doctest.OutputChecker().check_output(example.want, printed.getvalue(), flags)
-        self.kept += holds
         self.broken += not holds
 
 
@@ -127,7 +126,6 @@ class _Observation:
         self._wanted = wanted
         self._deadline = time.process_time() + wanted["seconds"]
         self._slow = 0
-        self._complete = True
 
     def of(self, functions: list[list[Call]]) -> Message:
         """The outcomes for all functions, the first of which gets half of the inputs."""
@@ -137,14 +135,13 @@ class _Observation:
             count = self._wanted["inputs"] // (1 if len(functions) == 1 else 2 if not number else 2 * len(functions))
             for each in inputs(calls, count, self._wanted["seed"], self._wanted["constants"]):
                 if time.process_time() > self._deadline or self._slow > SLOW_CALLS:
-                    self._complete = False
                     break
                 text = _described(each.call)
                 with Caught():
                     ended = self._made(each)
                     mistyped += ended.mistyped
                     found.append(_told(each, text, ended))
-        return {"calls": found, "mistyped": mistyped, "complete": self._complete}
+        return {"calls": found, "mistyped": mistyped}
 
     def _made(self, each: Input) -> CallOutcome:
         """Make a call on arguments of its own."""
@@ -173,7 +170,6 @@ def _told(each: Input, text: str, ended: CallOutcome) -> Message:
         "text": ended.text,
         "raised": ended.raised,
         "inside": each.inside,
-        "seen": each.seen,
     }
 
 

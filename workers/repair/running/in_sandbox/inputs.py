@@ -246,12 +246,11 @@ Slot = Union[int, str]  # noqa: UP007 - `int | str` at run time needs 3.10
 
 
 class Input(NamedTuple):
-    """A call to make. `inside` tells that it keeps the habits of the calls seen, `seen` that it is one of them."""
+    """A call to make. `inside` tells that it keeps the habits of the calls seen."""
 
     key: str
     call: Call
     inside: bool
-    seen: bool
 
 
 def inputs(calls: Sequence[Call], count: int, seed: int, constants: Sequence[object]) -> Iterator[Input]:
@@ -263,7 +262,7 @@ def inputs(calls: Sequence[Call], count: int, seed: int, constants: Sequence[obj
         if key is not None and key not in known:
             known.add(key)
             bases.append((key, call))
-            yield Input(key, call, inside=True, seen=True)
+            yield Input(key, call, inside=True)
     if not bases:
         return
     maker = _Maker([call for _, call in bases], constants)
@@ -275,7 +274,7 @@ def inputs(calls: Sequence[Call], count: int, seed: int, constants: Sequence[obj
         key = _key(made) if made is not None else None
         if made is not None and key is not None and key not in known:
             known.add(key)
-            yield Input(key, made, inside=maker.keeps(made), seen=False)
+            yield Input(key, made, inside=maker.keeps(made))
 
 
 def _key(call: Call) -> str | None:
