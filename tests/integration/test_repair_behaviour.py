@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import pytest
 from memory.model import EditShape, Failure, Family
 from workers.ports import Limits
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.ranking import BehaviourComparison, Comparer, clusters, telling
+from workers.repair.judging.overfit_signs import Kind
+from workers.repair.judging.ranking import Comparer, Field, PlausibleEdit, clusters, telling
 from workers.repair.reproduce import ScreeningTests
 from workers.repair.result import Shortlist
 from workers.repair.running.forkserver import Observe, Observed
@@ -126,6 +127,11 @@ def observed(screen: RunnerPool, candidate: Candidate, observe: Observe) -> Obse
     return seen
 
 
+def compared(each: Sequence[tuple[Candidate, Observed]]) -> Field:
+    edits = (PlausibleEdit(candidate=edit, observed=seen, kind=Kind.PLAIN, size=1) for edit, seen in each)
+    return Field(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
+
+
 def test_an_edit_is_observed_on_the_calls_of_the_tests_and_on_others(shop: Project, screen: RunnerPool) -> None:
     """The edited function is called as the tests were seen to call it, and with arguments like theirs."""
     seen = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
@@ -146,8 +152,7 @@ def test_the_same_seed_observes_the_same(shop: Project, screen: RunnerPool) -> N
 def test_edits_that_do_the_same_agree(shop: Project, screen: RunnerPool) -> None:
     """Two ways of writing one thing end alike on every call."""
     edits = [edit(shop, "amount < best", "amount > best"), edit(shop, "amount < best", "best < amount")]
-    both = tuple(observed(screen, each, wanted()) for each in edits)
-    assert clusters(BehaviourComparison(observed=both, unedited=None, raising=False)) == [[0, 1]]
+    assert clusters(compared([(each, observed(screen, each, wanted())) for each in edits])) == [[0, 1]]
 
 
 def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: RunnerPool) -> None:
@@ -163,8 +168,8 @@ def test_an_edit_that_only_fits_the_tests_is_told_apart(shop: Project, screen: R
     field = Comparer({TILL: (shop.tree / TILL).read_text(encoding="utf-8")}, FAILURE, 1.0).field(
         listed, screen.observed, 1
     )
-    assert clusters(field.comparison) == [[0], [1, 2]]
-    told = telling(field.comparison, 1, 0, "diff")
+    assert clusters(field) == [[0], [1, 2]]
+    told = telling(field, 1, 0, "diff")
     assert told is not None
     assert told.call.startswith("largest(")
     assert told.this != told.other
@@ -193,7 +198,7 @@ def test_methods_are_called_on_copies_of_what_they_were_called_on(shop: Project,
     )
     twice = edit(shop, "self.taken.append(amount)\n", "self.taken.extend([amount, amount])\n", "Till.take")
     other = observed(screen, twice, wanted("Till.take"))
-    assert clusters(BehaviourComparison(observed=(quiet, other), unedited=None, raising=False)) == [[0], [1]]
+    assert clusters(compared([(twice, quiet), (twice, other)])) == [[0], [1]]
 
 
 def test_endless_and_fatal_edits_are_survived(shop: Project, screen: RunnerPool) -> None:
@@ -212,5 +217,5 @@ def test_an_edit_that_has_to_be_imported_anew_is_observed_as_well(shop: Project,
     fresh = replace(fresh, source=fresh.source.replace("amount < best", "amount > best"))
     swapped = observed(screen, edit(shop, "amount < best", "amount > best"), wanted())
     seen = observed(screen, fresh, wanted())
-    assert clusters(BehaviourComparison(observed=(seen, swapped), unedited=None, raising=False)) == [[0, 1]]
+    assert clusters(compared([(fresh, seen), (fresh, swapped)])) == [[0, 1]]
     assert len(seen.calls) == len(swapped.calls)

@@ -18,7 +18,7 @@ from workers.ports import Limits
 from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
-from workers.repair.judging.prove import PROOFS, Unproven, prove
+from workers.repair.judging.prove import PROOFS, Prover, Unproven
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
@@ -111,9 +111,9 @@ def edited(project: Project, old: str, new: str, path: str = BEDS) -> dict[str, 
 
 def proven(project: Project, overlay: Mapping[str, bytes]) -> Proof | Unproven:
     before = reproduce(Bubblewrap(), project, limits=LIMITS)
-    return prove(
-        Bubblewrap(), project, patch_overlay=overlay, before=before.report, failing=(FREE,), seed=1, limits=LIMITS
-    )
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    return Prover(Bubblewrap(), project, before, replace(failure, failing_tests=(FREE,)), LIMITS).prove(overlay, seed=1)
 
 
 def test_a_failure_is_reproduced_with_what_ran(garden: Project) -> None:

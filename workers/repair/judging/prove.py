@@ -21,6 +21,9 @@ from workers.sandbox.run_tests import Project, run_tests
 SHOWN = 3
 """So many tests are named in a reason."""
 
+REPEATS = 2
+"""So often the whole suite runs with a patch."""
+
 PROOFS = 4
 """So many candidates of one attempt are put to the proof."""
 
@@ -30,51 +33,10 @@ Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unproven:
-    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do.
-
-    `runs` is how often tests were run to find out.
-    """
+    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do."""
 
     reason: str
     broken: tuple[str, ...] = ()
-    runs: int = 0
-
-
-def prove(
-    sandbox: Sandbox,
-    project: Project,
-    *,
-    patch_overlay: Mapping[str, bytes],
-    before: TestReport,
-    failing: Sequence[str],
-    repeats: int = 2,
-    seed: int = 0,
-    limits: Limits | None = None,
-) -> Proof | Unproven:
-    """Run the failing tests, then `repeats` times (at least once) the whole suite, with the patch laid over the checkout.
-
-    `before` is the whole suite without it. Tests that failed before and still fail do not stand against the patch; they
-    are in `failed_before` and not in `passed_after`. `seed` decides in what order the failing tests are asked for.
-    """
-    untouchable = forbidden(patch_overlay)
-    if untouchable:
-        return Unproven(reason=f"it changes {_named(untouchable)}, which decides what counts as passing")
-    order = random.Random(seed).sample(failing, len(failing))  # noqa: S311 - an order, no secret
-    alone = run_tests(sandbox, project, tests=order, overlay=dict(patch_overlay), limits=limits).report
-    missing = still_failing(failing, alone)
-    if missing:
-        return Unproven(reason=f"{_named(missing)} still fails when run alone", runs=1)
-    with ThreadPoolExecutor(max_workers=min(repeats, cores())) as pool:
-        runs = [
-            pool.submit(run_tests, sandbox, project, overlay=dict(patch_overlay), limits=limits) for _ in range(repeats)
-        ]
-        for number, run in enumerate(runs, start=2):
-            after = run.result().report
-            objection = objection_to(after, before=before, failing=failing)
-            if objection is not None:
-                pool.shutdown(cancel_futures=True)
-                return replace(objection, runs=number)
-    return _proof(before, after, failing, repeats, project)
 
 
 def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str]) -> Unproven | None:
@@ -105,7 +67,7 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
     return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
 
 
-def _proof(before: TestReport, after: TestReport, failing: Sequence[str], repeats: int, project: Project) -> Proof:
+def _proof(before: TestReport, after: TestReport, failing: Sequence[str], project: Project) -> Proof:
     failed = tuple(dict.fromkeys((*failing, *(result.id for result in before.failing()))))
     missing = still_failing(failed, after)
     return Proof(
@@ -113,7 +75,7 @@ def _proof(before: TestReport, after: TestReport, failing: Sequence[str], repeat
         passed_after=tuple(test for test in failed if test not in missing),
         before=before.count(),
         suite=after.count(),
-        repeats=repeats,
+        repeats=REPEATS,
         command=" ".join(project.test_command),
     )
 
@@ -202,44 +164,53 @@ class Prover:
         self.failing = failure.failing_tests
         self.runs = 0
 
-    def run(self, tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
+    def run(self, tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         """Run these tests, none: all, with files laid over the checkout."""
         self.runs += 1
+        return self._run(tests, overlay)
+
+    def _run(self, tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(self._sandbox, self._project, tests=tests, overlay=overlay, limits=self._limits).report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
-        """Prove a patch in fresh sandboxes."""
-        shown = prove(
-            self._sandbox,
-            self._project,
-            patch_overlay=overlay,
-            before=self._reproduction.report,
-            failing=self.failing,
-            seed=seed,
-            limits=self._limits,
-        )
-        self.runs += shown.runs if isinstance(shown, Unproven) else 1 + shown.repeats
-        return shown
+        """Run the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
 
-    def screen(self, overlay: Mapping[str, bytes | None]) -> PatchEvaluation:
-        """Whether the failing tests pass."""
-        report = self.run(self.failing, overlay)
-        missing = still_failing(self.failing, report)
-        objection = f"{len(missing)} of {len(self.failing)} failing tests still fail" if missing else ""
-        return PatchEvaluation(report=report, passed=len(self.failing) - len(missing), objection=objection)
+        Tests that failed before and still fail do not stand against the patch; they are in `failed_before` and not in
+        `passed_after`. `seed` decides in what order the failing tests are asked for.
+        """
+        before, failing = self._reproduction.report, self.failing
+        untouchable = forbidden(overlay)
+        if untouchable:
+            return Unproven(reason=f"it changes {_named(untouchable)}, which decides what counts as passing")
+        order = random.Random(seed).sample(failing, len(failing))  # noqa: S311 - an order, no secret
+        missing = still_failing(failing, self.run(order, dict(overlay)))
+        if missing:
+            return Unproven(reason=f"{_named(missing)} still fails when run alone")
+        with ThreadPoolExecutor(max_workers=min(REPEATS, cores())) as pool:
+            for run in [pool.submit(self._run, (), dict(overlay)) for _ in range(REPEATS)]:
+                after = run.result()
+                self.runs += 1
+                objection = objection_to(after, before=before, failing=failing)
+                if objection is not None:
+                    pool.shutdown(cancel_futures=True)
+                    return objection
+        return _proof(before, after, failing, self._project)
 
     def evaluate(self, edits: Mapping[str, str]) -> PatchEvaluation:
         """The proof of edits of the sources, without any test that was added; or the objection to them."""
         if not edits:
             return PatchEvaluation(report=self._reproduction.failing_report, passed=0, objection="nothing was edited")
         overlay = {path: text.encode(errors="replace") for path, text in edits.items()}
-        screened = self.screen(dict(overlay))
-        if screened.objection:
-            return screened
+        report = self.run(self.failing, dict(overlay))
+        missing = still_failing(self.failing, report)
+        passed = len(self.failing) - len(missing)
+        if missing:
+            objection = f"{len(missing)} of {len(self.failing)} failing tests still fail"
+            return PatchEvaluation(report=report, passed=passed, objection=objection)
         shown = self.prove(overlay)
         if isinstance(shown, Unproven):
-            return replace(screened, objection=shown.reason)
-        return replace(screened, proof=shown)
+            return PatchEvaluation(report=report, passed=passed, objection=shown.reason)
+        return PatchEvaluation(report=report, passed=passed, proof=shown)
 
     def demonstrating(self, edits: Mapping[str, str], tests: Mapping[str, str]) -> dict[str, str]:
         """Those of the added tests that fail without the edits and pass with them: only these show anything."""
@@ -262,10 +233,6 @@ class Proven:
 
     candidate: Candidate
     proof: Proof
-
-    def left_failing(self) -> int:
-        """How many tests failed before and still do."""
-        return _left_failing(self.proof)
 
 
 class Proofs:
@@ -291,7 +258,7 @@ class Proofs:
         shown: dict[Candidate, Proof] = {}
         left: Field | None = field
         while left is not None and (wanted := _next(left, shown)) is not None and self.made < PROOFS:
-            candidate = left.candidates[wanted]
+            candidate = left.edits[wanted].candidate
             self.made += 1
             proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
             if isinstance(proof, Unproven):
@@ -308,47 +275,46 @@ class Proofs:
 
     def _unbroken(self, field: Field, unproven: Candidate, tests: Sequence[str]) -> Field | None:
         """A field without one, and without those that break the same tests; None when nothing is left."""
-        others = [candidate for candidate in field.candidates if candidate is not unproven]
+        others = [edit.candidate for edit in field.edits if edit.candidate is not unproven]
         kept = self._passing(others, tests) if tests else frozenset(others)
         return field.only(kept) if kept else None
 
     def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:
         """Keep the best of what was proven, with its rank among the others."""
         judged = opinion(field)
-        proven = [number for number in judged.order if field.candidates[number] in shown]
+        proven = [number for number in judged.order if field.edits[number].candidate in shown]
         if not proven:
             return
-        best = min(proven, key=lambda number: _left_failing(shown[field.candidates[number]]))
-        candidate = field.candidates[best]
+        best = min(proven, key=lambda number: _left_failing(shown[field.edits[number].candidate]))
+        candidate = field.edits[best].candidate
         rival = judged.rival if best == judged.order[0] else judged.order[0]
         proof = replace(
             shown[candidate],
             confidence=judged.confidence,
             doubt=judged.doubt,
-            plausible=len(field.candidates),
+            plausible=len(field.edits),
             alike=judged.alike,
             clusters=judged.clusters,
             share=round(judged.share, 3),
             telling=self._telling(field, best, rival) if judged.clusters > 1 else None,
         )
-        found = Proven(candidate=candidate, proof=proof)
-        if self.best is None or found.left_failing() < self.best.left_failing():
-            self.best = found
+        if self.best is None or _left_failing(proof) < _left_failing(self.best.proof):
+            self.best = Proven(candidate=candidate, proof=proof)
 
     def _telling(self, field: Field, best: int, rival: int | None) -> DistinguishingCall | None:
         if rival is None:
             return None
-        return telling(field.comparison, best, rival, self._diff(field.candidates[rival]))
+        return telling(field, best, rival, self._diff(field.edits[rival].candidate))
 
 
 def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:
     """The candidate to prove next: the best, one that leaves nothing failing, then the best that behaves otherwise."""
     judged = opinion(field)
-    whole = [n for n in judged.order if (p := shown.get(field.candidates[n])) is not None and not _left_failing(p)]
-    if not whole:
-        return next((n for n in judged.order if field.candidates[n] not in shown), None)
+    proofs = [shown.get(edit.candidate) for edit in field.edits]
+    if not any(proof is not None and not _left_failing(proof) for proof in proofs):
+        return next((number for number in judged.order if proofs[number] is None), None)
     rival = judged.rival
-    return rival if rival is not None and field.candidates[rival] not in shown else None
+    return rival if rival is not None and proofs[rival] is None else None
 
 
 def _left_failing(proof: Proof) -> int:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import compress
+from dataclasses import dataclass, replace
 from os.path import commonprefix
 
 import msgspec
@@ -32,18 +31,52 @@ ALIKE = 0.5
 """Edits count as alike while no single call tells them apart by so much."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BehaviourComparison:
-    """How several edits behave: `observed` one for each, None where nothing is known; `unedited` likewise."""
+MEMBERS = 0.6
+"""What each further edit of a cluster adds to its weight, relative to the one before."""
 
-    observed: tuple[Observed | None, ...]
+BROKEN, MISTYPED = 0.1, 0.4
+"""What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
+
+FAR_FETCHED = 0.2
+"""An edit at the likeliest place that is worth less is unlikely: among all that come before it some pass by chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlausibleEdit:
+    """A plausible edit and what is known of it. `observed` is how it behaves, None where that is unknown.
+
+    `size` is in characters. `liking` is how well people here like such edits, None where that is not known: it orders what
+    is worth about the same, and nothing else.
+    """
+
+    candidate: Candidate
+    observed: Observed | None
+    kind: Kind
+    size: int
+    liking: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """The plausible edits, in the order of being found. `unedited` is how the code behaves without any of them.
+
+    `raising` says whether the failure to be repaired is an error that the code raises, so that raising says nothing of a
+    call; `thorough`: the search for others was adequate; `suspicion` is the score of the likeliest place.
+    """
+
+    edits: tuple[PlausibleEdit, ...]
     unedited: Observed | None
     raising: bool
-    """Whether the failure to be repaired is an error that the code raises, so that raising says nothing of a call."""
+    thorough: bool
+    suspicion: float
+
+    def only(self, candidates: Collection[Candidate]) -> Field:
+        """The same with these of them alone."""
+        return replace(self, edits=tuple(edit for edit in self.edits if edit.candidate in candidates))
 
     def common(self) -> Mapping[str, float]:
         """The calls that every observed edit was put to, with the weight of a difference there."""
-        seen = [_by_key(observed) for observed in self.observed if observed is not None]
+        seen = [_by_key(edit.observed) for edit in self.edits if edit.observed is not None]
         if not seen:
             return {}
         before = _by_key(self.unedited) if self.unedited else {}
@@ -57,15 +90,15 @@ class BehaviourComparison:
 
     def comparable(self) -> bool:
         """Whether there is any call to compare by."""
-        return len([o for o in self.observed if o is not None]) > 1 and bool(self.common())
+        return sum(edit.observed is not None for edit in self.edits) > 1 and bool(self.common())
 
 
-def clusters(comparison: BehaviourComparison) -> list[list[int]]:
+def clusters(field: Field) -> list[list[int]]:
     """The edits, by position, grouped by behaviour; one of which nothing is known forms its own group."""
-    weights = comparison.common()
+    weights = field.common()
     groups: dict[object, list[int]] = {}
-    for number, observed in enumerate(comparison.observed):
-        key: object = number if observed is None or not weights else _signature(observed, weights)
+    for number, edit in enumerate(field.edits):
+        key: object = number if edit.observed is None or not weights else _signature(edit.observed, weights)
         groups.setdefault(key, []).append(number)
     return list(groups.values())
 
@@ -75,69 +108,21 @@ def _signature(observed: Observed, weights: Mapping[str, float]) -> tuple[str, .
     return tuple(calls[key].outcome for key, weight in weights.items() if weight >= ALIKE)
 
 
-def telling(comparison: BehaviourComparison, one: int, other: int, patch: str) -> DistinguishingCall | None:
+def telling(field: Field, one: int, other: int, patch: str) -> DistinguishingCall | None:
     """The simplest of the calls that tell two edits apart most plainly; `patch` is that of `other`."""
-    this, that = comparison.observed[one], comparison.observed[other]
+    this, that = field.edits[one].observed, field.edits[other].observed
     if this is None or that is None:
         return None
-    left, right = _by_key(this), _by_key(that)
-    differing = [key for key in comparison.common() if left[key].outcome != right[key].outcome]
+    left, right, weights = _by_key(this), _by_key(that), field.common()
+    differing = [key for key in weights if left[key].outcome != right[key].outcome]
     if not differing:
         return None
-    weights = comparison.common()
     best = min(differing, key=lambda key: (-weights[key], left[key].raised + right[key].raised, len(left[key].call)))
     return DistinguishingCall(call=left[best].call, this=left[best].text, other=right[best].text, patch=patch)
 
 
 def _by_key(observed: Observed) -> Mapping[str, ObservedCall]:
     return {call.key: call for call in observed.calls}
-
-
-MEMBERS = 0.6
-"""What each further edit of a cluster adds to its weight, relative to the one before."""
-
-BROKEN, MISTYPED = 0.1, 0.4
-"""What an edit is worth, times that, when it breaks docstring examples that another keeps, or yields other types."""
-
-
-FAR_FETCHED = 0.2
-"""An edit at the likeliest place that is worth less is unlikely: among all that come before it some pass by chance."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """The plausible edits, in the order of being found, and what is known of each, in the same order.
-
-    `sizes` are in characters; `thorough`: the search for others was adequate; `suspicion` is the score of the likeliest
-    place. `liking` is how well people here like such edits, empty where that is not known: it orders what is worth about
-    the same, and nothing else.
-    """
-
-    candidates: tuple[Candidate, ...]
-    comparison: BehaviourComparison
-    kinds: tuple[Kind, ...]
-    sizes: tuple[int, ...]
-    thorough: bool
-    suspicion: float
-    liking: tuple[float, ...] = ()
-
-    def only(self, candidates: Collection[Candidate]) -> Field:
-        """The same with these of them alone."""
-        kept = [candidate in candidates for candidate in self.candidates]
-        comparison = self.comparison
-        return Field(
-            candidates=tuple(compress(self.candidates, kept)),
-            comparison=BehaviourComparison(
-                observed=tuple(compress(comparison.observed, kept)),
-                unedited=comparison.unedited,
-                raising=comparison.raising,
-            ),
-            kinds=tuple(compress(self.kinds, kept)),
-            sizes=tuple(compress(self.sizes, kept)),
-            thorough=self.thorough,
-            suspicion=self.suspicion,
-            liking=tuple(compress(self.liking, kept)),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +144,7 @@ class RankedField:
 def opinion(field: Field) -> RankedField:
     """Rank a field that is not empty."""
     worths = worth(field)
-    groups = [_best_first(group, worths, field) for group in clusters(field.comparison)]
+    groups = [_best_first(group, worths, field) for group in clusters(field)]
     groups = _clusters_best_first(groups, worths, field)
     weights = [_weight([worths[n] for n in group]) for group in groups]
     best = groups[0][0]
@@ -176,15 +161,15 @@ def opinion(field: Field) -> RankedField:
 
 def worth(field: Field) -> list[float]:
     """What each edit is worth on its own."""
-    known = [observed for observed in field.comparison.observed if observed is not None]
+    known = [edit.observed for edit in field.edits if edit.observed is not None]
     least_broken = min((observed.broken for observed in known), default=0)
     least_mistyped = min((observed.mistyped for observed in known), default=0)
     found = []
-    for candidate, kind, observed in zip(field.candidates, field.kinds, field.comparison.observed, strict=True):
-        value = candidate.score * kind.factor
-        if observed is not None and observed.broken > least_broken:
+    for edit in field.edits:
+        value = edit.candidate.score * edit.kind.factor
+        if edit.observed is not None and edit.observed.broken > least_broken:
             value *= BROKEN
-        if observed is not None and observed.mistyped > least_mistyped:
+        if edit.observed is not None and edit.observed.mistyped > least_mistyped:
             value *= MISTYPED
         found.append(value)
     return found
@@ -192,7 +177,7 @@ def worth(field: Field) -> list[float]:
 
 def _best_first(group: Sequence[int], worths: Sequence[float], field: Field) -> list[int]:
     """The edits of one cluster. Of those worth about the same the most liked is first, else the smallest of equals."""
-    found = sorted(group, key=lambda n: (-worths[n], field.sizes[n]))
+    found = sorted(group, key=lambda n: (-worths[n], field.edits[n].size))
     return [found[place] for place in _liked_first([worths[n] for n in found], found, field)]
 
 
@@ -205,9 +190,10 @@ def _clusters_best_first(groups: Sequence[list[int]], worths: Sequence[float], f
 
 def _liked_first(weights: Sequence[float], edits: Sequence[int], field: Field) -> Sequence[int]:
     """The places of edits that come by weight, with the most liked of about equal ones first."""
-    if not field.liking:
+    strengths = [liking for n in edits if (liking := field.edits[n].liking) is not None]
+    if len(strengths) < len(edits):
         return range(len(edits))
-    return rank(proven=[True] * len(edits), weights=weights, strengths=[field.liking[n] for n in edits])
+    return rank(proven=[True] * len(edits), weights=weights, strengths=strengths)
 
 
 def _weight(worths: Sequence[float]) -> float:
@@ -216,17 +202,17 @@ def _weight(worths: Sequence[float]) -> float:
 
 
 def _confidence(field: Field, groups: int) -> Confidence:
-    if len(field.candidates) == 1:
+    if len(field.edits) == 1:
         return Confidence.UNIQUE
-    if not field.comparison.comparable():
+    if not field.comparable():
         return Confidence.UNCOMPARED
     return Confidence.AGREED if groups == 1 else Confidence.DISPUTED
 
 
 def _doubt(field: Field, best: int, worth_of_best: float) -> Doubt:
     """The doubt about the best edit. Where others agree with it, its form says less."""
-    kind = field.kinds[best]
-    alone = len(field.candidates) == 1
+    kind = field.edits[best].kind
+    alone = len(field.edits) == 1
     if kind.silences:
         return Doubt.SILENCES
     if alone and kind.prone:
@@ -280,29 +266,35 @@ class Comparer:
         self._failure = failure
         self._taste = taste
 
-    def field(self, listed: Shortlist, observed: Observing, seed: int) -> Field:
+    def field(self, listed: Shortlist, observe: Observing, seed: int) -> Field:
         """What is known of these candidates; a single one is compared with nothing."""
         candidates = listed.candidates
         before = [self._sources.get(each.path, "") for each in candidates]
-        pairs = list(zip(before, (each.source for each in candidates), strict=True))
+        observed: list[Observed | None] = [None] * len(candidates)
+        likings: Sequence[float | None] = [None] * len(candidates)
+        unedited = None
+        if len(candidates) > 1:
+            wanted = _observe(candidates, seed)
+            observed = [observe(candidate, wanted) for candidate in candidates]
+            unedited = observe(candidates[0], msgspec.structs.replace(wanted, unedited=True))
+            likings = liking(self._taste, candidates, before) if self._taste else likings
+        edits = (
+            PlausibleEdit(
+                candidate=candidate,
+                observed=seen,
+                kind=kind_of(old, candidate.source),
+                size=changed_characters(old, candidate.source),
+                liking=liked,
+            )
+            for candidate, old, seen, liked in zip(candidates, before, observed, likings, strict=True)
+        )
         return Field(
-            candidates=candidates,
-            comparison=self._compared(candidates, observed, seed),
-            kinds=tuple(kind_of(old, new) for old, new in pairs),
-            sizes=tuple(changed_characters(old, new) for old, new in pairs),
+            edits=tuple(edits),
+            unedited=unedited,
+            raising=self._failure.family is not Family.ASSERTION,
             thorough=listed.thorough,
             suspicion=self._suspicion,
-            liking=liking(self._taste, candidates, before) if self._taste and len(candidates) > 1 else (),
         )
-
-    def _compared(self, candidates: Sequence[Candidate], observe: Observing, seed: int) -> BehaviourComparison:
-        raising = self._failure.family is not Family.ASSERTION
-        if len(candidates) < 2:
-            return BehaviourComparison(observed=(None,) * len(candidates), unedited=None, raising=raising)
-        wanted = _observe(candidates, seed)
-        observed = tuple(observe(candidate, wanted) for candidate in candidates)
-        unedited = observe(candidates[0], msgspec.structs.replace(wanted, unedited=True))
-        return BehaviourComparison(observed=observed, unedited=unedited, raising=raising)
 
 
 def _observe(candidates: Sequence[Candidate], seed: int) -> Observe:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from memory.model import DistinguishingCall
-from workers.repair.judging.ranking import BehaviourComparison, clusters, telling
+from memory.model import DistinguishingCall, EditShape
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.judging.overfit_signs import Kind
+from workers.repair.judging.ranking import Field, PlausibleEdit, clusters, telling
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -15,8 +17,21 @@ def observed(*calls: ObservedCall) -> Observed:
     return Observed(calls=calls, broken=0, mistyped=0)
 
 
-def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> BehaviourComparison:
-    return BehaviourComparison(observed=each, unedited=unedited, raising=raising)
+EDIT = Candidate(
+    path="a.py",
+    source="",
+    line=1,
+    function="f",
+    template="t",
+    strategy="s",
+    shape=EditShape(template="t", before="", after=""),
+    score=1.0,
+)
+
+
+def compared(*each: Observed | None, unedited: Observed | None = None, raising: bool = False) -> Field:
+    edits = (PlausibleEdit(candidate=EDIT, observed=seen, kind=Kind.PLAIN, size=1) for seen in each)
+    return Field(edits=tuple(edits), unedited=unedited, raising=raising, thorough=True, suspicion=1.0)
 
 
 ONE = observed(call("1", "a"), call("22", "b"))

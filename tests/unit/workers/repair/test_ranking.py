@@ -9,7 +9,7 @@ import pytest
 from memory.model import Confidence, Doubt, EditShape
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.judging.overfit_signs import Kind
-from workers.repair.judging.ranking import BehaviourComparison, Field, opinion
+from workers.repair.judging.ranking import Field, PlausibleEdit, opinion
 from workers.repair.running.forkserver import Observed, ObservedCall
 
 
@@ -24,15 +24,16 @@ def behaves(outcome: str, *, broken: int = 0, mistyped: int = 0) -> Observed:
 
 
 def field(*each: tuple[float, Observed | None]) -> Field:
-    count = len(each)
-    return Field(
-        candidates=tuple(candidate(score) for score, _ in each),
-        comparison=BehaviourComparison(observed=tuple(seen for _, seen in each), unedited=None, raising=False),
-        kinds=(Kind.PLAIN,) * count,
-        sizes=(1,) * count,
-        thorough=True,
-        suspicion=1.0,
-    )
+    edits = (PlausibleEdit(candidate=candidate(score), observed=seen, kind=Kind.PLAIN, size=1) for score, seen in each)
+    return Field(edits=tuple(edits), unedited=None, raising=False, thorough=True, suspicion=1.0)
+
+
+def of_kinds(before: Field, *kinds: Kind) -> Field:
+    return replace(before, edits=tuple(replace(e, kind=kind) for e, kind in zip(before.edits, kinds, strict=True)))
+
+
+def liked(before: Field, *likings: float) -> Field:
+    return replace(before, edits=tuple(replace(e, liking=each) for e, each in zip(before.edits, likings, strict=True)))
 
 
 def test_a_single_edit_is_unique() -> None:
@@ -79,7 +80,7 @@ def test_edits_that_cannot_be_compared_are_not_said_to_agree() -> None:
 )
 def test_a_unique_edit_may_be_doubtful(kind: Kind, thorough: bool, doubt: Doubt) -> None:
     """An edit of a kind that overfits, or one that was found by a search cut short, is asked about."""
-    assert opinion(replace(field((0.5, None)), kinds=(kind,), thorough=thorough)).doubt is doubt
+    assert opinion(replace(of_kinds(field((0.5, None)), kind), thorough=thorough)).doubt is doubt
 
 
 def test_an_unlikely_edit_is_doubtful_even_if_another_agrees() -> None:
@@ -92,7 +93,7 @@ def test_an_unlikely_edit_is_doubtful_even_if_another_agrees() -> None:
 def test_a_kind_that_overfits_is_ranked_behind() -> None:
     """Weakening a condition needs far better a place to be proposed before another edit."""
     both = field((0.5, behaves("a")), (0.4, behaves("b")))
-    assert opinion(replace(both, kinds=(Kind.WIDENED, Kind.PLAIN))).order == (1, 0)
+    assert opinion(of_kinds(both, Kind.WIDENED, Kind.PLAIN)).order == (1, 0)
 
 
 @pytest.mark.parametrize("bad", [behaves("a", broken=1), behaves("a", mistyped=1)])
@@ -103,15 +104,16 @@ def test_docstrings_and_annotations_count(bad: Observed) -> None:
 
 def test_of_equals_the_smaller_is_first() -> None:
     """Which of two equally likely edits changes less."""
-    both = field((0.5, behaves("a")), (0.5, behaves("a")))
-    assert opinion(replace(both, sizes=(9, 2))).order == (1, 0)
+    large, small = field((0.5, behaves("a")), (0.5, behaves("a"))).edits
+    both = replace(field(), edits=(replace(large, size=9), replace(small, size=2)))
+    assert opinion(both).order == (1, 0)
 
 
 def test_a_field_without_one_of_its_edits_is_about_the_others() -> None:
     """What was disputed by an edit that breaks the suite is disputed no more."""
     three = field((0.5, behaves("a")), (0.4, behaves("b")), (0.3, behaves("a")))
-    left = three.only((three.candidates[0], three.candidates[2]))
-    assert [c.score for c in left.candidates] == [0.5, 0.3]
+    left = three.only((three.edits[0].candidate, three.edits[2].candidate))
+    assert [edit.candidate.score for edit in left.edits] == [0.5, 0.3]
     assert opinion(left).confidence is Confidence.AGREED
 
 
@@ -119,15 +121,15 @@ def test_liking_orders_what_is_worth_about_the_same() -> None:
     """Within a cluster and between clusters; without a liking, or where the worth differs, it says nothing."""
     alike = field((0.50, behaves("a")), (0.49, behaves("a")))
     assert opinion(alike).order == (0, 1)
-    assert opinion(replace(alike, liking=(0.0, 1.0))).order == (1, 0)
+    assert opinion(liked(alike, 0.0, 1.0)).order == (1, 0)
     apart = field((0.50, behaves("a")), (0.49, behaves("b")))
-    assert opinion(replace(apart, liking=(0.0, 1.0))).order == (1, 0)
+    assert opinion(liked(apart, 0.0, 1.0)).order == (1, 0)
     unequal = field((0.9, behaves("a")), (0.2, behaves("a")))
-    assert opinion(replace(unequal, liking=(0.0, 9.0))).order == (0, 1)
+    assert opinion(liked(unequal, 0.0, 9.0)).order == (0, 1)
 
 
 def test_a_field_of_some_keeps_their_liking() -> None:
     """What leaves the field takes its liking along."""
-    whole = replace(field((0.5, None), (0.4, None)), liking=(1.0, 2.0))
-    assert whole.only(whole.candidates[1:]).liking == (2.0,)
-    assert field((0.5, None)).only(()).liking == ()
+    whole = liked(field((0.5, None), (0.4, None)), 1.0, 2.0)
+    assert [edit.liking for edit in whole.only([whole.edits[1].candidate]).edits] == [2.0]
+    assert field((0.5, None)).only(()).edits == ()
