@@ -1,4 +1,4 @@
-"""Requests to a model and its replies, as values that depend on no endpoint and not on the `openai` package."""
+"""Requests to a model and its replies, as values that depend on no endpoint."""
 
 from __future__ import annotations
 
