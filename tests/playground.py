@@ -17,7 +17,7 @@ from urllib.parse import quote
 from bot.playground import client, server
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.errors import ApiError
-from bot.playground.models import ActingAccount, App, HostedAccount, HostedInstallation
+from bot.playground.models import ActingAccount, App, HostedInstallation
 from bot.playground.pulls import pushed
 from bot.playground.world import utc_now
 from tests.playground_routes import announce_repositories, routes
@@ -105,6 +105,7 @@ class Playground(server.Playground):
     def __init__(self, root: Path | None = None, *, port: int = 0, clock: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, port=port, clock=clock, routes=routes.table)
         self._faults = _Faults()
+        self._attachments: dict[str, bytes] = {}
 
     @property
     def requests(self) -> Sequence[LoggedRequest]:
@@ -136,15 +137,19 @@ class Playground(server.Playground):
     def answer(self, request: PlaygroundRequest) -> PlaygroundResponse:
         answer = self._faults.apply(request, after=False)
         if answer is None:
-            answer = super().answer(request)
+            answer = self._attachment(request) or super().answer(request)
             answer = self._faults.apply(request, after=True) or answer
         self._faults.record(request, answer)
         return answer
 
+    def _attachment(self, request: PlaygroundRequest) -> PlaygroundResponse | None:
+        found = self._attachments.get(request.path)
+        return None if found is None else PlaygroundResponse(status=200, headers={}, body=found)
+
     def attach(self, content: bytes) -> str:
         """Upload a file as users do in a comment's field; its address."""
         path = f"/user-attachments/assets/{uuid.uuid4()}"
-        self.world.attachments[path] = content
+        self._attachments[path] = content
         return f"{self.url}{path}"
 
     def commit(
@@ -158,10 +163,6 @@ class Playground(server.Playground):
             where.git.set_ref(f"refs/heads/{branch}", sha)
             pushed(self.world, where, ActingAccount(user=who), f"refs/heads/{branch}", sha)
             return sha
-
-    def add_organization(self, login: str) -> HostedAccount:
-        with self.world.lock:
-            return self.world.add_user(login, kind="Organization")
 
     def install(self, app: App, *full_names: str) -> HostedInstallation:
         """Install the App on repositories of one account, or add them to its installation there."""

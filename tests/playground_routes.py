@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import asdict
+
 from bot.playground.api import ApiCall, Routes
 from bot.playground.auth import Needs, check
 from bot.playground.checks import announce_check, check_run_of
@@ -29,8 +31,8 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, app, installation, repository_stub, shown
-from bot.playground.pull_payloads import annotation, comment, issue, label, review_comment
+from bot.playground.payloads import JsonObject, api, app, installation, repository_stub, shown, web
+from bot.playground.pull_payloads import comment, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
     AS_APP,
@@ -211,7 +213,7 @@ def edit_issue(call: ApiCall) -> JsonObject:
 @routes.on("POST", "{repository}/issues/{number:int}/labels", TRIAGE)
 def add_issue_labels(call: ApiCall) -> list[JsonObject]:
     made, where = call.issue, call.repository
-    wanted = labels_named(call.world, where, call.read(IssueBody).label_names())
+    wanted = labels_named(call.world, where, call.read(IssueBody).labels)
     added = [each for each in wanted if each not in made.labels]
     made.labels += added
     announce_labels(call.world, made, call.who, added)
@@ -282,7 +284,8 @@ def list_repository_comments(call: ApiCall) -> list[JsonObject]:
 @routes.on("GET", "{repository}/check-runs/{check_run_id:int}/annotations", CHECKS)
 def list_annotations(call: ApiCall) -> list[JsonObject]:
     made = check_run_of(call)
-    return [annotation(call.world, made, each) for each in made.annotations]
+    home = f"{web(call.world, made.repository)}/blob/{made.head_sha}"
+    return [{**asdict(each), "blob_href": f"{home}/{each.path}"} for each in made.annotations]
 
 
 @routes.on("POST", "{repository}/check-runs/{check_run_id:int}/rerequest", RERUN, status=201)

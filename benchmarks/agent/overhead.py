@@ -50,7 +50,7 @@ TAIL = 100
 def _serve(pipe: Connection) -> None:
     """A server that calls for the tool at once, whatever it is asked, until the other end of the pipe is closed."""
     script = Script(otherwise=ScriptedAnswer(calls=(ScriptedCall(name="look", arguments={"path": "shown.py"}),)))
-    with ModelServer(script) as server:  # there are thousands of long requests
+    with ModelServer(script) as server:
         pipe.send(server.url)
         pipe.poll(None)
 

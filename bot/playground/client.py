@@ -20,11 +20,9 @@ from bot.playground.server import Playground
 _SUGGESTION = re.compile(
     r"^(?P<fence>`{3,}|~{3,})suggestion[^\n]*\n(?P<code>(?:.*\n)*?)(?P=fence)[ \t]*$", re.MULTILINE
 )
-_THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: String) {
+_THREADS = """query($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
-    reviewThreads(first: 100, after: $after) {
-      nodes { id comments(first: 100) { nodes { fullDatabaseId } } } pageInfo { hasNextPage endCursor }
-    }
+    reviewThreads(first: 100) { nodes { id comments(first: 100) { nodes { fullDatabaseId } } } }
   } }
 }"""
 _MARK_READY = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
@@ -188,16 +186,11 @@ class Maintainer:
 
     def _thread(self, repository: str, number: int, comment_id: int) -> str:
         owner, name = repository.split("/")
-        after = None
-        while True:
-            variables = {"owner": owner, "name": name, "number": number, "after": after}
-            page = self.graphql(_THREADS, variables)["repository"]["pullRequest"]["reviewThreads"]
-            for thread in page["nodes"]:
-                if any(int(each["fullDatabaseId"]) == comment_id for each in thread["comments"]["nodes"]):
-                    return str(thread["id"])
-            if not page["pageInfo"]["hasNextPage"]:
-                raise RequestDenied(f"no thread has comment {comment_id}")
-            after = page["pageInfo"]["endCursor"]
+        found = self.graphql(_THREADS, {"owner": owner, "name": name, "number": number})
+        for thread in found["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
+            if any(int(each["fullDatabaseId"]) == comment_id for each in thread["comments"]["nodes"]):
+                return str(thread["id"])
+        raise RequestDenied(f"no thread has comment {comment_id}")
 
     def open_pull(
         self, repository: str, *, head: str, title: str, body: str = "", base: str = "main", draft: bool = False

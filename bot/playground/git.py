@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ZERO = "0" * 40
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.MULTILINE)
 
 
 class PlaygroundGitFailed(Exception):
@@ -142,18 +140,20 @@ class BareRepository:
         """How many commits `head` is ahead of `base`."""
         return int(self.text("rev-list", "--count", head, f"^{base}"))
 
+    def blob(self, sha: str, path: str) -> str | None:
+        """The object id of a file at a commit."""
+        shape = "--format=%(objecttype) %(objectname)"
+        found = self.text("ls-tree", "--full-tree", shape, sha, "--", path).split()
+        return found[1] if found[:1] == ["blob"] else None
+
     def read(self, sha: str, path: str) -> bytes | None:
         """The file's bytes at a commit."""
-        listed = self.entry(sha, path)
-        return self.run("cat-file", "blob", listed[1]) if listed and listed[0] == "blob" else None
+        found = self.blob(sha, path)
+        return self.run("cat-file", "blob", found) if found else None
 
-    def entry(self, sha: str, path: str) -> tuple[str, str] | None:
-        """Type (blob or tree) and object id of a path at a commit."""
-        line = self.run("ls-tree", "--full-tree", sha, "--", path).decode(errors="replace").strip()
-        if not line:
-            return None
-        _mode, kind, rest = line.split(" ", 2)
-        return kind, rest.split("\t")[0]
+    def lines(self, sha: str, path: str) -> list[str]:
+        """The file's lines at a commit; none of a missing one."""
+        return (self.read(sha, path) or b"").decode(errors="replace").splitlines()
 
     def file_sizes(self, base: str, head: str) -> list[tuple[int, int]]:
         """Lines added and removed in each file of the diff between two commits; none in a binary file."""
@@ -163,21 +163,11 @@ class BareRepository:
 
     def patch(self, base: str, head: str, path: str) -> str | None:
         """The hunks of one file in the diff between two commits; None when the diff has none for it."""
-        diff = self.run("-c", "core.quotePath=false", "diff", "-M", "--no-color", base, head).decode(errors="replace")
-        for part in f"\n{diff}".split("\ndiff --git ")[1:]:
-            header, found, hunks = part.partition("\n@@ ")
-            if found and header.rstrip("\t").endswith(f"\n+++ b/{path}"):  # a tab follows a name with spaces
-                return f"@@ {hunks}".rstrip("\n")
-        return None
-
-    def shifts(self, old: str, new: str, path: str) -> list[tuple[int, int, int]]:
-        """What changed in a file: first old line, number of old lines, lines gained. An insertion has no old lines."""
-        diff = self.run("diff", "--unified=0", "--no-color", old, new, "--", path).decode(errors="replace")
-        found = []
-        for start, count, added in _HUNK.findall(diff):
-            lines, gained = int(count or 1), int(added or 1)
-            found.append((int(start) if lines else int(start) + 1, lines, gained - lines))
-        return found
+        names = self.run("diff", "--name-only", "-z", "-M", base, head).decode(errors="replace").split("\0")
+        diff = self.run("diff", "-M", "--no-color", base, head).decode(errors="replace")
+        parts = dict(zip(names, f"\n{diff}".split("\ndiff --git ")[1:], strict=False))
+        _header, found, hunks = parts.get(path, "").partition("\n@@ ")
+        return f"@@ {hunks}".rstrip("\n") if found else None
 
     def edit(
         self,

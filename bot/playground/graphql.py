@@ -126,22 +126,16 @@ def _pull(made: HostedPull) -> JsonObject:
 
 
 def _thread(made: HostedThread) -> JsonObject:
-    first = made.comments[0]
     return {
         "id": made.node_id,
         "isResolved": made.resolved_by is not None,
-        "isOutdated": first.line is None,
         "resolvedBy": _account(made.resolved_by) if made.resolved_by else None,
-        "path": first.original.path,
-        "line": first.line,
         "comments": _connection([_comment(each) for each in made.comments]),
     }
 
 
 def _comment(made: ReviewComment) -> JsonObject:
-    place = {"path": made.original.path, "line": made.line}
-    texts = {"body": made.body, "author": _account(made.author)}
-    return {"id": made.node_id, "fullDatabaseId": str(made.id), **texts, **place}
+    return {"id": made.node_id, "fullDatabaseId": str(made.id), "author": _account(made.author)}
 
 
 def _account(account: HostedAccount) -> JsonObject:
@@ -159,6 +153,6 @@ def _connection(items: Sequence[JsonObject]) -> Callable[..., JsonObject]:
         start = int(after) if after and after.isdigit() else 0
         end = min(start + first, len(items))
         page = {"hasNextPage": end < len(items), "endCursor": str(end) if items else None}
-        return {"nodes": items[start:end], "totalCount": len(items), "pageInfo": page}
+        return {"nodes": items[start:end], "pageInfo": page}
 
     return field

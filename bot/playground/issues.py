@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from bot.playground.api import ApiAnswer, ApiCall, Routes
@@ -31,17 +33,10 @@ WRITE = Needs(permissions=EITHER, level="write")
 OPEN = Needs(permissions=("issues",), level="write")
 
 
-class _Named(Struct):
-    name: str
-
-
 class IssueBody(Struct):
     title: str | None = None
     body: str | None = None
-    labels: tuple[str | _Named, ...] = ()
-
-    def label_names(self) -> list[str]:
-        return [each if isinstance(each, str) else each.name for each in self.labels]
+    labels: tuple[str, ...] = ()
 
 
 class CommentBody(Struct):
@@ -88,7 +83,7 @@ def set_state(world: World, made: HostedIssue, who: ActingAccount, state: str, r
     announce_issue(world, made, who, "closed" if closing else "reopened")
 
 
-def labels_named(world: World, where: HostedRepository, names: list[str]) -> list[HostedLabel]:
+def labels_named(world: World, where: HostedRepository, names: Sequence[str]) -> list[HostedLabel]:
     """The repository's labels of these names; missing ones are made, as on GitHub."""
     for name in names:
         if name.lower() not in where.labels:
@@ -128,7 +123,7 @@ def create_issue(call: ApiCall) -> JsonObject:
         created_at=now,
         updated_at=now,
         via=who.via,
-        labels=labels_named(call.world, where, wanted.label_names()) if trusted else [],
+        labels=labels_named(call.world, where, wanted.labels) if trusted else [],
     )
     where.issues[made.number] = made
     announce_issue(call.world, made, who, "opened")

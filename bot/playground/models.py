@@ -45,7 +45,7 @@ class Hosted(Struct, kw_only=True, eq=False):
 
 
 class HostedAccount(Hosted, kw_only=True, eq=False):
-    """A user, an organization or an App's bot. `type` is User, Organization or Bot."""
+    """A user or an App's bot. `type` is User or Bot."""
 
     login: str
     name: str
@@ -55,7 +55,7 @@ class HostedAccount(Hosted, kw_only=True, eq=False):
 
     @property
     def node_id(self) -> str:
-        return node_id({"User": "U", "Organization": "O", "Bot": "BOT"}[self.type], self.id)
+        return node_id({"User": "U", "Bot": "BOT"}[self.type], self.id)
 
     @property
     def git_identity(self) -> GitIdentity:
@@ -230,7 +230,6 @@ class Anchor(Struct, frozen=True, kw_only=True):
     """
 
     path: str
-    side: str
     start_line: int | None
     line: int
     position: int

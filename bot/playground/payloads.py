@@ -78,12 +78,6 @@ def user_or_null(world: World, account: HostedAccount | None) -> JsonObject | No
     return user(world, account) if account else None
 
 
-def organization(world: World, account: HostedAccount) -> JsonObject:
-    """organization-simple, as webhooks carry it."""
-    avatar = f"{world.base_url}/avatars/u/{account.id}?v=4"
-    return shown(world, "organization", account, f"{world.base_url}/orgs/{account.login}", avatar_url=avatar)
-
-
 def app(world: World, made: App) -> JsonObject:
     """integration."""
     external = made.webhook_url or world.base_url

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from html import escape
 
-import msgspec
-
 from bot.playground.models import (
     REACTIONS,
-    CheckAnnotation,
     HostedAccount,
     HostedCheckRun,
     HostedComment,
@@ -47,9 +44,7 @@ def association(author: HostedAccount, repository: HostedRepository) -> str:
     if author is repository.owner:
         return "OWNER"
     granted = repository.roles.get(author.id, RepositoryRole.NONE)
-    if granted is RepositoryRole.NONE:
-        return "NONE"
-    return "MEMBER" if repository.owner.type == "Organization" else "COLLABORATOR"
+    return "NONE" if granted is RepositoryRole.NONE else "COLLABORATOR"
 
 
 def label(world: World, repository: HostedRepository, made: HostedLabel) -> JsonObject:
@@ -201,7 +196,7 @@ def review_event(world: World, made: HostedReview) -> JsonObject:
 
 def review_comment(world: World, made: ReviewComment) -> JsonObject:
     """pull-request-review-comment."""
-    pull, original = made.thread.pull, made.original
+    pull = made.thread.pull
     url = f"{api(world, pull.repository)}/pulls/comments/{made.id}"
     above = f"{api(world, pull.repository)}/pulls/{pull.number}"
     where = f"{page(world, pull)}#discussion_r{made.id}"
@@ -211,7 +206,7 @@ def review_comment(world: World, made: ReviewComment) -> JsonObject:
         "author_association": association(made.author, pull.repository),
         "_links": {"self": {"href": url}, "html": {"href": where}, "pull_request": {"href": above}},
         "reactions": rollup(url, made.reactions),
-        "start_side": original.side if original.start_line is not None else None,
+        "start_side": "RIGHT" if made.original.start_line is not None else None,
     }
     return shown(world, "review_comment", made, url, where, **computed)
 
@@ -244,11 +239,6 @@ def check_run_event(world: World, made: HostedCheckRun) -> JsonObject:
     url = f"{api(world, made.repository)}/check-suites/{made.suite_id}"
     suite = shown(world, "check_suite", made, url, **computed)
     return {**check_run(world, made), "check_suite": suite}
-
-
-def annotation(world: World, run: HostedCheckRun, made: CheckAnnotation) -> JsonObject:
-    link = f"{web(world, run.repository)}/blob/{run.head_sha}/{made.path}"
-    return {**msgspec.structs.asdict(made), "blob_href": link}
 
 
 def _checked_pulls(world: World, made: HostedCheckRun) -> list[JsonObject]:

@@ -14,7 +14,6 @@ from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.models import (
     App,
     HostedAccount,
-    HostedInstallation,
     HostedRepository,
     RepositoryRole,
     WebhookDelivery,
@@ -29,7 +28,6 @@ _LEVELS = ("read", "write", "admin")
 
 
 class _TokenBody(Struct):
-    repositories: tuple[str, ...] | None = None
     repository_ids: tuple[int, ...] | None = None
     permissions: dict[str, str] | None = None
 
@@ -83,25 +81,18 @@ def create_token(call: ApiCall) -> JsonObject:
     if made is None or made.app is not calling_app(call):
         raise not_found()
     wanted, held = call.read(_TokenBody), dict(made.app.permissions)
-    chosen, asked = _chosen_repositories(call, made, wanted), wanted.permissions or {}
+    chosen, asked = set(wanted.repository_ids or made.repository_ids), wanted.permissions or {}
+    if not chosen <= made.repository_ids:
+        problem = "does not exist or is not accessible to the parent installation"
+        raise unprocessable(f"There is at least one repository that {problem}.")
     for name, level in asked.items():
         if level not in _LEVELS or name not in held or _LEVELS.index(level) > _LEVELS.index(held[name]):
             raise unprocessable("The permissions requested are not granted to this installation.")
     token = call.world.issue_installation_token(made, frozenset(chosen), asked or held)
     body = shown(call.world, "token", token)
-    if wanted.repository_ids is not None or wanted.repositories is not None:
+    if wanted.repository_ids is not None:
         body["repositories"] = [repository(call.world, call.world.repositories[number]) for number in sorted(chosen)]
     return body
-
-
-def _chosen_repositories(call: ApiCall, made: HostedInstallation, wanted: _TokenBody) -> set[int]:
-    names = {name.lower() for name in wanted.repositories or ()}
-    named = {number for number in made.repository_ids if call.world.repositories[number].name.lower() in names}
-    numbers = set(wanted.repository_ids or ())
-    if len(named) != len(names) or not numbers <= made.repository_ids:
-        problem = "does not exist or is not accessible to the parent installation"
-        raise unprocessable(f"There is at least one repository that {problem}.")
-    return (named | numbers) or set(made.repository_ids)
 
 
 # Webhook deliveries.
@@ -133,10 +124,8 @@ READ = Needs(permissions=("contents",))
 
 def full_repository(world: World, made: HostedRepository, role: RepositoryRole) -> JsonObject:
     """full-repository, as this role sees it."""
-    parent = {"parent": repository(world, made.parent), "source": repository(world, made.parent)} if made.parent else {}
     return {
         **repository(world, made),
-        **parent,
         "permissions": permissions(role),
         **shown(world, "full_repository", made),
     }
@@ -184,17 +173,17 @@ def get_contents(call: ApiCall) -> JsonObject:
     where, path = call.repository, call.path["path"]
     ref = call.query.get("ref") or where.default_branch
     sha = where.git.resolve(ref)
-    entry = where.git.entry(sha, path) if sha else None
+    found = where.git.blob(sha, path) if sha else None
     data = where.git.read(sha, path) if sha else None
-    if entry is None or data is None:
+    if found is None or data is None:
         raise not_found()
     home = f"{api(call.world, where)}/contents/{path}?ref={ref}"
     page = f"{web(call.world, where)}/blob/{ref}/{path}"
-    blob = f"{api(call.world, where)}/git/blobs/{entry[1]}"
+    blob = f"{api(call.world, where)}/git/blobs/{found}"
     return {
         "name": PurePosixPath(path).name,
         "path": path,
-        "sha": entry[1],
+        "sha": found,
         "size": len(data),
         "url": home,
         "html_url": page,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
 
 from msgspec import Struct
 
@@ -27,14 +29,13 @@ WRITE = Needs(permissions=("pull_requests",), level="write")
 
 
 class DraftComment(Struct):
-    """One comment of a review not yet sent. Either `line` or the old `position` gives its place."""
+    """One comment of a review not yet sent. Lines are those of the new file: Apprentice comments on no removed line."""
 
     path: str = ""
     body: str | None = None
-    side: str | None = None
+    side: Literal["RIGHT"] = "RIGHT"
     line: int | None = None
     start_line: int | None = None
-    position: int | None = None
 
 
 class _ReviewBody(Struct):
@@ -67,21 +68,6 @@ def create_review(call: ApiCall) -> JsonObject:
     ]
     announce_review(call.world, made, who, comments)
     return review(call.world, made)
-
-
-def anchor_of(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
-    if pull.repository.git.resolve(sha) is None:
-        raise unprocessable("Unprocessable Entity: commit_id is not part of the pull request")
-    checked_text(COMMENT, draft.body, required=True)
-    return find_anchor(
-        pull,
-        sha,
-        draft.path,
-        side=draft.side or "RIGHT",
-        line=draft.line,
-        start_line=draft.start_line,
-        position=draft.position,
-    )
 
 
 def add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, body: str, state: str) -> HostedReview:
@@ -208,36 +194,31 @@ def _announce(world: World, pull: HostedPull, who: ActingAccount, event: str, ac
     announce(world, pull.repository, who.user, event, action, pull_request=shown, **parts)
 
 
-_HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffLine:
-    """One line of a patch. `left` and `right` are its numbers in the old and the new file."""
+    """One line of a patch. `number` is its number in the new file, None for a removed line."""
 
     hunk: int
     position: int
-    left: int | None
-    right: int | None
-    text: str
-
-    def number(self, side: str) -> int | None:
-        return self.right if side == "RIGHT" else self.left
+    number: int | None
 
 
 def diff_lines(patch: str) -> list[DiffLine]:
     """The lines of one file's patch."""
     found: list[DiffLine] = []
-    hunk, left, right = -1, 0, 0
+    hunk, number = -1, 0
     for position, text in enumerate(patch.split("\n") if patch else ()):
         header = _HEADER.match(text)
         if header:
-            hunk, left, right = hunk + 1, int(header[1]), int(header[2])
+            hunk, number = hunk + 1, int(header[1])
+        elif text.startswith("-"):
+            found.append(DiffLine(hunk=hunk, position=position, number=None))
         elif not text.startswith("\\"):
-            old = left if text[:1] != "+" else None
-            new = right if text[:1] != "-" else None
-            left, right = left + (old is not None), right + (new is not None)
-            found.append(DiffLine(hunk=hunk, position=position, left=old, right=new, text=text))
+            found.append(DiffLine(hunk=hunk, position=position, number=number))
+            number += 1
     return found
 
 
@@ -248,41 +229,35 @@ def _patch(pull: HostedPull, sha: str, path: str) -> str | None:
     return bare.patch(start, sha, path)
 
 
-def find_anchor(
-    pull: HostedPull,
-    sha: str,
-    path: str,
-    *,
-    side: str,
-    line: int | None,
-    start_line: int | None,
-    position: int | None,
-) -> Anchor:
+def anchor_of(pull: HostedPull, sha: str, draft: DraftComment) -> Anchor:
     """The place that a comment names; ApiError 422 when it is outside the diff, in GitHub's words."""
-    patch = _patch(pull, sha, path)
+    if pull.repository.git.resolve(sha) is None:
+        raise unprocessable("Unprocessable Entity: commit_id is not part of the pull request")
+    checked_text(COMMENT, draft.body, required=True)
+    patch = _patch(pull, sha, draft.path)
     if patch is None:
         raise _refused("path", "is invalid")
     lines = diff_lines(patch)
-    if line is None:
-        at = next((each for each in lines if each.position == position), None)
-        side = "LEFT" if at and at.right is None else "RIGHT"
-    else:
-        at = _at(lines, side, line)
-    number = at.number(side) if at else None
-    if at is None or number is None:
-        by_position = line is None and position is not None
-        raise _refused("position", "is invalid") if by_position else _refused("line", "must be part of the diff")
-    if start_line is not None:
-        _check_start(lines, side, start_line, number, at)
-    return Anchor(path=path, side=side, start_line=start_line, line=number, position=at.position, hunk=_hunk(patch, at))
+    last = _at(lines, draft.line)
+    if last is None or draft.line is None:
+        raise _refused("line", "must be part of the diff")
+    if draft.start_line is not None:
+        _check_start(lines, draft.start_line, draft.line, last)
+    return Anchor(
+        path=draft.path,
+        start_line=draft.start_line,
+        line=draft.line,
+        position=last.position,
+        hunk=_hunk(patch, last),
+    )
 
 
-def _at(lines: Sequence[DiffLine], side: str, number: int) -> DiffLine | None:
-    return next((each for each in lines if each.number(side) == number), None)
+def _at(lines: Sequence[DiffLine], number: int | None) -> DiffLine | None:
+    return next((each for each in lines if each.number is not None and each.number == number), None)
 
 
-def _check_start(lines: Sequence[DiffLine], side: str, start: int, end: int, last: DiffLine) -> None:
-    first = _at(lines, side, start)
+def _check_start(lines: Sequence[DiffLine], start: int, end: int, last: DiffLine) -> None:
+    first = _at(lines, start)
     if start >= end:
         raise _refused("start_line", "must precede the end line.")
     if first is None or first.hunk != last.hunk:
@@ -303,18 +278,15 @@ def _hunk(patch: str, at: DiffLine) -> str:
 
 def carry_over(pull: HostedPull) -> None:
     """After a push: move each comment to where its lines are now, or mark it outdated."""
-    for begun in pull.threads:
-        for made in begun.comments:
-            if made.line is not None:
-                _move(pull, made, made.line)
+    for made in comments_of([pull]):
+        if made.line is not None:
+            _move(pull, made, made.line)
 
 
 def _move(pull: HostedPull, made: ReviewComment, line: int) -> None:
-    start, head, path, side = made.start_line, pull.head_sha, made.original.path, made.original.side
-    moved: int | None = 0
-    if side == "RIGHT":
-        moved = shifted(pull.repository.git.shifts(made.sha, head, path), start or line, line)
-    at = None if moved is None else _at(diff_lines(_patch(pull, head, path) or ""), side, line + moved)
+    bare, start, head, path = pull.repository.git, made.start_line, pull.head_sha, made.original.path
+    moved = shift(bare.lines(made.sha, path), bare.lines(head, path), start or line, line)
+    at = None if moved is None else _at(diff_lines(_patch(pull, head, path) or ""), line + moved)
     if at is None or moved is None:
         made.line = made.start_line = made.position = None
         return
@@ -322,13 +294,9 @@ def _move(pull: HostedPull, made: ReviewComment, line: int) -> None:
     made.start_line = start + moved if start is not None else None
 
 
-def shifted(shifts: Sequence[tuple[int, int, int]], first: int, last: int) -> int | None:
-    """By how much lines `first`..`last` moved; None when one of them changed."""
-    moved = 0
-    for start, count, gained in shifts:
-        inside = start <= last and start + count > first if count else first < start <= last
-        if inside:
-            return None
-        if start + count <= first:
-            moved += gained
-    return moved
+def shift(old: Sequence[str], new: Sequence[str], first: int, last: int) -> int | None:
+    """By how much lines `first`..`last` of `old` moved; None when one of them changed."""
+    for same in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        if same.a < first and last <= same.a + same.size:
+            return same.b - same.a
+    return None

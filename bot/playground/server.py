@@ -230,8 +230,6 @@ class Playground(Fixtures):
         """The answer to one request, with all its effects."""
         if is_git(request.path):
             return serve(self.world, request)
-        if request.path in self.world.attachments:
-            return PlaygroundResponse(status=200, headers={}, body=self.world.attachments[request.path])
         return self._api.respond(request)
 
 

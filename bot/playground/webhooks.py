@@ -23,7 +23,6 @@ from bot.playground.models import (
 from bot.playground.payloads import (
     JsonObject,
     installation,
-    organization,
     repository,
     shown,
     user,
@@ -43,8 +42,6 @@ def announce(
         return
     shared: JsonObject = {**({"action": action} if action else {}), **parts}
     shared.setdefault("repository", repository(world, where))
-    if where.owner.type == "Organization":
-        shared["organization"] = organization(world, where.owner)
     shared["sender"] = user(world, sender)
     for each in subscribed:
         source = {"id": each.id, "node_id": node_id("MDIzOk", each.id)}

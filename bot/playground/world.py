@@ -51,7 +51,6 @@ class World:
         self.apps: dict[int, App] = {}
         self.installations: dict[int, HostedInstallation] = {}
         self.repositories: dict[int, HostedRepository] = {}
-        self.attachments: dict[str, bytes] = {}
         self.comments: dict[int, HostedComment] = {}
         self.reviews: dict[int, HostedReview] = {}
         self.review_comments: dict[int, ReviewComment] = {}

@@ -60,7 +60,7 @@ def app_jwt(app: App, *, issued: float = -10, expires: float = 300, key: str = "
 
 @dataclass(kw_only=True)
 class Scene:
-    """A playground with an organization's repository, an App on it, a maintainer and an outsider."""
+    """A playground with an account's repository, an App on it, a maintainer and an outsider."""
 
     playground: Playground
     app: App
@@ -76,7 +76,7 @@ def set_scene(playground: Playground, *, webhook_url: str = NOWHERE) -> Scene:
     """Everything that is made on web pages."""
     for login in ("ada", "eve"):
         playground.add_user(login, name=login.title())
-    playground.add_organization("octo")
+    playground.add_user("octo")
     playground.add_repository("octo/other", {"README.md": "Another\n"}, private=True)
     playground.add_repository(REPOSITORY, {"sums.py": SUMS, "docs/why.md": "# Why\n"})
     playground.grant(REPOSITORY, "ada", "maintain")
@@ -182,7 +182,7 @@ def _reviews(scene: Scene, number: int) -> None:
     comments = [
         {"path": "sums.py", "line": 2, "side": "RIGHT", "body": "```suggestion\n    return a + b\n```"},
         {"path": "use.py", "start_line": 1, "start_side": "RIGHT", "line": 3, "side": "RIGHT", "body": "Why?"},
-        {"path": "sums.py", "position": 2, "body": "This went"},
+        {"path": "sums.py", "line": 1, "body": "This stays"},
     ]
     review = bot.ok("POST", f"{pull}/reviews", {"event": "COMMENT", "body": "Two things", "comments": comments})["id"]
     bot.ok("GET", f"{pull}/reviews/{review}/comments")
@@ -200,8 +200,7 @@ def _reviews(scene: Scene, number: int) -> None:
 
 THREADS = """query($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) { reviewThreads(first: 50) {
-    nodes { id isResolved isOutdated path line comments(first: 1) {
-      nodes { id fullDatabaseId body author { login } } } }
+    nodes { id isResolved comments(first: 1) { nodes { id fullDatabaseId author { login } } } }
     pageInfo { hasNextPage endCursor }
   } } }
 }"""

@@ -44,7 +44,7 @@ class World:
 def world() -> Iterator[World]:
     with Playground() as playground:
         playground.add_user("ada", name="Ada")
-        playground.add_organization("octo")
+        playground.add_user("octo")
         playground.add_repository(REPOSITORY, {"sums.py": SUMS})
         playground.grant(REPOSITORY, "ada", "maintain")
         app = playground.add_app("apprentice", owner="octo")

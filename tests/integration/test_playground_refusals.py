@@ -39,9 +39,9 @@ def inline(**where: object) -> dict[str, object]:
     ("review", "words"),
     [
         (inline(line=300, side="RIGHT"), "pull_request_review_thread.line must be part of the diff"),
-        (inline(line=12, side="LEFT"), "pull_request_review_thread.line must be part of the diff"),
+        (inline(line=2, side="LEFT"), "Invalid enum value 'LEFT'"),
         (inline(path="other.py", line=2), "pull_request_review_thread.path is invalid"),
-        (inline(position=999), "pull_request_review_thread.position is invalid"),
+        (inline(), "pull_request_review_thread.line must be part of the diff"),
         (inline(start_line=3, line=2), "start_line must precede the end line"),
         (inline(start_line=300, line=2), "start_line must precede the end line"),
         ({"event": "COMMENT", "body": ""}, "body missing_field"),

@@ -44,22 +44,17 @@ def test_changes_tell_each_file_apart(bare: BareRepository) -> None:
     assert sorted(bare.file_sizes(old, new)) == [(0, 0), (0, 0), (0, 1), (2, 1)]
     assert bare.patch(old, new, "kept.txt") == "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+c"
     assert bare.patch(old, new, "naïve.txt") is None
-    assert [bare.patch(old, new, path) for path in ("x.bin", "new.txt", "gone.txt")] == [None, None, None]
+    assert bare.patch(old, new, "gone.txt") == "@@ -1 +0,0 @@\n-x"
+    assert [bare.patch(old, new, path) for path in ("x.bin", "new.txt")] == [None, None]
 
 
 def test_a_patch_is_found_by_its_new_name(bare: BareRepository) -> None:
     """A renamed file's hunks are those against the old file; a name may need quoting."""
     text = b"".join(b"line %d\n" % number for number in range(20))
     old = commit(bare, None, {"old.txt": text})
-    new = commit(bare, old, {"old.txt": None, "naïve name.txt": text.replace(b"line 1\n", b"line one\n")})
-    assert (bare.patch(old, new, "naïve name.txt") or "").startswith("@@ -1,5 +1,5 @@\n line 0\n-line 1\n+line one\n")
-
-
-def test_shifts_give_old_lines_and_gain(bare: BareRepository) -> None:
-    """A replacement names the lines it replaces; an insertion the line before which it stands."""
-    old = commit(bare, None, {"a.txt": b"1\n2\n3\n4\n5\n"})
-    new = commit(bare, old, {"a.txt": b"0\n1\nzwei\nzwo\n3\n4\n"})
-    assert bare.shifts(old, new, "a.txt") == [(1, 0, 1), (2, 1, 1), (5, 1, -1)]
+    name = 'a "naïve"\nname.txt'
+    new = commit(bare, old, {"old.txt": None, name: text.replace(b"line 1\n", b"line one\n")})
+    assert (bare.patch(old, new, name) or "").startswith("@@ -1,5 +1,5 @@\n line 0\n-line 1\n+line one\n")
 
 
 def test_a_clean_merge_has_a_tree_and_a_conflict_none(bare: BareRepository) -> None:
