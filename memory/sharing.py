@@ -8,12 +8,12 @@ links to the sources; no code, no messages and no logins. It is untrusted YAML, 
 from __future__ import annotations
 
 import builtins
-import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -70,8 +70,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     teachers: Annotated[int, Meta(ge=QUORUM, le=10**6)]
     since: date
     until: date
-    decisions: Annotated[tuple[Id, ...], Meta(max_length=MOST_LINKS)] = ()
     taught_by: Annotated[tuple[Link, ...], Meta(max_length=MOST_LINKS)]
+    decisions: Annotated[tuple[Id, ...], Meta(max_length=MOST_LINKS)] = ()
 
     @property
     def pattern(self) -> Pattern:
@@ -111,12 +111,6 @@ def shifted(prior: float, learnings: Iterable[Learnings], pattern: Pattern) -> S
     )
 
 
-def not_of(known: Collection[str], learnings: Learnings) -> Learnings:
-    """The same without the lessons that come from decisions that are `known` here: those were learned from already."""
-    foreign = tuple(each for each in learnings.lessons if not set(each.decisions) & set(known))
-    return Learnings(source=learnings.source, lessons=foreign)
-
-
 def merged(old: Learnings, new: Learnings) -> Learnings:
     """The file after an update: `new` speaks for its patterns, and what it does not name any more is gone.
 
@@ -139,26 +133,8 @@ def is_public(about: TaskKind, label: str) -> bool:
     return bool(_RULE.fullmatch(label)) if about is TaskKind.REVIEW else label in _COMMON_ERRORS
 
 
-@dataclass(slots=True)
-class _PatternTally:
-    """The verdicts on one pattern. Who gave them is counted and not kept."""
-
-    weight: float = 0.0
-    value: float = 0.0
-    teachers: set[int] = field(default_factory=set)
-    days: list[date] = field(default_factory=list)
-    decisions: dict[str, Decision] = field(default_factory=dict)
-
-    def add(self, decision: Decision, signal: Signal) -> None:
-        worth = SIGNAL_WORTH[signal.kind]
-        weight = signal.weight * worth.weight
-        if weight <= 0.0:
-            return
-        self.weight += weight
-        self.value += weight * worth.value
-        self.teachers.add(signal.actor.id)
-        self.days.append(signal.created_at.date())
-        self.decisions[decision.id] = decision
+Verdicts = Sequence[tuple[Decision, Signal]]
+"""Feedback with weight on one pattern. Who gave it is counted and not kept."""
 
 
 def harvest(
@@ -174,27 +150,30 @@ def harvest(
     Only feedback leaves; test results do not. Error types that a project defines are its code, and stay unless
     `private_names`. `link` addresses an issue or pull request of a repository.
     """
-    tallies: defaultdict[Pattern, _PatternTally] = defaultdict(_PatternTally)
+    given: defaultdict[Pattern, list[tuple[Decision, Signal]]] = defaultdict(list)
     for kind in TaskKind:
         decisions = {d.id: d for d in store.ledger.with_feedback(kind) if d.state.repository == repository}
         for signal in store.ledger.live_signals(list(decisions)):
-            decision = decisions[signal.decision_id]
-            tallies[_pattern_of(decision)].add(decision, signal)
-    fit = [
-        (pattern, tally)
-        for pattern, tally in tallies.items()
-        if len(tally.teachers) >= max(quorum, QUORUM) and (private_names or is_public(pattern[0], pattern[1]))
+            if _weight(signal) > 0.0:
+                decision = decisions[signal.decision_id]
+                given[_pattern_of(decision)].append((decision, signal))
+    lessons = [
+        _lesson(store, repository, pattern, verdicts, link)
+        for pattern, verdicts in given.items()
+        if _teachers(verdicts) >= max(quorum, QUORUM) and (private_names or is_public(pattern[0], pattern[1]))
     ]
-    fit.sort(key=lambda each: (-each[1].weight, each[0]))
-    lessons = (_lesson(store, repository, pattern, tally, link) for pattern, tally in fit[:MOST_LESSONS])
-    return Learnings(source=repository, lessons=tuple(lessons))
+    weightiest = sorted(lessons, key=lambda each: (-each.weight, each.pattern))
+    return Learnings(source=repository, lessons=tuple(weightiest[:MOST_LESSONS]))
 
 
 def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learnings, ...]:
     """Learnings without the lessons that come from this installation: the table has learned from those already."""
     found = tuple(learnings)
     known = store.ledger.known([each for one in found for lesson in one.lessons for each in lesson.decisions])
-    return tuple(not_of(known, each) for each in found)
+    return tuple(
+        Learnings(source=one.source, lessons=tuple(each for each in one.lessons if known.isdisjoint(each.decisions)))
+        for one in found
+    )
 
 
 def _pattern_of(decision: Decision) -> Pattern:
@@ -202,32 +181,37 @@ def _pattern_of(decision: Decision) -> Pattern:
     return state.kind, state.label, PATTERN if state.kind is TaskKind.REVIEW else decision.chosen
 
 
+def _weight(signal: Signal) -> float:
+    return signal.weight * SIGNAL_WORTH[signal.kind].weight
+
+
+def _teachers(verdicts: Verdicts) -> int:
+    return len({signal.actor.id for _, signal in verdicts})
+
+
 def _lesson(
-    store: Store, repository: str, pattern: Pattern, tally: _PatternTally, link: Callable[[TaskKind, str, int], str]
+    store: Store, repository: str, pattern: Pattern, verdicts: Verdicts, link: Callable[[TaskKind, str, int], str]
 ) -> Lesson:
-    latest = sorted(tally.decisions.values(), key=lambda each: (each.created_at, each.id), reverse=True)[:MOST_LINKS]
+    decisions = {decision.id: decision for decision, _ in verdicts}.values()
+    latest = sorted(decisions, key=lambda each: (each.created_at, each.id), reverse=True)[:MOST_LINKS]
+    stored = [store.tasks.get(decision.task_id) for decision in latest]
+    numbers = dict.fromkeys(each.task.number for each in stored if each is not None and each.task.number)
+    days = [signal.created_at.date() for _, signal in verdicts]
+    weight = sum(_weight(signal) for _, signal in verdicts)
+    about, label, strategy = pattern
     return Lesson(
-        about=pattern[0],
-        label=pattern[1],
+        about=about,
+        label=label,
         family=latest[0].state.family,
-        strategy=pattern[2],
-        mean=round(tally.value / tally.weight, 3),
-        weight=round(tally.weight, 1),
-        teachers=len(tally.teachers),
-        since=min(tally.days),
-        until=max(tally.days),
+        strategy=strategy,
+        mean=round(sum(_weight(signal) * SIGNAL_WORTH[signal.kind].value for _, signal in verdicts) / weight, 3),
+        weight=round(weight, 1),
+        teachers=_teachers(verdicts),
+        since=min(days),
+        until=max(days),
+        taught_by=tuple(link(about, repository, number) for number in numbers),
         decisions=tuple(decision.id for decision in latest),
-        taught_by=tuple(dict.fromkeys(_links(store, repository, latest, link))),
     )
-
-
-def _links(
-    store: Store, repository: str, decisions: Iterable[Decision], link: Callable[[TaskKind, str, int], str]
-) -> Iterable[str]:
-    for decision in decisions:
-        stored = store.tasks.get(decision.task_id)
-        if stored is not None and stored.task.number:
-            yield link(decision.state.kind, repository, stored.task.number)
 
 
 # ── The file ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -335,27 +319,10 @@ def _line(root: yaml.Node, keys: str) -> int:
 
 def render(learnings: Learnings) -> str:
     """The file, the same for the same learnings, an entry a block, so that a change reads well in a diff."""
-    lines = [f"version: {VERSION}", f"source: {_quoted(learnings.source)}"]
-    lessons = sorted(learnings.lessons, key=lambda each: each.pattern)
-    lines.append("lessons:" if lessons else "lessons: []")
-    for lesson in lessons:
-        lines += _block(lesson)
-    return _HEAD + "\n".join(lines) + "\n"
+    import yaml  # slow to import, and seldom needed
 
-
-def _block(lesson: Lesson) -> Iterator[str]:
-    yield f"  - about: {lesson.about}"
-    for name, text in (("label", lesson.label), ("family", lesson.family), ("strategy", lesson.strategy)):
-        yield f"    {name}: {_quoted(text)}"
-    yield f"    mean: {lesson.mean:.3f}"
-    yield f"    weight: {lesson.weight:.1f}"
-    yield f"    teachers: {lesson.teachers}"
-    yield f"    since: {lesson.since}"
-    yield f"    until: {lesson.until}"
-    for name, many in (("taught_by", lesson.taught_by), ("decisions", lesson.decisions)):
-        yield f"    {name}: [{', '.join(_quoted(each) for each in many)}]"
-
-
-def _quoted(text: str) -> str:
-    """Plain where YAML reads it as the same text, else in quotes: `no` and `1e5` are texts here."""
-    return text if re.fullmatch(r"[A-Z]+[0-9]{3,4}|[a-z]{4,}(_[a-z]+)*", text) else json.dumps(text)
+    ordered = msgspec.structs.replace(
+        learnings, lessons=tuple(sorted(learnings.lessons, key=lambda each: each.pattern))
+    )
+    plain = msgspec.to_builtins(ordered)
+    return _HEAD + str(yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, allow_unicode=True, width=inf))

@@ -36,19 +36,19 @@ def test_the_file_reads_well() -> None:
 # Lessons from feedback in this repository, as a prior for reviews and repairs. Review changes to it like code:
 # Apprentice reads it from the base branch only. Remove an entry to end its effect.
 version: 1
-source: "acme/shop"
+source: acme/shop
 lessons:
-  - about: review
-    label: B006
-    family: correctness
-    strategy: finding
-    mean: 0.821
-    weight: 14.0
-    teachers: 3
-    since: 2026-01-04
-    until: 2026-03-01
-    taught_by: ["https://github.com/acme/shop/pull/14"]
-    decisions: ["5d41402abc4b2a76"]
+- about: review
+  label: B006
+  family: correctness
+  strategy: finding
+  mean: 0.821
+  weight: 14.0
+  teachers: 3
+  since: '2026-01-04'
+  until: '2026-03-01'
+  taught_by: ['https://github.com/acme/shop/pull/14']
+  decisions: [5d41402abc4b2a76]
 """)
         == TEXT
     )
@@ -86,15 +86,15 @@ def test_what_is_written_is_read_back(written: list[Lesson]) -> None:
         ("mean: 0.821", "mean: nan", "line 10: lessons[0].mean: Expected `float` >= 0.0; correct it"),
         ("weight: 14.0", "weight: 1e9", "line 11: lessons[0].weight: Expected `float` <= 1000000.0; correct it"),
         ("teachers: 3", "teachers: 2.5", "line 12: lessons[0].teachers: Expected `int`, got `str`; correct it"),
-        ("    teachers: 3\n", "", "line 6: lessons[0]: Object missing required field `teachers`; correct it"),
-        ("teachers: 3", "teachers: 3\n    code: x = 1", "line 6: lessons[0]: Object contains unknown field `code`; correct it"),
-        ("mean: 0.821", "mean: 0.8\n    mean: 0.9", "line 11: 'mean' occurs twice or is no key; remove it"),
+        ("  teachers: 3\n", "", "line 6: lessons[0]: Object missing required field `teachers`; correct it"),
+        ("teachers: 3", "teachers: 3\n  code: x = 1", "line 6: lessons[0]: Object contains unknown field `code`; correct it"),
+        ("mean: 0.821", "mean: 0.8\n  mean: 0.9", "line 11: 'mean' occurs twice or is no key; remove it"),
         ("about: review", "about: gossip", "line 6: lessons[0].about: Invalid enum value 'gossip'; correct it"),
         ("label: B006", 'label: "x = [1]"', "line 7: lessons[0].label: Expected `str` matching regex"),
         ("label: B006", 'label: "a\\u202eb"', "line 7: expected printable text of at most 300 characters"),
         ("label: B006", "label: [B006]", "line 7: lessons[0].label: Expected `str`, got `array`; correct it"),
-        ("until: 2026-03-01", "until: soon", "line 14: lessons[0].until: Invalid RFC3339 encoded date; correct it"),
-        ("until: 2026-03-01", "until: 2025-03-01", "line 6: until 2025-03-01 is before since 2026-01-04; correct it"),
+        ("until: '2026-03-01'", "until: soon", "line 14: lessons[0].until: Invalid RFC3339 encoded date; correct it"),
+        ("until: '2026-03-01'", "until: 2025-03-01", "line 6: until 2025-03-01 is before since 2026-01-04; correct it"),
         ("https://github.com/acme/shop/pull/14", "javascript:x", "line 15: lessons[0].taught_by[0]: Expected `str` matching regex"),
         ("source: ", "source: &a ", "line 4: anchors and aliases are not read; write the value out"),
         ("mean: 0.821", "mean: *a", "line 10: anchors and aliases are not read; write the value out"),
