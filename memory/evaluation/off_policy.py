@@ -33,7 +33,6 @@ from memory.model import (
     LoggedDecision,
     Outcome,
     Signal,
-    State,
 )
 from memory.policy import q_table as policy
 from memory.reflections import is_mode
@@ -55,23 +54,11 @@ _CELLS = 5_000_000
 # ── Policies ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """What a policy may know of a choice: nothing of what was chosen, and the table as it was just before.
+EvaluatedPolicy = Callable[[Decision, policy.Cells], Sequence[float]]
+"""A policy to estimate: its probabilities in the order of what is available; they sum to 1.
 
-    `recorded` are the odds of the version that decided, in the order of `available`; None where the control arm did.
-    """
-
-    state: State
-    available: tuple[str, ...]
-    cells: policy.Cells
-    version: str
-    recorded: tuple[float, ...] | None
-    rng: random.Random
-
-
-EvaluatedPolicy = Callable[[Situation], Sequence[float]]
-"""A policy to estimate: its probabilities in the order of what is available; they sum to 1. It learns from the table alone."""
+It gets a decision, of which it may not use what was chosen, and the table as it was just before.
+"""
 
 
 def of_version(parameters: policy.Parameters) -> EvaluatedPolicy:
@@ -79,29 +66,30 @@ def of_version(parameters: policy.Parameters) -> EvaluatedPolicy:
     without the priors and neighbours of then, which the ledger does not hold.
     """
 
-    def chances(this: Situation) -> Sequence[float]:
-        if this.recorded is not None and this.version == parameters.version:
-            return this.recorded
-        return _computed(this, this.cells, parameters)
+    def chances(made: Decision, cells: policy.Cells) -> Sequence[float]:
+        if made.arm is Arm.LEARNED and made.policy_version == parameters.version:
+            return made.probabilities
+        return _computed(made, cells, parameters)
 
     return chances
 
 
-def _computed(this: Situation, cells: policy.Cells, parameters: policy.Parameters) -> Sequence[float]:
-    found, _ = policy.choose(this.state, this.available, cells, {}, this.rng, arm=Arm.LEARNED, parameters=parameters)
+def _computed(made: Decision, cells: policy.Cells, parameters: policy.Parameters) -> Sequence[float]:
+    rng = random.Random(made.id)  # noqa: S311  makes an estimate repeatable, guards nothing
+    found, _ = policy.choose(made.state, made.available, cells, {}, rng, arm=Arm.LEARNED, parameters=parameters)
     return list(found.values())
 
 
-def _prior_only(this: Situation) -> Sequence[float]:
-    return _computed(this, {}, list(policy.VERSIONS.values())[-1])
+def _prior_only(made: Decision, _cells: policy.Cells) -> Sequence[float]:
+    return _computed(made, {}, list(policy.VERSIONS.values())[-1])
 
 
-def _control(this: Situation) -> Sequence[float]:
-    return list(policy.uniform(this.available).values())
+def _control(made: Decision, _cells: policy.Cells) -> Sequence[float]:
+    return list(policy.uniform(made.available).values())
 
 
-def _greedy(this: Situation) -> Sequence[float]:
-    worth = [estimate.q for estimate in policy.values(this.state, this.available, this.cells, {}).values()]
+def _greedy(made: Decision, cells: policy.Cells) -> Sequence[float]:
+    worth = [estimate.q for estimate in policy.values(made.state, made.available, cells, {}).values()]
     share = worth.count(max(worth))
     return [(q == max(worth)) / share for q in worth]
 
@@ -179,7 +167,7 @@ def replay(
         elif outcome is not None and (since is None or decision.created_at >= since):
             steps.append(_step(entry, outcome, table))
             for name, target in policies.items():
-                chances[name].append(np.asarray(target(_situation(decision, table)), dtype=np.float64))
+                chances[name].append(np.asarray(target(decision, table.cells), dtype=np.float64))
     return LogReplay(steps=tuple(steps), chances={name: tuple(each) for name, each in chances.items()})
 
 
@@ -220,17 +208,6 @@ def _step(entry: LoggedDecision, outcome: Outcome, table: RunningTable) -> Logge
         proven=proven(outcome),
         acceptance=verdict(entry.signals),
         value=np.array([belief.mean for belief in beliefs]),
-    )
-
-
-def _situation(decision: Decision, table: RunningTable) -> Situation:
-    return Situation(
-        state=decision.state,
-        available=decision.available,
-        cells=table.cells,
-        version=decision.policy_version,
-        recorded=None if decision.arm is Arm.CONTROL else decision.probabilities,
-        rng=random.Random(decision.id),  # noqa: S311  makes an estimate repeatable, guards nothing
     )
 
 
@@ -276,14 +253,12 @@ def evaluate(
     return {name: estimate(walked.steps, walked.chances[name]) for name in policies}
 
 
-def estimate(
-    steps: Sequence[LoggedStep], chances: Sequence[Numbers], *, least: float = LEAST_EFFECTIVE, clip: float = CLIP
-) -> Estimates:
+def estimate(steps: Sequence[LoggedStep], chances: Sequence[Numbers], *, least: float = LEAST_EFFECTIVE) -> Estimates:
     """Estimates with intervals, or a refusal where the steps are worth less than `least`."""
     numbers: dict[str, int] = {}
     task = np.array([numbers.setdefault(step.task, len(numbers)) for step in steps], dtype=np.intp)
     raw = np.array([each[step.chosen] / step.logged for step, each in zip(steps, chances, strict=True)])
-    weight, reward = np.minimum(raw, clip), np.array([step.target for step in steps])
+    weight, reward = np.minimum(raw, CLIP), np.array([step.target for step in steps])
     expected = np.array([float(each @ step.value) for step, each in zip(steps, chances, strict=True)])
     robust = expected + weight * (reward - np.array([step.value[step.chosen] for step in steps]))
     judged = np.array([step.proven and step.acceptance is not None for step in steps], dtype=np.bool_)
@@ -297,7 +272,7 @@ def estimate(
         n=len(steps),
         tasks=len(numbers),
         effective=size,
-        clipped=float((raw > clip).mean()) if len(raw) else 0.0,
+        clipped=float((raw > CLIP).mean()) if len(raw) else 0.0,
         judged=int(judged.sum()),
         judged_effective=effective(weight[judged]),
         refused=refused if size < least else "",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory.evaluation.off_policy import Situation, evaluate, replay, targets
-from memory.model import Arm, Factor, RetryMode, SignalKind
+from memory.evaluation.off_policy import evaluate, replay, targets
+from memory.model import Arm, Decision, Factor, RetryMode, SignalKind
 from memory.policy import q_table
-from memory.policy.q_table import CONTROL, PRESENT
+from memory.policy.q_table import CONTROL, PRESENT, Cells
 from memory.reflections import arms
 from memory.rewards import verdict
 from tests.unit.memory.ledgers import at, logged, said
@@ -22,15 +22,13 @@ EVEN = {"a": 0.5, "b": 0.5}
 class Spy:
     """A policy that remembers what it was shown."""
 
-    seen: list[Situation] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
     accepted: list[bool] = field(default_factory=list)
 
-    def __call__(self, situation: Situation) -> Sequence[float]:
-        self.seen.append(situation)
-        self.cells.append(len(situation.cells))
-        self.accepted.append(any(factor is Factor.ACCEPTANCE for _, _, factor in situation.cells))
-        return [1.0 / len(situation.available)] * len(situation.available)
+    def __call__(self, made: Decision, known: Cells) -> Sequence[float]:
+        self.cells.append(len(known))
+        self.accepted.append(any(factor is Factor.ACCEPTANCE for _, _, factor in known))
+        return [1.0 / len(made.available)] * len(made.available)
 
 
 def test_a_decision_is_met_before_its_own_outcome() -> None:
