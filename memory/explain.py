@@ -33,7 +33,7 @@ class ExplainedOption:
     value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """One cell of the table as it is now for this repository: `count` is the summed weight of its evidence, `mean`
     within [0, 1], `witnesses` how many repositories it comes from."""
@@ -185,15 +185,7 @@ def _finding(store: Store, decision: Decision) -> Finding | None:
 def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
     shown = {PATTERN, *decision.available}
     return tuple(
-        TableRow(
-            scope=level.scope,
-            key=level.key,
-            strategy=strategy,
-            factor=factor,
-            count=cell.weight,
-            mean=cell.mean,
-            witnesses=cell.witnesses,
-        )
+        TableRow(*level, strategy, factor, cell.weight, cell.mean, cell.witnesses)
         for wanted in decision.state.levels()
         for (level, strategy, factor), cell in sorted(cells.items(), key=lambda item: item[0][1:])
         if level == wanted and strategy in shown

@@ -170,9 +170,10 @@ class _Ways:
         self._words = WordIndex([terms(text) for text in texts])
         self._dense = Matrix(whole.shape[1])
         self._dense.add(whole)
-        self._index = HybridIndex(whole.shape[1], weights)
+        vectors = {WHOLE: dict(zip(self._ids, whole, strict=True)), FOCUS: dict(zip(self._ids, focus, strict=True))}
+        self._index = HybridIndex(whole.shape[1], weights, lambda view, _ids: vectors[view])
         entries = [_entry(case, text) for case, text in zip(cases, texts, strict=True)]
-        self._index.add(entries, {WHOLE: whole, FOCUS: focus})
+        self._index.add(entries, whole)
 
     def asked(
         self, questions: Sequence[Question], embed: Callable[[Sequence[str]], Floats]

@@ -18,7 +18,7 @@ import numpy as np
 
 from memory.evaluation.findings import LOUD
 from memory.intervals import more_often, wilson
-from memory.model import LoggedDecision
+from memory.model import Actor, Decision, LoggedDecision
 from memory.rewards import proven, verdict
 
 Key = TypeVar("Key", bound=Hashable)
@@ -134,27 +134,17 @@ def tool_errors(log: Sequence[LoggedDecision], now: datetime) -> Iterator[AuditI
 class TeacherVerdict:
     """The verdict of one teacher on one decision."""
 
-    actor: int
-    login: str
-    decision: str
-    task: str
-    repository: str
+    actor: Actor
+    decision: Decision
     liked: bool
 
 
 def verdicts(log: Sequence[LoggedDecision]) -> list[TeacherVerdict]:
     """One entry for each decision and teacher whose feedback counts."""
     return [
-        TeacherVerdict(
-            actor=actor,
-            login=given[-1].actor.login,
-            decision=entry.decision.id,
-            task=entry.decision.task_id,
-            repository=entry.decision.state.repository,
-            liked=value >= 0.5,
-        )
+        TeacherVerdict(actor=given[-1].actor, decision=entry.decision, liked=value >= 0.5)
         for entry in log
-        for actor, given in _grouped((signal.actor.id, signal) for signal in entry.signals).items()
+        for given in _grouped((signal.actor.id, signal) for signal in entry.signals).values()
         if (value := verdict(given)) is not None
     ]
 
@@ -167,8 +157,8 @@ def together(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     `FALSE_ALARMS` over the number of pairs.
     """
     by_actor = {
-        actor: {each.decision: each for each in given}
-        for actor, given in _grouped((v.actor, v) for v in verdicts(log)).items()
+        actor: {each.decision.id: each for each in given}
+        for actor, given in _grouped((v.actor.id, v) for v in verdicts(log)).items()
     }
     sizes = Counter(entry.decision.task_id for entry in log if _open(entry))
     couples = list(combinations(sorted(by_actor), 2))
@@ -182,7 +172,7 @@ def together(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
             yield AuditItem(
                 check=AuditCheck.TOGETHER,
                 alarm=Alarm.WARNING,
-                about=f"{ours[common[0]].login} and {theirs[common[0]].login}",
+                about=f"{ours[common[0]].actor.login} and {theirs[common[0]].actor.login}",
                 what=f"judged the same {len(common)} decisions, and each of them alike; p {chance:.1g}",
                 evidence=tuple(common),
                 advice="ask whether these are two people; `apprentice forget --teacher` undoes the feedback of one of them",
@@ -199,7 +189,7 @@ def _overlap(
     ours: Sequence[TeacherVerdict], theirs: Sequence[TeacherVerdict], sizes: Mapping[str, int], common: int
 ) -> float:
     """The chance of so many in common, or more, given how many each judged in each task."""
-    counts = [Counter(v.task for v in given) for given in (ours, theirs)]
+    counts = [Counter(v.decision.task_id for v in given) for given in (ours, theirs)]
     chances = np.ones(1)
     for task in counts[0].keys() & counts[1].keys():
         chances = np.convolve(chances, _overlap_chances(counts[0][task], counts[1][task], sizes[task]))
@@ -218,7 +208,7 @@ def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
     """Teachers all of whose verdicts in a repository are alike, where the others' are not: Fisher's exact test, at
     `FALSE_ALARMS` over twice the number of teachers.
     """
-    places = _grouped(((v.repository, v.actor), v) for v in verdicts(log))
+    places = _grouped(((v.decision.state.repository, v.actor.id), v) for v in verdicts(log))
     for (repository, actor), given in places.items():
         others = [v for (where, who), each in places.items() if where == repository and who != actor for v in each]
         liked = sum(v.liked for v in given)
@@ -232,8 +222,8 @@ def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
             yield AuditItem(
                 check=AuditCheck.ONE_SIDED,
                 alarm=Alarm.WARNING,
-                about=given[-1].login,
+                about=given[-1].actor.login,
                 what=f"{word} all {len(given)} in {repository}; of the others' {len(others)} verdicts {alike} were; p {chance:.1g}",
-                evidence=tuple(v.decision for v in given),
+                evidence=tuple(v.decision.id for v in given),
                 advice="read a few of these; `apprentice forget --teacher` undoes them",
             )

@@ -103,9 +103,8 @@ class Experiences:
                 return []
             whole, focused = self._embedder.embed([text, focus])
             query = HybridQuery(text=text, focus=focus, vectors={WHOLE: whole, FOCUS: focused})
-            if self._near is None:
-                return index.search(query, among)
-            return index.search(query, among, self._near.search(whole, DEPTH, among), self._vectors_of)
+            near = self._near.search(whole, DEPTH, among) if self._near is not None else None
+            return index.search(query, among, near)
 
     def latest(self, most: int) -> list[Experience]:
         """The latest experiences of all repositories, newest first."""
@@ -120,7 +119,7 @@ class Experiences:
         """The index with all changes since the last search; None while nothing was ever remembered."""
         newest = self._store.experiences.newest_sequence()
         if newest and self._index is None:
-            self._index = HybridIndex(self._embedder.dimensions, FAILURES)
+            self._index = HybridIndex(self._embedder.dimensions, FAILURES, self._vectors_of)
             self._near = open_vector_table(self._store.database, self._embedder.id, self._embedder.dimensions)
         while self._index is not None and self._read < newest:
             entries = self._store.experiences.since(self._read)
@@ -132,12 +131,13 @@ class Experiences:
         for entry in entries:
             index.remove(entry.id)
         listed = [entry for entry in entries if entry.listed]
-        vectors = {view: self._vectors(listed, view) for view in (WHOLE, FOCUS)}
+        self._vectors(listed, FOCUS)
+        whole = self._vectors(listed, WHOLE)
         if self._near is not None:
             self._near.refresh()
-            index.add(listed, {})
+            index.add(listed)
         elif listed:
-            index.add(listed, {view: np.stack([of[each.id] for each in listed]) for view, of in vectors.items()})
+            index.add(listed, np.stack([whole[each.id] for each in listed]))
 
     def _vectors(self, entries: Sequence[IndexEntry], view: str) -> Mapping[str, Floats]:
         """The vectors of entries; missing ones are computed and stored."""

@@ -156,66 +156,56 @@ class Matrix:
 
     def search(self, query: Floats, k: int, allowed: Mask) -> tuple[list[int], Floats]:
         """The `k` nearest allowed rows, nearest first, of equals the later, and their cosines, negative ones as 0."""
-        rows = np.flatnonzero(allowed)
-        cosines = self.cosines(query, rows)
-        order = np.lexsort((-rows, -cosines))[:k]
-        return rows[order].tolist(), cosines[order]
-
-    def cosines(self, query: Floats, rows: NDArray[np.intp]) -> Floats:
-        """The cosine of the query with each of some rows, negative ones as 0, rounded: equal vectors are equally near."""
         if self._new:
             self._rows = np.concatenate([self._rows, *self._new])
             self._new = []
+        rows = np.flatnonzero(allowed)
         scores = (self._rows @ query)[rows] if 2 * len(rows) > len(self._rows) else self._rows[rows] @ query
-        clipped: Floats = np.clip(scores, 0.0, 1.0).round(5)
-        return clipped
+        cosines = np.clip(scores, 0.0, 1.0).round(5)  # rounded, so that equal vectors are equally near
+        order = np.lexsort((-rows, -cosines))[:k]
+        return rows[order].tolist(), cosines[order]
 
 
 class HybridIndex:
-    """Entries in the order in which they were added, which is that of their age: of equals the newest is first."""
+    """Entries in the order in which they were added, which is that of their age: of equals the newest is first.
 
-    def __init__(self, dimensions: int, weights: ViewWeights) -> None:
+    It holds the vectors of whole texts, unless each search is given the nearest ones; `vectors_of` gives those of both views.
+    """
+
+    def __init__(self, dimensions: int, weights: ViewWeights, vectors_of: VectorsOf) -> None:
         self._weights = weights
+        self._vectors_of = vectors_of
         self._entries: list[IndexEntry] = []
         self._rows: dict[str, int] = {}
         self._words = WordIndex()
-        self._dense = {view: Matrix(dimensions) for view in (WHOLE, FOCUS)}
+        self._whole = Matrix(dimensions)
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, entries: Sequence[IndexEntry], vectors: Mapping[str, Floats]) -> None:
-        """Append entries. `vectors` has an array (entries, dimensions) for each dense view, or is empty."""
+    def add(self, entries: Sequence[IndexEntry], whole: Floats | None = None) -> None:
+        """Append entries, and their vectors, an array (entries, dimensions), if this index is to hold them."""
         for entry in entries:
             self._rows[entry.id] = len(self._entries)
             self._entries.append(entry)
             self._words.add(terms(entry.text))
-        for view, rows in vectors.items():
-            self._dense[view].add(rows)
+        if whole is not None:
+            self._whole.add(whole)
 
     def remove(self, entry_id: str) -> None:
         """Find an entry no longer, if it is there."""
         self._rows.pop(entry_id, None)
 
-    def search(
-        self,
-        query: HybridQuery,
-        among: Among,
-        near: Sequence[tuple[str, float]] | None = None,
-        vectors_of: VectorsOf | None = None,
-    ) -> list[Hit]:
-        """The nearest by any view, best first.
-
-        Where this process holds no vectors, `near` are the nearest by all of the text and `vectors_of` gives vectors.
-        """
+    def search(self, query: HybridQuery, among: Among, near: Sequence[tuple[str, float]] | None = None) -> list[Hit]:
+        """The nearest by any view, best first. `near` are the nearest by all of the text, where this index holds no vectors."""
         allowed = self._allowed(among)
         by_words, by_focus_words = (self._by_words(text, allowed) for text in (query.text, query.focus))
         if near is None:
-            rows, cosines = self._dense[WHOLE].search(query.vectors[WHOLE], DEPTH, allowed)
+            rows, cosines = self._whole.search(query.vectors[WHOLE], DEPTH, allowed)
             nearness = {self._entries[row].id: cosine for row, cosine in zip(rows, cosines.tolist(), strict=True)}
         else:  # pgvector's halves are exact to three digits
             nearness = dict(sorted(near, key=lambda pair: (-round(pair[1], 3), -self._rows.get(pair[0], -1))))
-        focused = self._cosines(FOCUS, query, [*nearness, *by_words, *by_focus_words], vectors_of)
+        focused = self._cosines(FOCUS, query, [*nearness, *by_words, *by_focus_words])
         by_focus = sorted((key for key in focused if focused[key] > 0.0), key=lambda key: -focused[key])
         by_meaning = [key for key, cosine in nearness.items() if cosine > 0.0]
         weights = self._weights
@@ -227,7 +217,7 @@ class HybridIndex:
                 (weights.focus, by_focus[:DEPTH]),
             ]
         )
-        nearness |= self._cosines(WHOLE, query, [key for key in fused if key not in nearness], vectors_of)
+        nearness |= self._cosines(WHOLE, query, [key for key in fused if key not in nearness])
         ranked = sorted(fused, key=lambda key: (-fused[key], -self._rows.get(key, 0)))
         return [Hit(id=key, score=fused[key], nearness=nearness.get(key, 0.0)) for key in ranked]
 
@@ -235,17 +225,11 @@ class HybridIndex:
         scores = np.where(allowed, self._words.scores(terms(text)), np.float32(0.0))
         return [self._entries[row].id for row in best(scores, DEPTH)]
 
-    def _cosines(
-        self, view: str, query: HybridQuery, ids: Sequence[str], vectors_of: VectorsOf | None
-    ) -> dict[str, float]:
+    def _cosines(self, view: str, query: HybridQuery, ids: Sequence[str]) -> dict[str, float]:
         """By id, negative ones as 0; among equals, the newest first."""
-        vector = query.vectors[view]
         ordered = sorted(dict.fromkeys(ids), key=lambda key: -self._rows.get(key, -1))
-        if vectors_of is not None:
-            found = vectors_of(view, ordered)
-            return {key: round(max(0.0, float(found[key] @ vector)), 5) for key in ordered if key in found}
-        rows = np.array([self._rows[key] for key in ordered], dtype=np.intp)
-        return dict(zip(ordered, self._dense[view].cosines(vector, rows).tolist(), strict=True))
+        found = self._vectors_of(view, ordered)
+        return {key: round(max(0.0, float(found[key] @ query.vectors[view])), 5) for key in ordered if key in found}
 
     def _allowed(self, among: Among) -> Mask:
         """One value for each row: whether it is there and passes the filter."""

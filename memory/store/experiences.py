@@ -267,11 +267,6 @@ class VectorTable:
             with self.database.writing() as connection:
                 connection.execute(dialect_insert(connection, self.table).on_conflict_do_nothing(), new)
 
-    def count(self) -> int:
-        """How many vectors are here."""
-        with self.database.reading() as connection:
-            return connection.execute(select(func.count()).select_from(self.table)).scalar_one()
-
     def search(self, vector: Floats, k: int, among: Among) -> list[tuple[str, float]]:
         """The `k` nearest that the filter allows, nearest first, with their cosines, negative ones as 0.
 

@@ -39,7 +39,6 @@ class LearnedHistory:
 
     changes: int
     findings: int
-    resumed: bool
 
 
 def learn(
@@ -85,4 +84,4 @@ def learn(
     learned = lessons(settled(store, repository), lambda each: is_selected(each.tool, each.rule))
     store.past.conclude(repository, learned)
     progress(last - first, last - first)
-    return LearnedHistory(changes=last - known, findings=findings, resumed=walked is not None)
+    return LearnedHistory(changes=last - known, findings=findings)

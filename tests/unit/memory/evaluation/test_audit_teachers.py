@@ -76,7 +76,7 @@ def verdict(number: int, actor: Actor, *, liked: bool) -> Signal:
 def test_who_has_no_say_is_no_teacher() -> None:
     """Signals without weight are no verdicts; several of one teacher are one."""
     log = [finding(0, [said(0, weight=0.0), said(0, actor=BEN), said(0, SignalKind.REACTION_UP, BEN)])]
-    assert [(each.login, each.liked) for each in verdicts(log)] == [("ben", True)]
+    assert [(each.actor.login, each.liked) for each in verdicts(log)] == [("ben", True)]
 
 
 def test_two_who_are_always_together_are_named() -> None:
