@@ -95,21 +95,19 @@ class Ranking:
         """As few as hold a share of all addressed findings."""
 
         def rule(counts: Floats) -> PostedCounts:
-            reached = np.cumsum(counts[self._change] * self._addressed)
-            last = int(np.searchsorted(reached, recall * reached[-1] - 1e-9))
-            return self._sums(counts, np.arange(len(reached)) <= last)
+            addressed = counts[self._change] * self._addressed
+            return self._first(counts, addressed, recall * float(addressed.sum()))
 
         return rule
 
     def volume(self, comments: Callable[[Floats], float]) -> Rule:
         """As many as another ranking posts of the same changes."""
+        return lambda counts: self._first(counts, counts[self._change], comments(counts))
 
-        def rule(counts: Floats) -> PostedCounts:
-            total = np.cumsum(counts[self._change])
-            last = int(np.searchsorted(total, comments(counts) - 1e-9))
-            return self._sums(counts, np.arange(len(total)) <= last)
-
-        return rule
+    def _first(self, counts: Floats, worth: Floats, wanted: float) -> PostedCounts:
+        """The first findings that are worth so much together."""
+        last = int(np.searchsorted(np.cumsum(worth), wanted - 1e-9))
+        return self._sums(counts, np.arange(len(worth)) <= last)
 
     def budget(self, most: int) -> Rule:
         """The first `most` of each change."""
@@ -126,14 +124,9 @@ def once(changes: int) -> Floats:
     return np.ones(changes)
 
 
-def interval(rule: Rule, changes: int, value: Callable[[PostedCounts], float], *, seed: int = 0) -> Interval:
-    """A figure with its percentile interval over changes drawn with replacement (Efron 1979)."""
-    return interval_of(lambda counts: value(rule(counts)), changes, seed=seed)
-
-
-def interval_of(figure: Callable[[Floats], float], changes: int, *, seed: int = 0) -> Interval:
-    """The same for any figure of how often each change counts, such as the difference of two rankings."""
-    rng = np.random.default_rng(seed)
+def interval_of(figure: Callable[[Floats], float], changes: int) -> Interval:
+    """A figure of how often each change counts, with its percentile interval over changes drawn with replacement (Efron 1979)."""
+    rng = np.random.default_rng(0)
     drawn = [rng.multinomial(changes, np.full(changes, 1.0 / changes)).astype(np.float64) for _ in range(RESAMPLES)]
     low, high = np.percentile([figure(counts) for counts in drawn], [2.5, 97.5]).tolist()
     return Interval(figure(once(changes)), low, high)
@@ -168,13 +161,13 @@ class Scorer(Protocol):
         """The score of a finding of the change under review, without looking at its fate."""
         ...
 
-    def decided(self, number: int, finding: PastFinding, /) -> None:
+    def decided(self, number: int, finding: PastFinding, /) -> None:  # noqa: ARG002  a fixed score learns nothing
         """Learn the fate of a finding, once, as soon as it is known."""
-        ...
+        return
 
 
 @dataclass(slots=True)
-class HistoryScorer:
+class HistoryScorer(Scorer):
     """Ours: the chance that developers address it, by what they addressed so far."""
 
     history: History = field(default_factory=History)
@@ -191,7 +184,7 @@ class HistoryScorer:
 
 
 @dataclass(slots=True)
-class FixedScorer:
+class FixedScorer(Scorer):
     """A score that never changes."""
 
     score: Callable[[PastFinding], float]
@@ -199,12 +192,9 @@ class FixedScorer:
     def found(self, _number: int, finding: PastFinding) -> float:
         return self.score(finding)
 
-    def decided(self, _number: int, _finding: PastFinding) -> None:
-        pass
-
 
 @dataclass(slots=True)
-class RuleScorer:
+class RuleScorer(Scorer):
     """A score by how many of a rule's findings were addressed, and how many not."""
 
     score: Callable[[int, int], float]
@@ -262,9 +252,7 @@ class ReplayedScores:
         return Ranking(self.scores[name], self.addressed, self.change)
 
 
-def replay(
-    findings: Sequence[PastFinding], *, share: float = 0.5, rankings: Mapping[str, Callable[[], Scorer]] = RANKINGS
-) -> ReplayedScores:
+def replay(findings: Sequence[PastFinding], *, share: float = 0.5) -> ReplayedScores:
     """Score the findings of the last `share` of the changes with findings; older ones teach.
 
     `UNTAUGHT` is ours begun with the first scored change.
@@ -272,9 +260,7 @@ def replay(
     known = informative(findings)
     positions = sorted({finding.position for finding in known})
     cut = positions[int(len(positions) * (1.0 - share))] if positions else 0
-    scorers = {name: make() for name, make in rankings.items()}
-    if OURS in rankings:
-        scorers[UNTAUGHT] = HistoryScorer()
+    scorers = {name: make() for name, make in RANKINGS.items()} | {UNTAUGHT: HistoryScorer()}
     scores: dict[str, dict[int, float]] = {name: {} for name in scorers}
     for number, finding, is_new in events(known):
         for name, scorer in scorers.items():
@@ -366,14 +352,18 @@ def backtest(findings: Sequence[PastFinding], *, share: float = 0.5) -> Backtest
 def _figures(name: str, ranking: Ranking, ours: Ranking) -> RankingFigures:
     at_volume = ours.volume(lambda counts: ranking.posted(counts).comments)
     budget = ranking.budget(BUDGET)
+
+    def lift(rule: Rule) -> Interval:
+        return interval_of(lambda counts: rule(counts).lift, ranking.changes)
+
     return RankingFigures(
         name=name,
-        keeping=interval(ranking.keeping(RECALL), ranking.changes, lambda posted: posted.lift),
-        budget=interval(budget, ranking.changes, lambda posted: posted.lift),
+        keeping=lift(ranking.keeping(RECALL)),
+        budget=lift(budget),
         budget_share=budget(once(ranking.changes)).share,
         posted=ranking.posted(once(ranking.changes)),
-        posted_lift=interval(ranking.posted, ranking.changes, lambda posted: posted.lift),
-        ours_at_volume=interval(at_volume, ranking.changes, lambda posted: posted.lift),
+        posted_lift=lift(ranking.posted),
+        ours_at_volume=lift(at_volume),
         ahead=interval_of(lambda counts: at_volume(counts).lift - ranking.posted(counts).lift, ranking.changes),
     )
 

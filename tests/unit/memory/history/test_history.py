@@ -17,7 +17,7 @@ from memory.history.backtest import (
     HistoryTooShort,
     Ranking,
     backtest,
-    interval,
+    interval_of,
     once,
     replay,
 )
@@ -139,5 +139,5 @@ def test_measures_by_hand() -> None:
     assert ranking.keeping(0.6)(counts).comments == 3.0
     assert ranking.budget(1)(counts).share == pytest.approx(1 / 3)
     assert ranking.volume(lambda _: 1.0)(counts).lift == pytest.approx(2.0)
-    whole = interval(ranking.posted, 3, lambda posted: posted.share)
+    whole = interval_of(lambda drawn: ranking.posted(drawn).share, 3)
     assert whole.low <= whole.estimate <= whole.high
