@@ -238,9 +238,7 @@ Lines = Iterator[tuple[TrainingExample, dict[str, object]]]
 
 def sft(found: Iterable[TrainingExample]) -> Lines:
     """What maintainers accepted and tests support."""
-    for each in found:
-        if each.verdict > 0.0 and each.proven:
-            yield each, {"prompt": _user(each), "completion": _answer(each), "provenance": _provenance(each)}
+    return ((each, _line(each)) for each in found if each.verdict > 0.0 and each.proven)
 
 
 def dpo(found: Iterable[TrainingExample]) -> Lines:
@@ -249,22 +247,14 @@ def dpo(found: Iterable[TrainingExample]) -> Lines:
         answers = list(group)
         for chosen in (each for each in answers if each.verdict > 0.0):
             for rejected in (each for each in answers if each.verdict < 0.0 and each.completion != chosen.completion):
-                yield (
-                    chosen,
-                    {
-                        "prompt": _user(chosen),
-                        "chosen": _answer(chosen),
-                        "rejected": _answer(rejected),
-                        "provenance": {"chosen": _provenance(chosen), "rejected": _provenance(rejected)},
-                    },
-                )
+                provenance = {"chosen": _provenance(chosen), "rejected": _provenance(rejected)}
+                line = {"prompt": _user(chosen), "chosen": _answer(chosen), "rejected": _answer(rejected)}
+                yield chosen, {**line, "provenance": provenance}
 
 
 def kto(found: Iterable[TrainingExample]) -> Lines:
     """Each by itself, and whether it was wanted."""
-    for each in found:
-        line = {"prompt": _user(each), "completion": _answer(each), "label": each.verdict > 0.0}
-        yield each, {**line, "provenance": _provenance(each)}
+    return ((each, {**_line(each), "label": each.verdict > 0.0}) for each in found)
 
 
 WRITERS: dict[ExportForm, Callable[[Iterable[TrainingExample]], Lines]] = {
@@ -276,6 +266,10 @@ WRITERS: dict[ExportForm, Callable[[Iterable[TrainingExample]], Lines]] = {
 
 def _question(example: TrainingExample) -> tuple[str, str]:
     return example.decision.state.repository, example.prompt
+
+
+def _line(example: TrainingExample) -> dict[str, object]:
+    return {"prompt": _user(example), "completion": _answer(example), "provenance": _provenance(example)}
 
 
 def _user(example: TrainingExample) -> list[dict[str, str]]:

@@ -12,18 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
-from memory.model import (
-    Actor,
-    Contribution,
-    Decision,
-    Factor,
-    Outcome,
-    Permission,
-    Signal,
-    SignalKind,
-    State,
-    TaskKind,
-)
+from memory.model import Actor, Contribution, Decision, Factor, Outcome, Permission, Signal, SignalKind, State, TaskKind
 
 WEIGHTS_VERSION = "3"
 """Names the two tables below and what outcomes aim at; it changes whenever one of them does."""

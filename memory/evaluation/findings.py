@@ -15,9 +15,7 @@ from memory.model import Action, Arm, Decision, LoggedDecision, SignalKind
 from memory.policy.review_policy import PROTECTED
 from memory.rewards import verdict
 
-ADDRESSED = frozenset(
-    {SignalKind.SUGGESTION_APPLIED, SignalKind.FINDING_FIXED, SignalKind.FINDING_FIXED_ELSEWHERE},
-)
+ADDRESSED = frozenset({SignalKind.SUGGESTION_APPLIED, SignalKind.FINDING_FIXED, SignalKind.FINDING_FIXED_ELSEWHERE})
 IGNORED = frozenset({SignalKind.FINDING_SILENCED, SignalKind.FINDING_LEFT})
 OTHERWISE = frozenset({SignalKind.FINDING_REWRITTEN, SignalKind.FINDING_GONE})
 LOUD = frozenset({Action.INLINE, Action.INLINE_SUGGESTION})

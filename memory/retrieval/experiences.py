@@ -50,7 +50,7 @@ ReadFile = Callable[[str], str | None]
 
 
 class Experiences:
-    """Remembers, recalls and forgets. The embedder is used only when there is something to compare."""
+    """Remembers and recalls. The embedder is used only when there is something to compare."""
 
     def __init__(self, store: Store, embedder: Embedder, *, capacity: int = CAPACITY) -> None:
         self._store = store
@@ -68,10 +68,6 @@ class Experiences:
         if added and self._store.experiences.newest_sequence() % max(1, int(self._capacity * SPARE)) == 0:
             self._store.experiences.trim(self._capacity, int(self._capacity * (1.0 - SPARE)))
         return added
-
-    def forget(self, experience_id: str) -> bool:
-        """Delete an experience and its vectors; False when there is none."""
-        return self._store.experiences.delete(experience_id)
 
     def recall(
         self,

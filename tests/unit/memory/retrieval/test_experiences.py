@@ -141,15 +141,15 @@ def test_at_most_k_are_recalled(experiences: Experiences) -> None:
     assert len(recalled_ids(experiences, k=4)) == 4
 
 
-def test_new_memories_are_found_at_once_and_forgotten_ones_never(experiences: Experiences) -> None:
+def test_new_memories_are_found_at_once_and_forgotten_ones_never(store: Store, experiences: Experiences) -> None:
     """The index follows the store."""
     experiences.remember(experience("one"))
     assert recalled_ids(experiences) == ["one"]
     experiences.remember(experience("two", strategy="swap"))
     assert set(recalled_ids(experiences)) == {"one", "two"}
-    assert experiences.forget("one")
+    assert store.experiences.delete("one")
     assert recalled_ids(experiences) == ["two"]
-    assert not experiences.forget("one")
+    assert not store.experiences.delete("one")
 
 
 def test_remembering_twice_changes_nothing(experiences: Experiences) -> None:
@@ -199,14 +199,14 @@ def test_what_people_rejected_is_remembered_but_not_replayed(
     assert shapes() == {SHAPE}
 
 
-def test_the_same_again_is_kept_not_listed(experiences: Experiences) -> None:
+def test_the_same_again_is_kept_not_listed(store: Store, experiences: Experiences) -> None:
     """The same failure, edit and outcome in one repository is one memory; forgetting it leaves its copy in its place."""
     for id_ in ("first", "second", "third"):
         assert experiences.remember(experience(id_))
     experiences.remember(experience("other", outcome=AttemptOutcome.UNPROVEN))
     found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
     assert [each.experience.id for each in found] == ["first", "other"]
-    assert experiences.forget("first")
+    assert store.experiences.delete("first")
     found = experiences.recall(signature=KEY, error_type="KeyError", family="lookup", repository="o/r")
     assert {each.experience.id for each in found} == {"second", "other"}
     assert not experiences.remember(experience("first")), "what was forgotten is not learned again"
@@ -219,7 +219,7 @@ def test_another_process_sees_what_came_and_went(store: Store, embedder: Countin
     assert recalled_ids(theirs) == ["one"]
     theirs.remember(experience("two", strategy="swap"))
     assert set(recalled_ids(ours)) == {"one", "two"}
-    ours.forget("one")
+    store.experiences.delete("one")
     assert recalled_ids(theirs) == ["two"]
 
 
