@@ -10,15 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from memory.model import SignalKind
-
-
-class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Who triggered a job. The id identifies the account; the login is for reading."""
-
-    id: int
-    login: str
-    is_bot: bool = False
+from memory.model import Actor, SignalKind
 
 
 class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +30,7 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     """
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     issue: int
     pull: bool
     commanded: bool
@@ -53,7 +45,7 @@ class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     """Review pull request `number` at `head_sha` (looked up when empty: a command in a comment carries none)."""
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     number: int
     head_sha: str = ""
     base_sha: str = ""
@@ -84,7 +76,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True, tag="feedback.2"):
     """
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     kind: SignalKind
     subject: Subject
     source: str
@@ -97,7 +89,7 @@ class TrackPull(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
     """A pull request got new commits or was closed: find the applied suggestions, and poll its reactions."""
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     number: int
     head_sha: str
     closed: bool = False
@@ -132,7 +124,7 @@ class AnswerCommand(msgspec.Struct, frozen=True, kw_only=True, tag="answer.1"):
     """
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     number: int
     comment_id: int
     command: str
@@ -149,7 +141,7 @@ class AnswerQuestion(msgspec.Struct, frozen=True, kw_only=True, tag="question.1"
     """
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     number: int
     comment_id: int
     explain: bool
@@ -165,7 +157,7 @@ class ShareLearnings(msgspec.Struct, frozen=True, kw_only=True, tag="share.1"):
     """Propose a repository's learnings as a file in it; `number` is the issue or pull request with the command."""
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     number: int
     comment_id: int
 

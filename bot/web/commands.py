@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.web.events import EventPull
-from memory.model import SignalKind
+from memory.model import Actor, SignalKind
 from workers.jobs import (
-    Account,
     AnswerCommand,
     AnswerQuestion,
     Feedback,
@@ -198,7 +197,7 @@ class Origin:
     """The repository and the user of an event, and the bot's names."""
 
     repository: RepositoryRef
-    actor: Account
+    actor: Actor
     bot_name: str
     bot_login: str | None
 

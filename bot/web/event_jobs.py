@@ -26,9 +26,8 @@ from bot.web.events import (
     ReviewEvent,
     ReviewThreadEvent,
 )
-from memory.model import SignalKind
+from memory.model import Actor, SignalKind
 from workers.jobs import (
-    Account,
     Feedback,
     Fix,
     Job,
@@ -60,7 +59,7 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
         repository=RepositoryRef(
             id=event.repository.id, full_name=event.repository.full_name, installation_id=event.installation.id
         ),
-        actor=Account(id=event.sender.id, login=event.sender.login, is_bot=event.sender.is_bot),
+        actor=Actor(id=event.sender.id, login=event.sender.login, is_bot=event.sender.is_bot),
         bot_name=bot_name,
         bot_login=bot_login,
     )

@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 import redis
 
+from memory.model import Actor
 from memory.model.jobs import JobState
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import BadInput, Retryable
-from workers.jobs import Account, Fix, Job, RepositoryRef, ReviewPull
+from workers.jobs import Fix, Job, RepositoryRef, ReviewPull
 from workers.queue.celery_app import depth, make_celery, send
 from workers.queue.runner import enqueue, rows
 from workers.queue.sweeper import sweep
@@ -31,7 +32,7 @@ from workers.settings import Settings
 TOY_WORKER = Path(__file__).with_name("toy_worker.py")
 PATIENCE = 90.0
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
-MARA = Account(id=501, login="mara")
+MARA = Actor(id=501, login="mara")
 
 
 def fix(number: int, title: str = "") -> Fix:

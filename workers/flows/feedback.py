@@ -29,7 +29,7 @@ from workers.context import JobContext
 from workers.diffs import patched
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
-from workers.flows.replies import actor_of, post_comment
+from workers.flows.replies import post_comment
 from workers.flows.rounds import key_of_push
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
@@ -50,7 +50,7 @@ def run(job: Feedback, context: JobContext) -> Sequence[Job]:
     if job.undone:
         for decision in _decisions(posts):
             for signal in _live_signals(decision, job, context):
-                context.learner.retract(decision, signal.kind, signal.source, actor=actor_of(job.actor))
+                context.learner.retract(decision, signal.kind, signal.source, actor=job.actor)
         return ()
     github = context.connect(job.repository)
     signals = _record_signals(job, posts, github, context)
@@ -68,7 +68,7 @@ def _record_signals(job: Feedback, posts: Sequence[Post], github: GitHub, contex
     """The live signals of this feedback, recorded now or by an earlier worker. Looks the permission up by account id."""
     if not posts:
         return []
-    actor = actor_of(job.actor)
+    actor = job.actor
     permission = github.permission(actor)
     signals = []
     for decision in _decisions(posts):
@@ -175,7 +175,7 @@ def _record_left_unchanged(job: TrackPull, context: JobContext) -> None:
     review = context.store.inbox.effect(key_of_push(job.repository, job.number, job.head_sha, "check"))
     left = [each for each in _sightings(job, context).values() if each.place.sha == job.head_sha]
     if review is not None and review.done_at is not None and left:
-        actor = actor_of(job.actor)
+        actor = job.actor
         record_left_unchanged(left, actor, context.connect(job.repository).permission(actor), context)
 
 
@@ -188,7 +188,7 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
         return
     mirror = context.mirror(job.repository, github)
     mirror.fetch(job.head_sha)
-    actor = actor_of(job.actor)
+    actor = job.actor
     permission = github.permission(actor)
     author = github.pull(job.number).author.id == actor.id
     for post, sighting, suggestion in suggested:

@@ -16,7 +16,7 @@ from memory.store.database import dump, load
 from workers.context import JobContext
 from workers.diffs import patched
 from workers.errors import BadInput, CannotRun
-from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
+from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.messages import repair as repairs
@@ -81,7 +81,7 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
     if not job.commanded and issue_test(job.body) is None:
         return ()
     github = context.connect(job.repository)
-    if not may_command(github, actor_of(job.actor)):
+    if not may_command(github, job.actor):
         if job.commanded:
             reply_to_outsider(job, context, github)
         return ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from memory.model import Actor, Permission
 from workers.context import JobContext
 from workers.errors import ApprenticeError
-from workers.jobs import Account, AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
+from workers.jobs import AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
 from workers.messages import conversation, review
 from workers.messages.markdown import marker
 
@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
 COMMANDERS = frozenset({Permission.ADMIN, Permission.MAINTAIN, Permission.WRITE})
-
-
-def actor_of(account: Account) -> Actor:
-    """The account that triggered a job."""
-    return Actor(id=account.id, login=account.login, is_bot=account.is_bot)
 
 
 def post_comment(number: int, text: str, key: str, context: JobContext, github: GitHub, *, thread: int = 0) -> int:
@@ -57,7 +52,7 @@ def connected(
 ) -> GitHub | None:
     """GitHub for a user who may give this command; None after the refusal of an outsider."""
     github = context.connect(job.repository)
-    if may_command(github, actor_of(job.actor)):
+    if may_command(github, job.actor):
         return github
     reply_to_outsider(job, context, github)
     return None

@@ -23,7 +23,7 @@ from workers.errors import BadInput, Gone
 from workers.flows.ask import learnings_at
 from workers.flows.finding_outcomes import record_endings
 from workers.flows.posting import post
-from workers.flows.replies import actor_of, may_command, post_comment, reply_to_outsider
+from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.rounds import REVIEWED, Round, before, ended, exported, missed, recognised
 from workers.git import Mirror
 from workers.jobs import Job, ReviewPull
@@ -39,7 +39,7 @@ from workers.sandbox.run_tests import Project, discover
 def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     """Check who asked, read the pinned change, decide, and post one review and one check run."""
     github = context.connect(job.repository)
-    if job.commanded and not may_command(github, actor_of(job.actor)):
+    if job.commanded and not may_command(github, job.actor):
         reply_to_outsider(job, context, github)
         return ()
     pull = github.pull(job.number)

@@ -10,9 +10,8 @@ import pytest
 
 from bot.web.event_jobs import jobs_for
 from bot.web.events import Ignored, parse
-from memory.model import SignalKind
+from memory.model import Actor, SignalKind
 from workers.jobs import (
-    Account,
     AnswerCommand,
     Feedback,
     Fix,
@@ -28,7 +27,7 @@ from workers.jobs import (
 
 Route = Callable[..., tuple[Job, ...]]
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
-MARA = Account(id=501, login="mara")
+MARA = Actor(id=501, login="mara")
 BOT = {"sender": {"login": "renovate[bot]", "id": 901, "type": "Bot"}}
 HEAD, BASE = "a" * 40, "b" * 40
 OURS = {"user": {"login": "apprentice[bot]", "id": 900, "type": "Bot"}, "head": {"ref": "apprentice/fix-12"}}

@@ -13,20 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.model import Actor
 from memory.model.jobs import JobState, KnownRepository, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
-from workers.jobs import Account, AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id
+from workers.jobs import AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id
 from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, rows, run_leased
 from workers.settings import WorkerSettings
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
 POLL = PollReactions(repository=REPOSITORY)
-ANSWER = AnswerCommand(
-    repository=REPOSITORY, actor=Account(id=501, login="mara"), number=1, comment_id=2, command="help"
-)
+ANSWER = AnswerCommand(repository=REPOSITORY, actor=Actor(id=501, login="mara"), number=1, comment_id=2, command="help")
 
 
 @dataclasses.dataclass(frozen=True)

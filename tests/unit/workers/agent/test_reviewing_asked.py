@@ -9,7 +9,7 @@ import pytest
 from memory.model import Actor, Permission
 from workers.flows.review import may_ask
 from workers.github.adapter import GitHub
-from workers.jobs import Account, RepositoryRef, ReviewPull
+from workers.jobs import RepositoryRef, ReviewPull
 from workers.ports import PullRequest
 
 HERE, FORK = 1, 2
@@ -53,7 +53,7 @@ def test_may_ask(permission: Permission, bot: bool, head: int, commanded: bool, 
     )
     job = ReviewPull(
         repository=RepositoryRef(id=HERE, full_name="o/r", installation_id=1),
-        actor=Account(id=7, login="olga"),
+        actor=Actor(id=7, login="olga"),
         number=1,
         commanded=commanded,
     )
