@@ -82,12 +82,3 @@ class Effect:
     begun_at: datetime
     done_at: datetime | None
     reference: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownRepository:
-    """A repository of the last job about it, and the installation that it is reached through."""
-
-    full_name: str
-    id: int
-    installation_id: int

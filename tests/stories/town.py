@@ -25,7 +25,7 @@ from bot.playground.client import ShownCheck, ShownComment, ShownPull
 from bot.playground.models import App
 from bot.web.app import create_app
 from memory.model import Sighting
-from memory.model.jobs import JobState, KnownRepository, StoredJob
+from memory.model.jobs import JobState, StoredJob
 from memory.retrieval.embeddings import HashedWords
 from memory.store import open_store
 from tests.databases import migrated
@@ -94,7 +94,7 @@ class Town:
 
     def poll(self) -> None:
         """Have the reactions read, as the sweeper does every few minutes."""
-        (known,) = self.context.store.repositories.all(KnownRepository)
+        (known,) = self.context.store.repositories.all(RepositoryRef)
         about = RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
         self.context.store.inbox.enqueue(rows(f"poll:{time.monotonic_ns()}", [PollReactions(repository=about)]))
         self.settle()

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from memory.errors import StoreError, StoreUnavailable
-from memory.model.jobs import JobState, KnownRepository, LeasedJob, NewJob
+from memory.model.jobs import JobState, LeasedJob, NewJob
 from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
 from workers.jobs import Job, OwnJob, decode, encode, job_id
 from workers.settings import WorkerSettings
@@ -135,9 +135,7 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
 def _flow(context: RunContext, job: Job) -> Flow:
     """Record the repository, so that the sweeper polls it, and choose the flow by type."""
     if not isinstance(job, OwnJob):
-        about = job.repository
-        known = KnownRepository(full_name=about.full_name, id=about.id, installation_id=about.installation_id)
-        context.store.repositories.put(about.full_name, known)
+        context.store.repositories.put(job.repository.full_name, job.repository)
     flow = context.flows.get(type(job))
     if flow is None:
         raise CannotRun(f"this version has no flow for the job {kind_of(job)}")

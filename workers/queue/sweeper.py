@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import structlog
 
 from memory.errors import StoreError
-from memory.model.jobs import KnownRepository
 from memory.store import Store, open_store
 from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
@@ -43,11 +42,7 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     slot = int(now.timestamp() // every)
     watched = frozenset(store.posts.repositories_watched())
     polls = [
-        PollReactions(
-            repository=RepositoryRef(id=known.id, full_name=known.full_name, installation_id=known.installation_id)
-        )
-        for known in store.repositories.all(KnownRepository)
-        if known.full_name in watched
+        PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.full_name in watched
     ]
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
 

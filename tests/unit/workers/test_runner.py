@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.model import Actor
-from memory.model.jobs import JobState, KnownRepository, NewJob, StoredJob
+from memory.model.jobs import JobState, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
@@ -96,7 +96,7 @@ def test_flow_knows_its_job(bench: Bench) -> None:
 
     bench.run(flow)
     assert seen == [(POLL, "j")]
-    assert [known.full_name for known in bench.store.repositories.all(KnownRepository)] == ["acme/scales"]
+    assert [known.full_name for known in bench.store.repositories.all(RepositoryRef)] == ["acme/scales"]
 
 
 def test_not_to_be_had(bench: Bench) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from memory.model import Post, PostKind
-from memory.model.jobs import KnownRepository, NewJob
+from memory.model.jobs import NewJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.errors import Retryable
+from workers.jobs import RepositoryRef
 from workers.queue.sweeper import enqueue_policy_check, enqueue_polls, sweep
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -73,7 +74,7 @@ def test_broken_queue(store: Store) -> None:
 
 
 def known(store: Store, repository: str, number: int) -> None:
-    store.repositories.put(repository, KnownRepository(full_name=repository, id=number, installation_id=3003))
+    store.repositories.put(repository, RepositoryRef(full_name=repository, id=number, installation_id=3003))
 
 
 def watch(store: Store, repository: str, number: int) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memory.model import Action, Finding, Post, PostKind, Severity, Sighting, location_of
-from memory.model.jobs import KnownRepository
 from memory.store import Store
+from workers.jobs import RepositoryRef
 
 
 def post(github_id: int, created_at: datetime, *, repository: str = "o/r", number: int = 3) -> Post:
@@ -104,11 +104,11 @@ def test_sightings_are_found_by_the_start_of_a_fingerprint(store: Store, now: da
 def test_repositories_are_as_last_seen(store: Store) -> None:
     """A repository seen again under another installation is polled through that one."""
     for name, number, installation in (("o/r", 2**40, 7), ("o/a", 5, 7), ("o/r", 2**40, 8)):
-        known = KnownRepository(full_name=name, id=number, installation_id=installation)
+        known = RepositoryRef(full_name=name, id=number, installation_id=installation)
         store.repositories.put(name, known)
-    assert store.repositories.all(KnownRepository) == [
-        KnownRepository(full_name="o/a", id=5, installation_id=7),
-        KnownRepository(full_name="o/r", id=2**40, installation_id=8),
+    assert store.repositories.all(RepositoryRef) == [
+        RepositoryRef(full_name="o/a", id=5, installation_id=7),
+        RepositoryRef(full_name="o/r", id=2**40, installation_id=8),
     ]
 
 
