@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -19,14 +19,6 @@ LONGEST = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedQuestion:
-    """A question, and what it is about: sources and their texts, such as a finding or a change."""
-
-    text: str
-    about: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """`text` is empty where there is no answer, and `why` says why; `cites` are places that exist."""
 
@@ -38,13 +30,17 @@ class Answered:
 def answer(
     model: Model,
     checkout: Checkout,
-    question: AskedQuestion,
+    question: str,
     *,
+    about: Sequence[tuple[str, str]] = (),
     deadline: float,
     history: History | None = None,
     progress: Callable[[str], None] = lambda _line: None,
 ) -> Answered:
-    """Answer a question about a checkout. A model that fails is no exception: there is no answer then."""
+    """Answer a question about a checkout; `about` are sources and their texts, such as a finding or a change.
+
+    A model that fails is no exception: there is no answer then.
+    """
     given: list[Answered] = []
 
     def reply(
@@ -54,8 +50,8 @@ def answer(
         given.append(Answered(text=checked(checkout, text), cites=existing(checkout, cites)))
         raise RunOver(RunEnd.FINISHED, text)
 
-    parts = [data(source, text, code=True) for source, text in question.about]
-    asked = "\n\n".join([*parts, f"# The question\n{data('question', question.text)}"])
+    parts = [data(source, text, code=True) for source, text in about]
+    asked = "\n\n".join([*parts, f"# The question\n{data('question', question)}"])
     opening = (ChatMessage(role=ChatRole.SYSTEM, text=prompt("answer")), ChatMessage(role=ChatRole.USER, text=asked))
     run = AgentLoop(
         model=model,

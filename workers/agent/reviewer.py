@@ -90,23 +90,6 @@ def reads(path: str) -> bool:
     return PurePosixPath(path).suffix in CODE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """The author's title and description of a change; empty where there is none."""
-
-    title: str = ""
-    body: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What earlier rounds of this change saw, and the maintainers' feedback on the model's findings."""
-
-    embedder: Embedder
-    earlier: Sequence[Sighting] = ()
-    opinions: Sequence[MaintainerOpinion] = ()
-
-
 @dataclass(slots=True, kw_only=True)
 class _Pass:
     """One way through all parts: what it found, and what was not read and why, by path."""
@@ -118,12 +101,19 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReviewer:
-    """The `ChangeDetector` of a model. `constitution` are the principles that it judges its own findings by."""
+    """The `ChangeDetector` of a model. `constitution` are the principles that it judges its own findings by.
+
+    `earlier` is what earlier rounds of this change saw, `opinions` the maintainers' feedback on the model's findings;
+    `title` and `body` are the author's words.
+    """
 
     model: Model
-    memory: Memory
+    embedder: Embedder
     constitution: str
-    description: Description = Description()
+    earlier: Sequence[Sighting] = ()
+    opinions: Sequence[MaintainerOpinion] = ()
+    title: str = ""
+    body: str = ""
     progress: Progress = lambda _line: None
     name: str = MODEL
 
@@ -134,10 +124,10 @@ class ModelReviewer:
         """See `ChangeDetector`. Where the model fails, its files are unread, and earlier findings are kept."""
         there = shown(delta, [path for path in paths if self.reads(path)])
         alone = self._read(there.parts, delta)
-        carried = carried_over(self.memory.earlier, delta.head.sources)
+        carried = carried_over(self.earlier, delta.head.sources)
         kept = self._judged(alone.found, delta)
         unread = {**there.unread, **alone.unread}
-        if context := _context_of(self.description):
+        if context := _context_of(self.title, self.body):
             parts = [part for each in there.parts if (part := tuple(p for p in each if p.path not in unread))]
             described = self._read(parts, delta, context)
             kept += self._judged(unlike(described.found, alone.found), delta)
@@ -193,7 +183,7 @@ class ModelReviewer:
         return ask_for(self.model, ask, ReportedFindings).findings
 
     def _judged(self, found: Sequence[ModelFinding], delta: Delta) -> list[ModelFinding]:
-        near = nearest([each.message for each in found], self.memory.opinions, self.memory.embedder)
+        near = nearest([each.message for each in found], self.opinions, self.embedder)
         judged = criticised(self.model, found, near, delta.head.sources, self.constitution)
         for line in judged.notes:
             self.progress(f"{MODEL}: {line}")
@@ -216,9 +206,9 @@ class Unasked:
         return Detection(findings=carried, unread={path: NOT_ASKED for path in paths if self.reads(path)})
 
 
-def _context_of(description: Description) -> str:
+def _context_of(title: str, body: str) -> str:
     """The author's words after the instructions; empty where there are none."""
-    given = [("title", description.title), ("description", truncated(description.body, LONGEST_BODY))]
+    given = [("title", title), ("description", truncated(body, LONGEST_BODY))]
     parts = [data(source, text) for source, text in given if text.strip()]
     return "\n\n".join([prompt("review_context"), *parts]) if parts else ""
 

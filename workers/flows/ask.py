@@ -81,7 +81,6 @@ def _question_text(job: AnswerQuestion, github: GitHub, context: JobContext) -> 
 
 
 def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobContext) -> Answered:
-    from workers.agent.answering import AskedQuestion as Asked
     from workers.agent.answering import answer
     from workers.agent.checkout import Checkout
 
@@ -94,7 +93,8 @@ def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobCon
         return answer(
             model,
             Checkout(mirror.export(sha, Path(scratch) / "tree")),
-            Asked(text=job.text or EXPLAIN, about=_about(job, change, context)),
+            job.text or EXPLAIN,
+            about=_about(job, change, context),
             deadline=time.monotonic() + SECONDS,
             history=partial(Mirror.log, mirror, sha),
             progress=context.progress,

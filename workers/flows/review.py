@@ -281,12 +281,15 @@ def reviewer(
 ) -> ModelReviewer:
     """The detector with what is remembered for it."""
     from workers.agent.critique import opinions, principles
-    from workers.agent.reviewer import Description, Memory, ModelReviewer
+    from workers.agent.reviewer import ModelReviewer
 
     return ModelReviewer(
         model=model,
-        memory=Memory(embedder=context.embedder, earlier=earlier, opinions=opinions(context.store, repository)),
+        embedder=context.embedder,
         constitution=principles(context.settings.model_principles),
-        description=Description(title=title, body=body),
+        earlier=earlier,
+        opinions=opinions(context.store, repository),
+        title=title,
+        body=body,
         progress=context.progress,
     )

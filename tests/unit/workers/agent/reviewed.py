@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from memory.model import Severity
 from memory.retrieval.embeddings import HashedWords
 from workers.agent.findings import ModelFinding, ReportedFinding
-from workers.agent.reviewer import Description, Memory, ModelReviewer
+from workers.agent.reviewer import ModelReviewer
 from workers.diffs import parse_diff, unified
 from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage
 from workers.review.detectors.detector import Category, Delta, HeadTree
@@ -94,5 +94,10 @@ def candidate(**differing: object) -> ModelFinding:
 
 def reviewer(model: Answering, title: str = "", **memory: object) -> ModelReviewer:
     """A reviewer that remembers this."""
-    kept = Memory(embedder=HashedWords(), **memory)  # type: ignore[arg-type]  # what each test says
-    return ModelReviewer(model=model, memory=kept, constitution="1. One.", description=Description(title=title))
+    return ModelReviewer(
+        model=model,
+        embedder=HashedWords(),
+        constitution="1. One.",
+        title=title,
+        **memory,  # type: ignore[arg-type]  # what each test says
+    )
