@@ -6,8 +6,9 @@ used are read. Columns count pairs of UTF-16 bytes in SARIF, and bytes of UTF-8 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -88,7 +89,7 @@ def findings_in(completed: CompletedRun, format_: str, reported: Reported) -> li
     """What a tool found; raises DetectorFailed for a broken report, and for an empty one of a tool that failed."""
     if completed.exit_code != 0 and not completed.stdout.strip():
         raise complaint(reported.tool, completed)
-    findings = READERS[format_](completed.stdout, reported)
+    findings = read_report(completed.stdout, format_, reported)
     if not findings and completed.exit_code not in _FOUND_NOTHING:
         raise complaint(reported.tool, completed)
     return findings
@@ -107,278 +108,187 @@ def _severity(word: str, score: str = "") -> Severity:
     return next((severity for least, severity in _SCORES if number >= least), Severity.INFO)
 
 
+T = TypeVar("T")
+
+
+def _below(node: object, path: str) -> object:
+    """What is below an object of a report, by keys with dots between; None where it is left out."""
+    for key in path.split("."):
+        if node is None:
+            return None
+        if not isinstance(node, dict):
+            raise _BrokenReport(f"{key!r} is below something else than an object")
+        node = node.get(key)
+    return node
+
+
+def _field(node: object, path: str, kind: type[T], otherwise: T | None = None) -> T:
+    """A value of this type below an object; `otherwise` in place of one that is left out."""
+    found = _below(node, path)
+    found = otherwise if found is None else found
+    if not isinstance(found, kind):
+        raise _BrokenReport(f"its {path!r} is no {kind.__name__}")
+    return found
+
+
+class _BrokenReport(ValueError):
+    """A report lacks a field, or has another type there."""
+
+
 # ── rdjson ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Position(msgspec.Struct, frozen=True):
-    line: int = 1
-    column: int = 0
-
-
-class _Range(msgspec.Struct, frozen=True):
-    start: _Position = _Position()
-    end: _Position | None = None
-
-
-class _RdjsonLocation(msgspec.Struct, frozen=True):
-    path: str
-    range: _Range = _Range()
-
-
-class _Code(msgspec.Struct, frozen=True):
-    value: str = ""
-
-
-class _Suggestion(msgspec.Struct, frozen=True):
-    range: _Range
-    text: str = ""
-
-
-class _RdjsonDiagnostic(msgspec.Struct, frozen=True):
-    message: str
-    location: _RdjsonLocation
-    severity: str | int = ""
-    code: _Code = _Code()
-    suggestions: tuple[_Suggestion, ...] = ()
-
-
-class _RdjsonReport(msgspec.Struct, frozen=True):
-    diagnostics: tuple[_RdjsonDiagnostic, ...]
-    severity: str | int = ""
-
-
-_rdjson = msgspec.json.Decoder(_RdjsonReport)
-_rdjson_line = msgspec.json.Decoder(_RdjsonDiagnostic)
 _NUMBERED = {1: "error", 2: "warning", 3: "info"}
 
 
 def _of_rdjson(text: str, reported: Reported) -> list[RawFinding]:
     """The diagnostics of one document."""
-    try:
-        report = _rdjson.decode(text)
-    except msgspec.DecodeError as error:
-        raise DetectorFailed(f"{reported.tool} wrote no rdjson: {str(error)[:150]}") from error
-    return [_of_diagnostic(each, report.severity, reported) for each in report.diagnostics]
+    report = msgspec.json.decode(text)
+    severity = _below(report, "severity")
+    return [_of_diagnostic(each, severity, reported) for each in _field(report, "diagnostics", list)]
 
 
 def _of_rdjsonl(text: str, reported: Reported) -> list[RawFinding]:
     """The diagnostics of a document with one a line."""
-    try:
-        diagnostics = [_rdjson_line.decode(line) for line in text.split("\n") if line.strip()]
-    except msgspec.DecodeError as error:
-        raise DetectorFailed(f"{reported.tool} wrote no rdjsonl: {str(error)[:150]}") from error
-    return [_of_diagnostic(each, "", reported) for each in diagnostics]
+    diagnostics = [msgspec.json.decode(line) for line in text.split("\n") if line.strip()]
+    return [_of_diagnostic(each, None, reported) for each in diagnostics]
 
 
-def _of_diagnostic(diagnostic: _RdjsonDiagnostic, otherwise: str | int, reported: Reported) -> RawFinding:
+def _of_diagnostic(diagnostic: object, otherwise: object, reported: Reported) -> RawFinding:
     """The finding; of its suggestions the first, as the others are other ways."""
-    path = reported.path(diagnostic.location.path)
-    severity = diagnostic.severity or otherwise
+    path = reported.path(_field(diagnostic, "location.path", str))
+    severity = _below(diagnostic, "severity") or otherwise
     edits = tuple(
-        replace(_of_range(each.range, path, reported), content=each.text) for each in diagnostic.suggestions[:1]
+        replace(_of_range(_field(each, "range", dict), path, reported), content=_field(each, "text", str, ""))
+        for each in _field(diagnostic, "suggestions", list, [])[:1]
     )
     return reported.finding(
         path,
-        _of_range(diagnostic.location.range, path, reported),
-        rule=diagnostic.code.value,
-        severity=_severity(_NUMBERED.get(severity, "") if isinstance(severity, int) else severity),
-        message=diagnostic.message,
+        _of_range(_field(diagnostic, "location.range", dict, {}), path, reported),
+        rule=_field(diagnostic, "code.value", str, ""),
+        severity=_severity(_NUMBERED.get(severity, "") if isinstance(severity, int) else str(severity)),
+        message=_field(diagnostic, "message", str),
         fix=ToolFix(edits=edits, safe=False) if edits else None,
     )
 
 
-def _of_range(range_: _Range, path: str, reported: Reported) -> FixEdit:
+def _of_range(range_: object, path: str, reported: Reported) -> FixEdit:
     """The range in characters; one without columns is of whole lines."""
-    start, end = range_.start, range_.end or range_.start
-    last = end.line or start.line
-    column = reported.column(path, start.line, start.column, "utf-8") if start.column else 1
-    whole = not start.column or not end.column
-    end_column = len(reported.line(path, last)) + 1 if whole else reported.column(path, last, end.column, "utf-8")
-    return FixEdit(line=start.line, column=column, end_line=last, end_column=end_column, content="")
+    line, first = _field(range_, "start.line", int, 1), _field(range_, "start.column", int, 0)
+    ends = _below(range_, "end") is not None
+    last = _field(range_, "end.line", int, 1) or line if ends else line
+    end = _field(range_, "end.column", int, 0) if ends else first
+    column = reported.column(path, line, first, "utf-8") if first else 1
+    whole = not first or not end
+    end_column = len(reported.line(path, last)) + 1 if whole else reported.column(path, last, end, "utf-8")
+    return FixEdit(line=line, column=column, end_line=last, end_column=end_column, content="")
 
 
 # ── SARIF ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-
-class _Read(msgspec.Struct, frozen=True, rename="camel"):
-    """An object of a report; unknown fields are passed over."""
-
-
-class _Text(_Read, frozen=True):
-    text: str = ""
-
-
-class _Artifact(_Read, frozen=True):
-    uri: str = ""
-    index: int = -1
-
-
-class _Region(_Read, frozen=True):
-    start_line: int = 1
-    start_column: int = 1
-    end_line: int = 0
-    end_column: int = 0
-
-
-class _Physical(_Read, frozen=True):
-    artifact_location: _Artifact = _Artifact()
-    region: _Region = _Region()
-
-
-class _Location(_Read, frozen=True):
-    physical_location: _Physical | None = None
-
-
-class _Replacement(_Read, frozen=True):
-    deleted_region: _Region
-    inserted_content: _Text = _Text()
-
-
-class _ArtifactChange(_Read, frozen=True):
-    artifact_location: _Artifact
-    replacements: tuple[_Replacement, ...]
-
-
-class _SarifFix(_Read, frozen=True):
-    artifact_changes: tuple[_ArtifactChange, ...]
-
-
-class _RuleReference(_Read, frozen=True):
-    id: str = ""
-    index: int = -1
-
-
-class _Result(_Read, frozen=True):
-    message: _Text
-    rule_id: str = ""
-    rule_index: int = -1
-    rule: _RuleReference = _RuleReference()
-    kind: str = "fail"
-    level: str = ""
-    locations: tuple[_Location, ...] = ()
-    fixes: tuple[_SarifFix, ...] = ()
-    suppressions: tuple[object, ...] = ()
-
-
-class _Properties(_Read, frozen=True):
-    tags: tuple[str, ...] = ()
-    security_severity: str | float = msgspec.field(default="", name="security-severity")
-
-
-class _Configuration(_Read, frozen=True):
-    level: str = "warning"
-
-
-class _Rule(_Read, frozen=True):
-    id: str
-    default_configuration: _Configuration = _Configuration()
-    properties: _Properties = _Properties()
-
-
-class _Driver(_Read, frozen=True):
-    rules: tuple[_Rule, ...] = ()
-
-
-class _Tool(_Read, frozen=True):
-    driver: _Driver
-
-
-class _Invocation(_Read, frozen=True):
-    execution_successful: bool = True
-
-
-class _Run(_Read, frozen=True):
-    tool: _Tool
-    results: tuple[_Result, ...] | None = None
-    invocations: tuple[_Invocation, ...] = ()
-    artifacts: tuple[dict[str, msgspec.Raw], ...] = ()
-    column_kind: str = "utf16CodeUnits"
-
-
-class _Log(_Read, frozen=True):
-    version: str
-    runs: tuple[_Run, ...]
-
-
-_log = msgspec.json.Decoder(_Log)
 _CATEGORIES = {category.value: category for category in Category}
 
 
 def _of_sarif(text: str, reported: Reported) -> list[RawFinding]:
-    """The results of a log; raises DetectorFailed for what is no SARIF 2.1, and for runs that did not succeed."""
-    try:
-        log = _log.decode(text)
-    except msgspec.DecodeError as error:
-        raise DetectorFailed(f"{reported.tool} wrote no SARIF: {str(error)[:150]}") from error
-    if not log.version.startswith("2.1"):
-        raise DetectorFailed(f"{reported.tool} wrote SARIF {log.version[:20]}; 2.1 is read")
-    for run in log.runs:
-        if run.results is None or not all(each.execution_successful for each in run.invocations):
-            raise DetectorFailed(f"{reported.tool} says that it did not succeed")
-    return [found for run in log.runs for each in run.results or () if (found := _of_result(each, run, reported))]
+    """The results of a log; raises DetectorFailed for another version than 2.1, and for runs that did not succeed."""
+    log = msgspec.json.decode(text)
+    version, runs = _field(log, "version", str), _field(log, "runs", list)
+    if not version.startswith("2.1"):
+        raise DetectorFailed(f"{reported.tool} wrote SARIF {version[:20]}; 2.1 is read")
+    return [found for run in runs for each in _results(run, reported) if (found := _of_result(each, run, reported))]
 
 
-def _of_result(result: _Result, run: _Run, reported: Reported) -> RawFinding | None:
+def _results(run: object, reported: Reported) -> list[object]:
+    invocations = _field(run, "invocations", list, [])
+    successful = all(_field(each, "executionSuccessful", bool, True) for each in invocations)
+    if not successful or _below(run, "results") is None:
+        raise DetectorFailed(f"{reported.tool} says that it did not succeed")
+    return _field(run, "results", list)
+
+
+def _of_result(result: object, run: object, reported: Reported) -> RawFinding | None:
     """A result on a line; None for what passed, was suppressed, or names no place."""
-    place = next((each.physical_location for each in result.locations if each.physical_location), None)
-    if place is None or result.kind not in ("fail", "open", "review") or result.suppressions:
+    locations = (_below(each, "physicalLocation") for each in _field(result, "locations", list, []))
+    place = next(filter(None, locations), None)
+    failed = _field(result, "kind", str, "fail") in ("fail", "open", "review")
+    if place is None or not failed or _below(result, "suppressions"):
         return None
-    name, index = result.rule_id or result.rule.id, max(result.rule_index, result.rule.index)
-    rules = run.tool.driver.rules
-    rule = rules[index] if 0 <= index < len(rules) else next((each for each in rules if each.id == name), _Rule(id=""))
-    path = reported.path(_uri(place.artifact_location, run))
+    name = _field(result, "ruleId", str, "") or _field(result, "rule.id", str, "")
+    rule = _rule(name, result, run)
+    path = reported.path(_uri(_below(place, "artifactLocation"), run))
+    level = _field(result, "level", str, "") or _field(rule, "defaultConfiguration.level", str, "warning")
+    score = _below(rule, "properties.security-severity")
     return reported.finding(
         path,
-        _of_region(place.region, path, run, reported),
-        rule=name or rule.id,
-        severity=_severity(result.level or rule.default_configuration.level, str(rule.properties.security_severity)),
-        message=result.message.text,
-        fix=_fix(result.fixes, path, run, reported),
-        category=_category(rule.properties),
+        _of_region(_below(place, "region"), path, run, reported),
+        rule=name or _field(rule, "id", str, ""),
+        severity=_severity(level, str(score)),
+        message=_field(result, "message.text", str, ""),
+        fix=_fix(result, path, run, reported),
+        category=Category.SECURITY if score else _category(rule),
     )
 
 
-def _category(properties: _Properties) -> Category | None:
-    if properties.security_severity:
-        return Category.SECURITY
-    return next((_CATEGORIES[tag.lower()] for tag in properties.tags if tag.lower() in _CATEGORIES), None)
+def _rule(name: str, result: object, run: object) -> object:
+    """The description of a result's rule, by its place in the list or by its name; None without one."""
+    rules = _field(run, "tool.driver.rules", list, [])
+    index = max(_field(result, "ruleIndex", int, -1), _field(result, "rule.index", int, -1))
+    if 0 <= index < len(rules):
+        return rules[index]
+    return next((each for each in rules if _below(each, "id") == name), None)
 
 
-def _uri(place: _Artifact, run: _Run) -> str:
-    if place.uri or not 0 <= place.index < len(run.artifacts):
-        return place.uri
-    location = run.artifacts[place.index].get("location")
-    return msgspec.json.decode(location, type=_Artifact).uri if location is not None else ""
+def _category(rule: object) -> Category | None:
+    tags = (str(tag).lower() for tag in _field(rule, "properties.tags", list, []))
+    return next((_CATEGORIES[tag] for tag in tags if tag in _CATEGORIES), None)
 
 
-def _of_region(region: _Region, path: str, run: _Run, reported: Reported) -> FixEdit:
-    line, last = region.start_line, region.end_line or region.start_line
-    column, end_column = region.start_column, region.end_column
-    if run.column_kind == "utf16CodeUnits":
+def _uri(place: object, run: object) -> str:
+    uri, index = _field(place, "uri", str, ""), _field(place, "index", int, -1)
+    artifacts = _field(run, "artifacts", list, [])
+    return uri if uri or not 0 <= index < len(artifacts) else _field(artifacts[index], "location.uri", str, "")
+
+
+def _of_region(region: object, path: str, run: object, reported: Reported) -> FixEdit:
+    line, column = _field(region, "startLine", int, 1), _field(region, "startColumn", int, 1)
+    last, end_column = _field(region, "endLine", int, 0) or line, _field(region, "endColumn", int, 0)
+    if _field(run, "columnKind", str, "utf16CodeUnits") == "utf16CodeUnits":
         column = reported.column(path, line, column, "utf-16-le")
         end_column = end_column and reported.column(path, last, end_column, "utf-16-le")
     end_column = end_column or len(reported.line(path, last)) + 1
     return FixEdit(line=line, column=column, end_line=last, end_column=end_column, content="")
 
 
-def _fix(fixes: Sequence[_SarifFix], path: str, run: _Run, reported: Reported) -> ToolFix | None:
+def _fix(result: object, path: str, run: object, reported: Reported) -> ToolFix | None:
     """The first fix that edits nothing but the file of the finding."""
-    for fix in fixes:
-        if any(reported.path(_uri(each.artifact_location, run)) != path for each in fix.artifact_changes):
+    for fix in _field(result, "fixes", list, []):
+        changes = _field(fix, "artifactChanges", list)
+        if any(reported.path(_uri(_below(each, "artifactLocation"), run)) != path for each in changes):
             continue
-        replacements = (each for change in fix.artifact_changes for each in change.replacements)
         edits = tuple(
-            replace(_of_region(each.deleted_region, path, run, reported), content=each.inserted_content.text)
-            for each in replacements
+            replace(
+                _of_region(_field(each, "deletedRegion", dict), path, run, reported),
+                content=_field(each, "insertedContent.text", str, ""),
+            )
+            for change in changes
+            for each in _field(change, "replacements", list)
         )
         if edits:
             return ToolFix(edits=edits, safe=False)
     return None
 
 
-READERS: Mapping[str, Callable[[str, Reported], list[RawFinding]]] = {
+_READERS: Mapping[str, Callable[[str, Reported], list[RawFinding]]] = {
     "sarif": _of_sarif,
     "rdjson": _of_rdjson,
     "rdjsonl": _of_rdjsonl,
 }
-"""How each format of a report is read; each raises DetectorFailed for text that is not of its format."""
+
+
+def read_report(text: str, format_: str, reported: Reported) -> list[RawFinding]:
+    """The findings in a report; raises DetectorFailed for text that is not of its format."""
+    try:
+        return _READERS[format_](text, reported)
+    except (msgspec.DecodeError, RecursionError, _BrokenReport) as error:
+        name = "SARIF" if format_ == "sarif" else format_
+        raise DetectorFailed(f"{reported.tool} wrote no {name}: {str(error)[:150]}") from error

@@ -8,7 +8,7 @@ import pytest
 from memory.model import Severity
 from workers.ports import CompletedRun, Ending
 from workers.review.detectors.detector import Category, DetectorFailed, RawFinding
-from workers.review.detectors.reports import READERS, Reported, findings_in
+from workers.review.detectors.reports import Reported, findings_in, read_report
 from workers.review.suggestions import apply_edits
 
 TEXT = "x = 1\nname = '😀é'; y = eval(x)\nlast = 3\n"
@@ -38,7 +38,7 @@ def result(**more: object) -> dict[str, object]:
 
 def test_a_sarif_result_becomes_a_finding() -> None:
     """Place, rule, category and severity survive; columns in UTF-16 become characters."""
-    (found,) = READERS["sarif"](log(result()), GIVEN)
+    (found,) = read_report(log(result()), "sarif", GIVEN)
     assert found == RawFinding(
         path="pkg/a b.py",
         line=2,
@@ -64,7 +64,7 @@ def test_a_sarif_result_becomes_a_finding() -> None:
 )
 def test_sarif_levels_and_tags_are_mapped(more: dict[str, object], category: Category, severity: Severity) -> None:
     """The result's level, else the rule's, else a warning; tags name the category."""
-    (found,) = READERS["sarif"](log(result(**more)), GIVEN)
+    (found,) = read_report(log(result(**more)), "sarif", GIVEN)
     assert (found.category, found.severity) == (category, severity)
 
 
@@ -72,7 +72,7 @@ def test_a_sarif_fix_becomes_edits() -> None:
     """What the fix replaces is what stands at its place, and only a fix of the same file is taken."""
     replacement = {"deletedRegion": PLACE["region"], "insertedContent": {"text": "safe"}}
     change = {"artifactLocation": {"uri": "file:///workspace/pkg/a%20b.py"}, "replacements": [replacement]}
-    (found,) = READERS["sarif"](log(result(fixes=[{"artifactChanges": [change]}])), GIVEN)
+    (found,) = read_report(log(result(fixes=[{"artifactChanges": [change]}])), "sarif", GIVEN)
     assert found.fix is not None
     assert apply_edits(TEXT, found.fix.edits) == TEXT.replace("eval", "safe")
     assert not found.fix.safe
@@ -81,7 +81,7 @@ def test_a_sarif_fix_becomes_edits() -> None:
 def test_what_passed_or_was_suppressed_is_no_finding() -> None:
     """Nor is what stands nowhere."""
     results = [result(kind="pass"), result(suppressions=[{"kind": "inSource"}]), result(locations=[])]
-    assert READERS["sarif"](log(*results), GIVEN) == []
+    assert read_report(log(*results), "sarif", GIVEN) == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_passed_or_was_suppressed_is_no_finding() -> None:
 def test_a_broken_sarif_log_is_a_failure(text: str, reason: str) -> None:
     """Never an empty list."""
     with pytest.raises(DetectorFailed, match=reason):
-        READERS["sarif"](text, GIVEN)
+        read_report(text, "sarif", GIVEN)
 
 
 DIAGNOSTIC = {
@@ -116,8 +116,8 @@ DIAGNOSTIC = {
 
 def test_rdjson_becomes_findings_with_fixes() -> None:
     """Both forms say the same; columns in bytes become characters."""
-    (whole,) = READERS["rdjson"](json.dumps({"source": {"name": "l"}, "diagnostics": [DIAGNOSTIC]}), GIVEN)
-    (line,) = READERS["rdjsonl"](json.dumps(DIAGNOSTIC) + "\n\n", GIVEN)
+    (whole,) = read_report(json.dumps({"source": {"name": "l"}, "diagnostics": [DIAGNOSTIC]}), "rdjson", GIVEN)
+    (line,) = read_report(json.dumps(DIAGNOSTIC) + "\n\n", "rdjsonl", GIVEN)
     assert whole == line
     assert (whole.rule, whole.line, whole.column, whole.severity) == ("L001", 2, 18, Severity.MAJOR)
     assert whole.fix is not None
@@ -133,7 +133,7 @@ def test_an_rdjson_range_without_columns_is_of_whole_lines() -> None:
         "severity": 2,
         "suggestions": [{"range": place, "text": "one = 1"}],
     }
-    (found,) = READERS["rdjsonl"](json.dumps(said), GIVEN)
+    (found,) = read_report(json.dumps(said), "rdjsonl", GIVEN)
     assert (found.line, found.end_line, found.severity, found.rule) == (1, 2, Severity.MINOR, "lens")
     assert found.fix is not None
     assert apply_edits(TEXT, found.fix.edits) == "one = 1\nlast = 3\n"
