@@ -113,7 +113,7 @@ def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
     ("turn", "said", "charged"),
     [
         (failing(500, "internal error"), "answered 500: internal error", False),
-        (Turn(say="Hello.", cut=2), "", True),
+        (Turn(say="Hello.", cut=True), "", True),
         (Turn(raw='{"choices"'), "no JSON", True),
         (Turn(raw='{"choices": 7}'), "is not a chat completion", True),
         (Turn(raw='{"error": {"message": "died"}}'), "is not a chat completion", True),
