@@ -141,14 +141,14 @@ def test_a_test_that_fails_once_is_set_aside_and_named(tmp_path: Path) -> None:
     """
     seen = reproduce(Bubblewrap(), project_of(tmp_path, {"tests/test_moods.py": moody}), limits=LIMITS)
     assert seen.flaky == ("tests/test_moods.py::test_moody",)
-    assert seen.nothing_failing
+    assert not seen.failing_report.failing()
     assert len(seen.report.results) == 2
 
 
 def test_a_suite_that_passes_is_run_once(tmp_path: Path) -> None:
     """Nothing failing is seen after one run."""
     seen = reproduce(Bubblewrap(), project_of(tmp_path, {"tests/test_a.py": "def test_a(): pass\n"}), limits=LIMITS)
-    assert seen.nothing_failing
+    assert not seen.failing_report.failing()
     assert seen.test_runs == 1
 
 

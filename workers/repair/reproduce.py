@@ -57,11 +57,6 @@ class Reproduction:
         """The report without the failures that were set aside: what there is to repair."""
         return without(self.report, {*self.flaky, *self.uncollected})
 
-    @property
-    def nothing_failing(self) -> bool:
-        """Whether there is nothing to repair."""
-        return not self.failing_report.failing()
-
 
 def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = None) -> Reproduction:
     """Run the whole suite, then the failing tests again with a trace; `limits` are those of one run.

@@ -64,7 +64,6 @@ class TestReport:
     results: tuple[TestResult, ...]
     started: bool
     complete: bool
-    exit_code: int
     trouble: str = ""
     """Why the run is not complete or could not start, in words for the user; the tail of its output included."""
 

@@ -265,6 +265,5 @@ def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, l
         results=results,
         started=decoded.sessions > 0,
         complete=whole and not trouble,
-        exit_code=completed.exit_code,
         trouble=trouble,
     )

@@ -44,9 +44,9 @@ class UnsandboxedRunner:
             completed = supervise(tree, workload.limits)
         return dataclasses.replace(
             completed,
-            stdout=paths.to_inside(completed.stdout),
-            stderr=paths.to_inside(completed.stderr),
-            report=paths.to_inside_bytes(completed.report),
+            stdout=completed.stdout.replace(str(paths.workspace), INSIDE),
+            stderr=completed.stderr.replace(str(paths.workspace), INSIDE),
+            report=paths.to_inside(completed.report),
         )
 
     @contextmanager
@@ -84,21 +84,15 @@ class _PathTranslation:
     def translated(self, workload: Workload) -> Workload:
         return dataclasses.replace(
             workload,
-            command=tuple(self._to_outside(word) for word in workload.command),
-            env={name: self._to_outside(value) for name, value in workload.env.items()},
+            command=tuple(word.replace(INSIDE, str(self.workspace)) for word in workload.command),
+            env={name: value.replace(INSIDE, str(self.workspace)) for name, value in workload.env.items()},
         )
 
-    def to_outside_bytes(self, line: bytes) -> bytes:
+    def to_outside(self, line: bytes) -> bytes:
         return line.replace(INSIDE.encode(), os.fsencode(self.workspace))
 
-    def to_inside(self, text: str) -> str:
-        return text.replace(str(self.workspace), INSIDE)
-
-    def to_inside_bytes(self, line: bytes) -> bytes:
+    def to_inside(self, line: bytes) -> bytes:
         return line.replace(os.fsencode(self.workspace), INSIDE.encode())
-
-    def _to_outside(self, text: str) -> str:
-        return text.replace(INSIDE, str(self.workspace))
 
 
 class _TranslatedSession:
@@ -106,10 +100,10 @@ class _TranslatedSession:
         self._session, self._paths = session, paths
 
     def send(self, line: bytes) -> None:
-        self._session.send(self._paths.to_outside_bytes(line))
+        self._session.send(self._paths.to_outside(line))
 
     def receive(self, timeout: float) -> bytes:
-        return self._paths.to_inside_bytes(self._session.receive(timeout))
+        return self._paths.to_inside(self._session.receive(timeout))
 
 
 def _laid_out(place: Path, python: Path) -> Path:

@@ -60,17 +60,13 @@ class ScheduledCandidate:
 
 
 class TimeoutSchedule:
-    """Iterates over steps; candidates are pulled from their source only when their turn comes."""
+    """Orders steps; candidates are pulled from their source only when their turn comes."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         self._source = iter(candidates)
         self._waiting: tuple[deque[ScheduledCandidate], ...] = tuple(deque() for _ in CAPS)
         self._tries = [0] * len(CAPS)
         self._places = list(PLACES)
-
-    def __iter__(self) -> Iterator[ScheduledCandidate]:
-        while (step := self.next()) is not None:
-            yield step
 
     def next(self) -> ScheduledCandidate | None:
         """The next candidate; None while nothing is left to do, which `retry_later` can change."""

@@ -104,21 +104,18 @@ class RunnerPool:
             self._free.put(runner)
 
     def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
-        """How a candidate behaves on calls like those of its tests; None where that cannot be observed."""
-        self.test_runs += 1
-        with self.lent() as runner:
-            return runner.observed(candidate, observe)
+        """How a candidate behaves on calls like those of its tests; None where that cannot be observed.
 
-    @contextmanager
-    def lent(self) -> Iterator[CandidateRunner]:
-        """A runner for another use; always the first one, so that its observations can be compared."""
+        Always with the first runner, so that observations can be compared.
+        """
+        self.test_runs += 1
         others: list[CandidateRunner] = []
         while (runner := self._free.get()) is not self._first:
             others.append(runner)
         for other in others:
             self._free.put(other)
         try:
-            yield runner
+            return runner.observed(candidate, observe)
         finally:
             self._free.put(runner)
 

@@ -40,7 +40,7 @@ def use(checkout: Checkout, name: str, arguments: dict[str, object] | str) -> st
 
     def run(_tests: tuple[str, ...], overlay: object) -> TestReport:
         overlays.append(overlay)
-        return TestReport(results=(FAILED,), started=True, complete=True, exit_code=1, trouble="")
+        return TestReport(results=(FAILED,), started=True, complete=True, trouble="")
 
     tools = Toolset(
         [*reading(checkout), *editing(checkout, tests=True), running(checkout, run, ("tests/test_a.py::test_a",))]

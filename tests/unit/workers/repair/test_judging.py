@@ -36,7 +36,7 @@ def report(outcomes: dict[str, TestOutcome], *, trouble: str = "", seconds: floa
         TestResult(id=name, outcome=outcome, seconds=seconds, error_type="KeyError" if outcome is FAILED else "")
         for name, outcome in outcomes.items()
     )
-    return TestReport(results=results, started=True, complete=not trouble, exit_code=0, trouble=trouble)
+    return TestReport(results=results, started=True, complete=not trouble, trouble=trouble)
 
 
 # ── Objections ─────────────────────────────────────────────────────────────────────────────────────────────────────

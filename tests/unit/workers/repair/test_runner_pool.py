@@ -12,7 +12,7 @@ import pytest
 from memory.model import EditShape
 from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict
 from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened
-from workers.repair.running.forkserver import Baseline
+from workers.repair.running.forkserver import Baseline, Observe, Observed
 from workers.repair.running.runner_pool import AHEAD, TOGETHER, RunnerPool
 
 BASELINE = Baseline(covering=(), cpu=(0.1, 0.1), each=(0.1,), wall=0.1, fresh=False, runs=3)
@@ -37,6 +37,7 @@ class Fake(CandidateRunner):
     def __init__(self, first: Callable[[ScheduledCandidate], None] = lambda _: None) -> None:
         self.note = ""
         self.closed = False
+        self.observations = 0
         self.demanded: tuple[str, ...] = ()
         self._first = first
         self._several = False
@@ -53,6 +54,10 @@ class Fake(CandidateRunner):
 
     def close(self) -> None:
         self.closed = True
+
+    def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
+        self.observations += 1
+        return None
 
     @property
     def takes_several(self) -> bool:
@@ -169,8 +174,9 @@ def test_runners_join_only_when_there_is_much_to_do() -> None:
     assert counts == [1, 1, 2, 2, 3]
 
 
-def test_the_runner_that_is_lent_is_the_first() -> None:
+def test_the_first_runner_observes() -> None:
     """What candidates are compared by comes from one process, whichever runner is free."""
+    observe = Observe(path="a.py", function="", seed=1, inputs=1, seconds=1.0, constants=())
     made: list[Fake] = []
 
     def another() -> CandidateRunner:
@@ -183,9 +189,9 @@ def test_the_runner_that_is_lent_is_the_first() -> None:
     for running in [pool.submit([ScheduledCandidate(candidate=candidate("a"), level=0)]) for _ in range(20)]:
         running.result()
     for _ in range(3):
-        with pool.lent() as runner:
-            assert runner is made[0]
+        pool.observed(candidate("a"), observe)
     pool.close()
+    assert [runner.observations for runner in made] == [3] + [0] * (len(made) - 1)
     assert len(made) > 1
 
 

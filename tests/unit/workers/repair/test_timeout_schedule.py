@@ -26,7 +26,7 @@ def scheduled(names: list[str], slow: set[str]) -> list[tuple[str, int]]:
     """The steps that are made when the slow ones never have enough time."""
     schedule = TimeoutSchedule(candidate(name) for name in names)
     made = []
-    for step in schedule:
+    for step in iter(schedule.next, None):
         made.append((step.candidate.source, step.level))
         if step.candidate.source in slow:
             schedule.retry_later(step)
@@ -59,8 +59,9 @@ def test_candidates_are_pulled_one_at_a_time() -> None:
             pulled.append(name)
             yield candidate(name)
 
-    steps = iter(TimeoutSchedule(source()))
-    assert next(steps).candidate.source == "a"
+    step = TimeoutSchedule(source()).next()
+    assert step is not None
+    assert step.candidate.source == "a"
     assert pulled == ["a"]
 
 

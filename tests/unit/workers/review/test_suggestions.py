@@ -50,7 +50,7 @@ def draft(*, safe: bool = True) -> SuggestionDraft:
 def report(passed: tuple[str, ...], failed: tuple[str, ...] = (), *, complete: bool = True) -> TestReport:
     outcomes = [(name, TestOutcome.PASSED) for name in passed] + [(name, TestOutcome.FAILED) for name in failed]
     results = tuple(TestResult(id=name, outcome=outcome, seconds=0.0) for name, outcome in outcomes)
-    return TestReport(results=results, started=True, complete=complete, exit_code=0)
+    return TestReport(results=results, started=True, complete=complete)
 
 
 @dataclass

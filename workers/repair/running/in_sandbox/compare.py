@@ -68,8 +68,8 @@ def observe(
     """Record the calls that `run` makes, `revert` if the unedited code is to be observed, and make calls like them.
 
     `request["observe"]` is {root, path, function, seed, inputs, seconds, constants, unedited}. The answer is `run`'s and
-    `observed`: {calls: [{key, call, outcome, text, raised, inside}], broken, mistyped}, where `broken` counts docstring
-    examples that do not hold; without it when there is nothing to go back to.
+    `observed`: {calls: [{key, call, inside} and the fields of CallOutcome], broken, mistyped}, where `broken` counts
+    docstring examples that do not hold; without it when there is nothing to go back to.
     """
     wanted = request["observe"]
     if wanted["unedited"] and revert is None:
@@ -166,10 +166,8 @@ def _told(each: Input, text: str, ended: CallOutcome) -> Message:
     return {
         "key": _digest(f"{each.call.function.__qualname__}{each.key}"),
         "call": text,
-        "outcome": ended.outcome,
-        "text": ended.text,
-        "raised": ended.raised,
         "inside": each.inside,
+        **ended._asdict(),
     }
 
 

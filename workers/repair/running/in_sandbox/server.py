@@ -22,7 +22,7 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -69,17 +69,14 @@ class Collecting:
         """Try an edit in a fork; `how` is empty when it cannot be swapped in."""
         if request["sources"]:
             return self._together(request, session, trial)
-        try:
-            swaps = self._swaps(request)
-        except Unswappable as reason:
-            return {"how": "", "message": str(reason)}
+        swaps = self._swaps(request)
+        if swaps is None:
+            return {"how": ""}
 
         def body() -> Message:
             self._line.close()
             before = swap(swaps)
-            if request["observe"]:
-                return observe(session, request, lambda: trial.run(session, request), lambda: swap(before))
-            return trial.run(session, request)
+            return _tried(session, request, trial, lambda: swap(before))
 
         trial.choose(session, request)
         _forget_output()
@@ -90,7 +87,7 @@ class Collecting:
         state = self._watched(session, trial, request)
         if state is None:
             return dict(answer_of(Child(None, "died", 0.0), "swap", request), briefs=[])
-        plans = [self._plan(dict(request, source=source)) for source in request["sources"]]
+        plans = [Plan(source, self._swaps(dict(request, source=source))) for source in request["sources"]]
         board = Board()
 
         def body() -> Message:
@@ -115,24 +112,31 @@ class Collecting:
             gc.freeze()
         return self._state
 
-    def _plan(self, request: Message) -> Plan:
-        try:
-            return Plan(request["source"], self._swaps(request))
-        except Unswappable:
-            return Plan(request["source"], None)
-
-    def _swaps(self, request: Message) -> list[Swap]:
+    def _swaps(self, request: Message) -> list[Swap] | None:
+        """The swaps that bring an edit into memory; None when it needs a fresh import."""
         path = str(Path(self._root, request["path"]).resolve())
         if not request["path"] or path not in self._loaded:
             return []  # nothing edited, or never imported: the next import reads the edited file
         if path not in self._sources:
             self._sources[path] = Source(path, request["original"], self._loaded[path])
-        return self._sources[path].swaps(request["source"])
+        try:
+            return self._sources[path].swaps(request["source"])
+        except Unswappable:
+            return None
+
+
+def _tried(
+    session: pytest.Session, request: Message, trial: Trial, revert: Callable[[], object] | None = None
+) -> Message:
+    """What running the tests tells; with `observe` how calls like theirs end as well."""
+    if request["observe"]:
+        return observe(session, request, lambda: trial.run(session, request), revert)
+    return trial.run(session, request)
 
 
 def _unfit(session: pytest.Session, trial: Trial, whole: bool) -> str:
-    if trial.broken():
-        return trial.trouble("")
+    if trouble := trial.trouble(""):
+        return trouble
     if threading.active_count() > 1:
         return "threads are alive after collection"
     if not whole:
@@ -269,9 +273,7 @@ class Fresh:
 
     def play(self, session: pytest.Session, trial: Trial) -> None:
         """Run the tests that were collected, and end."""
-        if self._request["observe"]:
-            self._side.leave(observe(session, self._request, lambda: trial.run(session, self._request)))
-        self._side.leave(trial.run(session, self._request))
+        self._side.leave(_tried(session, self._request, trial))
 
     def give_up(self, trouble: str) -> None:
         """Say that there were none, and end."""

@@ -142,7 +142,6 @@ class Trial:
         self._plain = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note what cannot be collected."""
         if report.failed:
             self._broken.append(f"{report.nodeid}: {str(report.longrepr)[-300:]}")
 
@@ -165,16 +164,11 @@ class Trial:
         util._reprcompare = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note how each phase of a test ended."""
         self._reports.append(report)
 
     def trouble(self, default: str) -> str:
         """What could not be collected, or `default`."""
         return "; ".join(self._broken)[:1000] or default
-
-    def broken(self) -> bool:
-        """Whether something could not be collected."""
-        return bool(self._broken)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
