@@ -204,7 +204,6 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
 
 
 def clues_of(failure: Failure) -> Clues:
-    """The clues in a failure's message."""
     text = failure.message
     imported = _IMPORT.search(text)
     key = _QUOTED.search(text) if failure.error_type.endswith("KeyError") else None

@@ -103,7 +103,6 @@ class Stopwatch:
         return unused and threading.current_thread() is threading.main_thread()
 
     def ring(self, _signal: int, _frame: object) -> None:
-        """End the test."""
         self.seconds = max(self.seconds / 2, LEAST_TEST_SECONDS)
         raise Timeout("the test computed too long and was ended")
 
@@ -123,7 +122,7 @@ class FailureDetails:
         yield
 
     def pytest_assertrepr_compare(self, left: object, right: object) -> None:
-        self.operands = [shown(left), shown(right)]
+        self.operands = [rendered(repr, left, LONGEST_OPERAND), rendered(repr, right, LONGEST_OPERAND)]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, pluggy.Result[Any], None]:
@@ -149,7 +148,7 @@ class FailureDetails:
         operands = self.operands if isinstance(error, AssertionError) else []
         return {
             "type": type(error).__name__,
-            "message": message_of(error),
+            "message": rendered(str, error, LONGEST_MESSAGE),
             "frames": frames_of(error, self.root),
             "operands": operands or unittest_operands(error),
         }
@@ -248,22 +247,12 @@ def details_of(report: pytest.TestReport) -> dict[str, object]:
     return dict(NO_DETAILS, type="Failed", message=str(report.longrepr)[-LONGEST_MESSAGE:])
 
 
-def shown(value: object) -> str:
-    """A value's repr, clipped."""
-    return rendered(repr, value)[:LONGEST_OPERAND]
-
-
-def message_of(error: BaseException) -> str:
-    """An exception's text, clipped."""
-    return rendered(str, error)[:LONGEST_MESSAGE]
-
-
-def rendered(how: Callable[[object], str], value: object) -> str:
-    """`how(value)`, or a note of its error. Untrusted code runs here and may raise anything."""
+def rendered(how: Callable[[object], str], value: object, longest: int) -> str:
+    """`how(value)` clipped, or a note of its error. Untrusted code runs here and may raise anything."""
     try:
-        return how(value)
+        return how(value)[:longest]
     except Exception as problem:  # noqa: BLE001 - a test's own __repr__ or __str__ must not end the run
-        return f"<{type(value).__name__}: {how.__name__} raised {type(problem).__name__}>"
+        return f"<{type(value).__name__}: {how.__name__} raised {type(problem).__name__}>"[:longest]
 
 
 def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:
@@ -291,6 +280,6 @@ def unittest_operands(error: BaseException) -> list[str]:
     while traceback is not None:
         frame = traceback.tb_frame
         if frame.f_globals.get("__name__") == "unittest.case" and {"first", "second"} <= set(frame.f_locals):
-            return [shown(frame.f_locals["first"]), shown(frame.f_locals["second"])]
+            return [rendered(repr, frame.f_locals[name], LONGEST_OPERAND) for name in ("first", "second")]
         traceback = traceback.tb_next
     return []

@@ -171,12 +171,20 @@ def run_tests(
     if trace:
         limits = replace(limits, output_kb=max(limits.output_kb, TRACE_OUTPUT_KB))
     with _plugin(tests) as plugin:
+        environment = {
+            **base_environment(project, plugin),
+            "PYTEST_ADDOPTS": f"-p {PLUGIN} {ROOT_OPTION}",
+            "APPRENTICE_ROOT": str(WORKSPACE),
+            **({"APPRENTICE_SELECT": str(plugin / "select.json")} if tests else {}),
+            **({"APPRENTICE_TRACE": "1"} if trace else {}),
+            **({} if test_seconds is None else {"APPRENTICE_TEST_SECONDS": str(test_seconds)}),
+        }
         workload = Workload(
             command=_command(project, tests),
             tree=project.tree,
             python=project.python,
             overlay=overlay or {},
-            env=_environment(project, plugin, selected=bool(tests), trace=trace, test_seconds=test_seconds),
+            env=environment,
             read_only=(*project.read_only, plugin),
             limits=limits,
         )
@@ -217,23 +225,6 @@ def _plugin(tests: Sequence[str]) -> Iterator[Path]:
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     path.chmod(0o644)
-
-
-def _environment(
-    project: Project, plugin: Path, *, selected: bool, trace: bool, test_seconds: float | None
-) -> dict[str, str]:
-    environment = {
-        **base_environment(project, plugin),
-        "PYTEST_ADDOPTS": f"-p {PLUGIN} {ROOT_OPTION}",
-        "APPRENTICE_ROOT": str(WORKSPACE),
-    }
-    if selected:
-        environment["APPRENTICE_SELECT"] = str(plugin / "select.json")
-    if trace:
-        environment["APPRENTICE_TRACE"] = "1"
-    if test_seconds is not None:
-        environment["APPRENTICE_TEST_SECONDS"] = str(test_seconds)
-    return environment
 
 
 def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:

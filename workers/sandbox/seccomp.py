@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import struct
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,7 +67,7 @@ def program(machine: str) -> bytes:
             *_unknown_calls(),
             *_refused_calls(machine),
             *_when(here.clone, [_load(FIRST_ARGUMENT_OFFSET), *_refuse_bits(CLONE_NEW_NAMESPACE)]),
-            *_when(here.ioctl, [_load(_argument(1)), *_refuse_values(TERMINAL_INJECTION)]),
+            *_when(here.ioctl, [_load(_argument(1)), *_when_equal(TERMINAL_INJECTION, _refuse(errno.EPERM))]),
             *_when(here.personality, _only((PERSONALITY_LINUX, PERSONALITY_NO_RANDOM, PERSONALITY_QUERY), errno.EPERM)),
             *_when(here.socket, _sockets()),
             *_when(here.socketpair, _only((UNIX,), errno.EAFNOSUPPORT)),
@@ -90,9 +91,8 @@ def _refused_calls(machine: str) -> list[bytes]:
     calls = tomllib.loads(REFUSED_CALLS.read_text(encoding="utf-8"))
     lines: list[bytes] = []
     for error, code in (("EPERM", errno.EPERM), ("ENOSYS", errno.ENOSYS)):
-        for numbers in calls[error].values():
-            if machine in numbers:
-                lines += [_jump(JUMP_EQUAL, numbers[machine], 0, 1), _refuse(code)]
+        numbers = [call[machine] for call in calls[error].values() if machine in call]
+        lines += _when_equal(numbers, _refuse(code))
     return lines
 
 
@@ -106,7 +106,7 @@ def _sockets() -> list[bytes]:
     """Local sockets, IP (there is only loopback), and netlink to the routing table (getifaddrs asks it)."""
     return [
         _load(FIRST_ARGUMENT_OFFSET),
-        *_allow_values((UNIX, INET, INET6)),
+        *_when_equal((UNIX, INET, INET6), _end(ALLOW)),
         _jump(JUMP_EQUAL, NETLINK, 1, 0),
         _refuse(errno.EAFNOSUPPORT),
         _load(_argument(2)),
@@ -116,15 +116,11 @@ def _sockets() -> list[bytes]:
 
 
 def _only(values: tuple[int, ...], code: int) -> list[bytes]:
-    return [_load(FIRST_ARGUMENT_OFFSET), *_allow_values(values), _refuse(code)]
+    return [_load(FIRST_ARGUMENT_OFFSET), *_when_equal(values, _end(ALLOW)), _refuse(code)]
 
 
-def _allow_values(values: tuple[int, ...]) -> list[bytes]:
-    return [line for value in values for line in (_jump(JUMP_EQUAL, value, 0, 1), _end(ALLOW))]
-
-
-def _refuse_values(values: tuple[int, ...]) -> list[bytes]:
-    return [line for value in values for line in (_jump(JUMP_EQUAL, value, 0, 1), _refuse(errno.EPERM))]
+def _when_equal(values: Iterable[int], action: bytes) -> list[bytes]:
+    return [line for value in values for line in (_jump(JUMP_EQUAL, value, 0, 1), action)]
 
 
 def _refuse_bits(mask: int) -> list[bytes]:

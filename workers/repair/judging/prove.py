@@ -318,5 +318,4 @@ def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:
 
 
 def _left_failing(proof: Proof) -> int:
-    """How many tests failed before and still do."""
     return len(proof.failed_before) - len(proof.passed_after)

@@ -178,7 +178,6 @@ class CandidateRunner:
         self._revive()
 
     def close(self) -> None:
-        """End the server."""
         self._session.close()
 
     def screen(self, step: ScheduledCandidate) -> Screened:
@@ -326,7 +325,6 @@ def _screened(candidate: Candidate, brief: Brief | None) -> Screened | None:
 
 
 def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:
-    """The verdict in a fork server's answer."""
     if answer.ended in ("cpu", "wall"):
         return implausible(candidate, TIMEOUT, TOO_LONG)
     if answer.ended == "died":
@@ -341,7 +339,6 @@ def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:
 
 
 def verdict_from(candidate: Candidate, report: TestReport, wanted: ScreeningTests) -> ScreenVerdict:
-    """The verdict in the report of a run of its own."""
     outcomes = {result.id: result.outcome for result in report.results}
     passed = sum(passes(test, outcomes) for test in wanted.failing)
     kept = all(outcomes.get(test) is TestOutcome.PASSED for test in wanted.covering)

@@ -136,12 +136,6 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     briefs: tuple[Brief | None, ...] = ()
 
 
-class _Opening(msgspec.Struct, frozen=True, kw_only=True):
-    root: str
-    args: tuple[str, ...]
-    wall: float
-
-
 class _Ready(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     unfit: str
@@ -187,21 +181,19 @@ class ForkServer:
         self, session: SandboxSession, *, args: tuple[str, ...], wall: float, root: str = str(WORKSPACE)
     ) -> None:
         self._session = session
-        opening = _Opening(root=root, args=args, wall=wall)
-        ready = self._speak(msgspec.json.encode(opening), wall, _Ready)
+        ready = self._speak({"root": root, "args": args, "wall": wall}, wall, _Ready)
         if not ready.ready:
             raise SandboxEnded(ready.unfit)
         self.unfit = ready.unfit
 
     def ask(self, request: ForkRequest) -> ForkAnswer:
-        """Try one edit."""
-        answer = self._speak(msgspec.json.encode(request), 2 * request.wall, ForkAnswer)
+        answer = self._speak(request, 2 * request.wall, ForkAnswer)
         if answer.id != request.id:
             raise SandboxEnded("the fork server answered out of turn")
         return answer
 
-    def _speak(self, line: bytes, wall: float, kind: type[_T]) -> _T:
-        self._session.send(line)
+    def _speak(self, message: object, wall: float, kind: type[_T]) -> _T:
+        self._session.send(msgspec.json.encode(message))
         try:
             return msgspec.json.decode(self._session.receive(wall + GRACE_SECONDS), type=kind)
         except TimeoutError as silence:

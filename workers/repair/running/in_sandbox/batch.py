@@ -55,7 +55,6 @@ class WatchedState:
         self._process = self._kept_by_process()
 
     def is_unchanged(self) -> bool:
-        """Whether everything that is watched is as it was."""
         return (
             self._process == self._kept_by_process()
             and self._modules == self._ours()

@@ -54,7 +54,6 @@ class Habits:
         return not (self._sorted and not _is_sorted(value)) and not (self._unique and not _is_unique(value))
 
     def is_sorted(self) -> bool:
-        """Whether all sequences were."""
         return self._sorted
 
 

@@ -204,7 +204,6 @@ class Recording:
         self.target: FunctionType | None = None
 
     def start(self) -> None:
-        """Begin."""
         gc.unfreeze()  # what is frozen is hidden from gc.get_objects()
         sys.setprofile(self._note)
 

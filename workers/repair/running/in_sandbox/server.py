@@ -62,7 +62,6 @@ class Collecting:
         os._exit(0)
 
     def give_up(self, trouble: str) -> None:
-        """Say that nothing was collected."""
         self._line.write({"unfit": trouble})
 
     def _answer(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
@@ -259,7 +258,6 @@ class Gate:
         os._exit(0)
 
     def _take(self, role: Collecting | Fresh) -> None:
-        """Take a role in a fork."""
         self._role = role
         self._host.close()
 
@@ -307,7 +305,6 @@ class AppliedEdit:
         return None
 
     def undo(self) -> None:
-        """Put the text back that was there before."""
         if self._path is not None:
             put(self._path, self._original)
 
