@@ -198,6 +198,7 @@ class WorkerSettings(Settings):
         description="A file of numbered principles for judging the model's findings; default: the built-in principles.",
     )
     model_timeout_seconds: float = Field(120.0, gt=0, description="Time limit of one answer of the model.")
+    model_stream: bool = Field(True, description="Stream the model's answers, if the API can.")
 
     @field_validator("review_tools")
     @classmethod

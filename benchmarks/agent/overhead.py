@@ -112,7 +112,7 @@ class Repeated:
         return reply
 
     def _repeat(self, ask: ModelRequest) -> None:
-        body = body_of(ask, NAME, EndpointFeatures())
+        body = body_of(ask, NAME, EndpointFeatures(), stream=True)
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         self.http.append(_timed(lambda: self._by_http(data)))
 

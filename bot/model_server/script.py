@@ -26,6 +26,7 @@ _UNSUPPORTED = {  # the message, the parameter and the code of the error for eac
         "response_format",
         None,
     ),
+    "stream": ("stream is not supported with this model.", "stream", None),
     "images": ("Invalid content type. image_url is not supported with this model.", "messages", None),
     "temperature": (
         "Unsupported parameter: 'temperature' is not supported with this model.",
@@ -78,6 +79,10 @@ class _ResponseFormat(Struct, frozen=True):
     type: str = ""
 
 
+class _StreamOptions(Struct, frozen=True):
+    include_usage: bool = False
+
+
 class RequestMessage(Struct, frozen=True):
     """One message. `text` is its words, then `[image <digest>]` for each image, then `name arguments` for each call."""
 
@@ -107,6 +112,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True, dict=True):
     offered: tuple[_Tool, ...] | None = msgspec.field(name="tools", default=None)
     response_format: _ResponseFormat | None = None
     stream: bool | None = None
+    stream_options: _StreamOptions | None = None
     temperature: float | None = None
     body: dict[str, object] = msgspec.field(default_factory=dict)
 
@@ -116,11 +122,17 @@ class ChatRequest(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(tool.function.name for tool in self.offered or ())
 
     @property
+    def wants_usage(self) -> bool:
+        """Whether a stream ends with its usage."""
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+    @property
     def features(self) -> dict[str, bool]:
         """Which features of the endpoint the request uses."""
         return {
             "tools": bool(self.tools),
             "json_schema": self.response_format is not None and self.response_format.type == "json_schema",
+            "stream": bool(self.stream),
             "images": any(message.images for message in self.messages),
             "temperature": self.temperature is not None,
         }
@@ -168,6 +180,7 @@ class ServerFeatures(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     tools: bool = True
     json_schema: bool = True
+    stream: bool = True
     images: bool = True
     temperature: bool = True
 
@@ -222,7 +235,7 @@ class ScriptedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class ScriptedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exactly one of `say`, `json`, `calls` (with or without `say`), `refusal`, `error` and `raw`, and its delivery.
 
-    `delay` are seconds; with `cut` the connection closes in the middle of the body.
+    `delay` are seconds; `cut` is the number of chunks after which a stream breaks off.
     """
 
     say: str | None = None
@@ -232,28 +245,22 @@ class ScriptedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     error: ScriptedError | None = None
     raw: str | None = None
     delay: float = 0.0
-    cut: bool = False
+    cut: int | None = None
     finish: str | None = None
 
     def __post_init__(self) -> None:
         given = [kind for kind in _KINDS if getattr(self, kind) not in (None, (), UNSET)]
         if len(given) != 1 and given != ["say", "calls"]:
             raise ValueError(f"needs exactly one of {', '.join(_KINDS)}; it has {' and '.join(given) or 'none'}")
-        if given[0] in _SENT_UNCHANGED and (self.cut or self.finish is not None):
+        if given[0] in _SENT_UNCHANGED and (self.cut, self.finish) != (None, None):
             raise ValueError(f"`{given[0]}` is sent unchanged: `cut` and `finish` have no place there")
-        if self.delay < 0:
-            raise ValueError("`delay` cannot be negative")
+        if self.delay < 0 or (self.cut is not None and self.cut < 0):
+            raise ValueError("`delay` and `cut` cannot be negative")
 
     @property
     def text(self) -> str | None:
         """The words of the message."""
         return self.say if self.json is UNSET else _json(self.json)
-
-    @property
-    def written(self) -> str:
-        """What costs tokens: the words, and the names and arguments of the calls."""
-        calls = "".join(call.name + call.text for call in self.calls)
-        return (self.text or "") + (self.refusal or "") + calls
 
     @property
     def finish_reason(self) -> str:
@@ -285,7 +292,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     otherwise: ScriptedAnswer | None = None
 
     def check(self, request: ChatRequest) -> None:
-        """Raise RequestError for an unknown model, an unsupported feature and a stream."""
+        """Raise RequestError for an unknown model and an unsupported feature."""
         if self.models and request.model not in self.models:
             message = f"The model `{request.model}` does not exist or you do not have access to it."
             raise RequestError(404, message, code="model_not_found", param="model")
@@ -293,8 +300,6 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             if requested and not getattr(self.has, feature):
                 message, param, code = _UNSUPPORTED[feature]
                 raise RequestError(400, message, code=code, param=param)
-        if request.stream:
-            raise RequestError(400, "stream is not supported with this model.", param="stream")
 
     def turn_for(self, request: ChatRequest, used: Mapping[int, int]) -> int | None:
         """The place of the first turn that fits and has not answered `times` times."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import msgspec
@@ -25,9 +26,11 @@ from bot.model_server.script import (
     parse_request,
 )
 
+JsonDocument = dict[str, object]
 _CREATED = 1_700_000_000  # the same in each answer, so that two runs are equal byte for byte
+_CHUNK_CHARACTERS = 24
 _POLL_SECONDS = 0.1  # between two looks, during a delay, at whether the client or the server ends
-_JSON = "application/json"
+_EVENT_STREAM, _JSON = "text/event-stream", "application/json"
 
 
 @dataclass(slots=True)
@@ -86,19 +89,18 @@ class ModelServer(BackgroundServer):
         self._script.check(request)
         answer = self._choose(request)
         if not await self._wait(http, answer.delay):
-            return _CutResponse(b" ")  # a client that still waits loses the connection
+            return _CutResponse(b" ", b"", _JSON)  # a client that still waits loses the connection
         if answer.error is not None:
             raise RequestError(**msgspec.structs.asdict(answer.error))
         if answer.raw is not None:
-            return Response(answer.raw, media_type=_JSON)
-        prompt, written = count_tokens(request.prompt), count_tokens(answer.written)
-        body = _completion(answer, request.model, number, prompt, written)
-        if answer.cut:
-            return _CutResponse(body)
-        self.usage.calls += 1
-        self.usage.prompt += prompt
-        self.usage.completion += written
-        return Response(body, media_type=_JSON)
+            return Response(answer.raw, media_type=_EVENT_STREAM if request.stream else _JSON)
+        completion = Completion(
+            answer=answer,
+            number=number,
+            model=request.model,
+            prompt_tokens=count_tokens(request.prompt),
+        )
+        return self._send(request, completion, answer.cut)
 
     def _check_key(self, http: HttpRequest) -> None:
         if self._script.key and http.headers.get("authorization", "") != f"Bearer {self._script.key}":
@@ -122,40 +124,98 @@ class ModelServer(BackgroundServer):
             seconds -= _POLL_SECONDS
         return True
 
+    def _send(self, request: ChatRequest, completion: Completion, cut: int | None) -> Response:
+        """The completion as one body or as a stream; `cut` breaks either off."""
+        events = completion.events(with_usage=request.wants_usage)
+        whole = b"".join(events) if request.stream else completion.body()
+        kind = _EVENT_STREAM if request.stream else _JSON
+        if cut is not None:
+            deltas = len(events) - 2 - request.wants_usage  # all but the reason of the end, and what follows it
+            part = b"".join(events[: min(cut, deltas)]) if request.stream else whole[: len(whole) // 2]
+            return _CutResponse(whole, part, kind)
+        self.usage.calls += 1
+        self.usage.prompt += completion.prompt_tokens
+        self.usage.completion += completion.tokens
+        return Response(whole, media_type=kind)
+
 
 class _CutResponse(Response):
-    """Announces the whole body and sends half of it: uvicorn closes the connection when the body does not end."""
+    """Announces the whole body and sends a part: uvicorn closes the connection when the body does not end."""
 
-    def __init__(self, whole: bytes) -> None:
-        super().__init__(whole, media_type=_JSON)
-        self._part = whole[: len(whole) // 2]
+    def __init__(self, whole: bytes, part: bytes, media_type: str) -> None:
+        super().__init__(whole, media_type=media_type)
+        self._part = part
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self._part, "more_body": True})
 
 
-def _completion(answer: ScriptedAnswer, model: str, number: int, prompt: int, written: int) -> bytes:
-    """An answer as the endpoint sends it; its ids carry `number`, and `prompt` and `written` are tokens."""
-    message: dict[str, object] = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
-    if answer.calls:
-        message["tool_calls"] = [
-            {
-                "id": f"call_{number}_{place}",
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.text},
-            }
-            for place, call in enumerate(answer.calls)
-        ]
-    document = {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": _CREATED,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish_reason}],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written},
-    }
-    return msgspec.json.encode(document)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """An answer as the endpoint sends it; its ids carry `number`."""
+
+    answer: ScriptedAnswer
+    number: int
+    model: str
+    prompt_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        calls = "".join(call.name + call.text for call in self.answer.calls)
+        return count_tokens((self.answer.text or "") + (self.answer.refusal or "") + calls)
+
+    def body(self) -> bytes:
+        """The answer in one piece."""
+        answer = self.answer
+        message: JsonDocument = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+        if answer.calls:
+            message["tool_calls"] = [
+                {**self._call_head(place), "function": {"name": call.name, "arguments": call.text}}
+                for place, call in enumerate(answer.calls)
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
+        document = {**self._head("chat.completion"), "choices": [choice], "usage": self._usage()}
+        return msgspec.json.encode(document)
+
+    def events(self, *, with_usage: bool) -> list[bytes]:
+        """The answer as server-sent events: its deltas, the reason of its end, its usage if wanted, `[DONE]`."""
+        head = self._head("chat.completion.chunk") | ({"usage": None} if with_usage else {})
+        end: tuple[JsonDocument, str] = ({}, self.answer.finish_reason)
+        deltas = [*((delta, None) for delta in self._deltas()), end]
+        sent = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": why}]} for delta, why in deltas]
+        if with_usage:
+            sent.append({**head, "choices": [], "usage": self._usage()})
+        return [*(b"data: " + msgspec.json.encode(each) + b"\n\n" for each in sent), b"data: [DONE]\n\n"]
+
+    def _deltas(self) -> Iterator[JsonDocument]:
+        answer = self.answer
+        yield {"role": "assistant", "content": "" if answer.text is not None else None}
+        for kind, text in (("content", answer.text), ("refusal", answer.refusal)):
+            for piece in _pieces(text or ""):
+                yield {kind: piece}
+        for place, call in enumerate(answer.calls):
+            head = {"index": place, **self._call_head(place)}
+            yield {"tool_calls": [{**head, "function": {"name": call.name, "arguments": ""}}]}
+            for piece in _pieces(call.text):
+                yield {"tool_calls": [{"index": place, "function": {"arguments": piece}}]}
+
+    def _head(self, kind: str) -> JsonDocument:
+        return {"id": f"chatcmpl-{self.number}", "object": kind, "created": _CREATED, "model": self.model}
+
+    def _call_head(self, place: int) -> JsonDocument:
+        return {"id": f"call_{self.number}_{place}", "type": "function"}
+
+    def _usage(self) -> JsonDocument:
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.tokens,
+            "total_tokens": self.prompt_tokens + self.tokens,
+        }
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + _CHUNK_CHARACTERS] for start in range(0, len(text), _CHUNK_CHARACTERS))
 
 
 def _is_not_a_cut(record: logging.LogRecord) -> bool:

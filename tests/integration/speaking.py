@@ -38,8 +38,8 @@ class Speaking:
         return only
 
 
-def speak(store: Store, url: str, *, timeout: float = 20.0) -> Speaking:
-    endpoint = ModelEndpoint(base_url=url, api_key=SecretStr(KEY), model="toy", timeout_seconds=timeout)
+def speak(store: Store, url: str, *, stream: bool = True, timeout: float = 20.0) -> Speaking:
+    endpoint = ModelEndpoint(base_url=url, api_key=SecretStr(KEY), model="toy", timeout_seconds=timeout, stream=stream)
     waited: list[float] = []
     tier = PricedModel(endpoint=endpoint, name="toy", price=Price(prompt=2.0, cached=0.5, completion=10.0))
     client = BudgetedModel(

@@ -50,10 +50,11 @@ def bodies(server: ModelServer) -> list[Any]:
     return [asked.body for asked in server.requests]
 
 
-def test_a_reply(store: Store) -> None:
-    """Its words and its end; the key is sent, and nothing stands before the messages."""
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_is_the_same_whole_and_in_pieces(store: Store, stream: bool) -> None:
+    """Its words and its end, however they come; the key is sent, and nothing stands before the messages."""
     with playing(Turn(say=HELLO), key=KEY) as server:
-        reply = speak(store, server.url).client.reply(ASK)
+        reply = speak(store, server.url, stream=stream).client.reply(ASK)
     assert (reply.text, reply.calls, reply.finish, reply.usage.estimated) == (HELLO, (), FinishReason.STOP, False)
     assert bodies(server)[0]["messages"] == [
         {"role": "system", "content": "Be brief."},
@@ -61,15 +62,19 @@ def test_a_reply(store: Store) -> None:
     ]
 
 
-def test_the_servers_word_on_model_and_usage_is_taken(store: Store) -> None:
-    """The model's own name, and its count at our price, with what it had ready at less."""
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_servers_word_on_model_and_usage_is_taken(store: Store, stream: bool) -> None:
+    """The model's own name, and its count at our price, with what it had ready at less, however they come."""
     usage = {"prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 6}}
     message = {"role": "assistant", "content": "Hello."}
     head = {"id": "c1", "created": 1, "model": "toy-1"}
     end = {"index": 0, "finish_reason": "stop"}
     whole = {**head, "object": "chat.completion", "choices": [{**end, "message": message}], "usage": usage}
-    with playing(Turn(raw=json.dumps(whole))) as server:
-        spoken = speak(store, server.url)
+    chunk = {**head, "object": "chat.completion.chunk", "choices": [{**end, "delta": message}], "usage": None}
+    last = {**head, "object": "chat.completion.chunk", "choices": [], "usage": usage}
+    stream_text = "".join(f"data: {each}\n\n" for each in (json.dumps(chunk), json.dumps(last), "[DONE]"))
+    with playing(Turn(raw=stream_text if stream else json.dumps(whole))) as server:
+        spoken = speak(store, server.url, stream=stream)
         reply = spoken.client.reply(ASK)
     assert reply.model == "toy-1"
     assert (reply.usage.prompt, reply.usage.cached, reply.usage.completion, reply.usage.estimated) == (10, 6, 4, False)
@@ -77,14 +82,15 @@ def test_the_servers_word_on_model_and_usage_is_taken(store: Store) -> None:
     assert (spoken.spent().calls, spoken.spent().prompt, spoken.spent().micros) == (1, 10, 51)
 
 
-def test_tools_are_called(store: Store) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_tools_are_called(store: Store, stream: bool) -> None:
     """The calls of a reply come with their ids and arguments, and go back with the next request."""
     calls = (
         ScriptedCall(name="read_file", arguments='{"path": 1}'),
         ScriptedCall(name="read_file", arguments="not json"),
     )
     with playing(Turn(calls=calls, times=1), Turn(say="Done.")) as server:
-        client = speak(store, server.url).client
+        client = speak(store, server.url, stream=stream).client
         ask = replace(ASK, tools=(READ_FILE,))
         reply = client.reply(ask)
         assert reply.finish is FinishReason.CALLS
@@ -128,10 +134,12 @@ def test_without_tools_the_model_is_told_of_them_in_words(store: Store) -> None:
 
 
 def test_what_a_server_lacks_is_learned_one_by_one(store: Store) -> None:
-    """Names of parameters, temperature and pictures are done without."""
+    """Names of parameters, temperature, options of streams, pictures and streams themselves are done without."""
     complaints = {
         "max_tokens": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.",
         "temperature": "Unsupported value: 'temperature' does not support 0.0 with this model.",
+        "stream_options": "Unknown parameter: 'stream_options'.",
+        "stream": "streaming is not supported",
         "images": "image input is not supported by this model",
     }
     refusals = [Turn(error=ScriptedError(status=400, message=said), times=1) for said in complaints.values()]
@@ -147,7 +155,7 @@ def test_what_a_server_lacks_is_learned_one_by_one(store: Store) -> None:
         [name for name in complaints if name in asked.body or (name == "images" and asked.messages[1].images)]
         for asked in server.requests
     ]
-    assert used == [list(complaints)[learned:] for learned in range(len(complaints))] + [[], []]
+    assert used == [list(complaints)[learned:] for learned in range(5)] + [[], []]
     assert bodies(server)[0]["messages"][1]["content"][1] == {
         "type": "image_url",
         "image_url": {"url": "data:image/png;base64,cG5n"},
@@ -188,10 +196,11 @@ def test_an_answer_that_stays_wrong_is_a_bad_reply(store: Store) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_refusal_is_an_answer(store: Store) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_refusal_is_an_answer(store: Store, stream: bool) -> None:
     """The model's declining comes as a reply that says so, and as an error where a value was asked for."""
     with playing(Turn(refusal="I cannot help with that.")) as server:
-        client = speak(store, server.url).client
+        client = speak(store, server.url, stream=stream).client
         reply = client.reply(ASK)
         assert (reply.finish, reply.text) == (FinishReason.REFUSED, "I cannot help with that.")
         with pytest.raises(ModelDeclined, match=r"I cannot help"):
@@ -199,8 +208,9 @@ def test_a_refusal_is_an_answer(store: Store) -> None:
 
 
 def test_usage_that_is_not_told_is_estimated(store: Store) -> None:
-    """An answer without usage is accounted upwards, and marked so."""
-    with playing(Turn(raw='{"choices": [{"message": {"content": "Hello."}}]}')) as server:
+    """A stream without usage is accounted upwards, and marked so."""
+    refusal = ScriptedError(status=400, message="stream_options: not permitted")
+    with playing(Turn(error=refusal, times=1), Turn(say="Hello.")) as server:
         spoken = speak(store, server.url)
         reply = spoken.client.reply(ASK)
     assert reply.usage.estimated

@@ -22,8 +22,13 @@ from tests.integration.speaking import ASK, KEY, NOW, Speaking, speak
 from workers.llm.endpoint import ModelEndpoint
 from workers.llm.errors import ContextOverflow, ModelUnavailable
 
-HELLO = b"""{"choices": [{"message": {"content": "Hello."}, "finish_reason": "stop"}],
-"usage": {"prompt_tokens": 10, "completion_tokens": 4}}"""
+HELLO = b"""data: {"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]}
+
+data: {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 4}}
+
+data: [DONE]
+
+"""
 
 RawTurn = Callable[[BaseHTTPRequestHandler], None]
 
@@ -48,7 +53,7 @@ def failing(status: int, message: str, *, code: str | None = None, retry_after: 
 def answering_raw(*turns: RawTurn) -> Iterator[tuple[str, list[dict[str, object]]]]:
     """For what the scripted model does not do: a server's URL and what it was asked; the last turn repeats.
 
-    That is an odd content type, a date to come back at, and an answer that trickles.
+    That is an odd content type, a date to come back at, a stream that trickles, and a body where a stream was wanted.
     """
     left, asked = list(turns), []
 
@@ -91,7 +96,7 @@ def test_a_busy_server_is_asked_again_when_it_says(store: Store) -> None:
     turns = (
         sending(busy, "application/json", status=429, Retry_After="3"),
         sending(busy, "application/json", status=503, Retry_After=in_seven),
-        sending(HELLO, "application/json"),
+        sending(HELLO, "text/event-stream"),
     )
     with answering_raw(*turns) as (url, _):
         spoken = speak(store, url)
@@ -113,10 +118,11 @@ def test_a_server_that_wants_to_be_left_alone_is(store: Store) -> None:
     ("turn", "said", "charged"),
     [
         (failing(500, "internal error"), "answered 500: internal error", False),
-        (Turn(say="Hello.", cut=True), "", True),
-        (Turn(raw='{"choices"'), "no JSON", True),
-        (Turn(raw='{"choices": 7}'), "is not a chat completion", True),
-        (Turn(raw='{"error": {"message": "died"}}'), "is not a chat completion", True),
+        (Turn(raw='data: {"choices": [{"delta": {"content": "Hel"}}]}\n\n'), "is incomplete", True),
+        (Turn(say="Hello.", cut=2), "", True),
+        (Turn(raw='data: {"choices"\n\n'), "no JSON", True),
+        (Turn(raw='data: {"choices": 7}\n\n'), "is not a chat completion", True),
+        (Turn(raw='data: {"error": {"message": "died"}}\n\n'), "stopped in the middle of its answer: died", True),
     ],
 )
 def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str, charged: bool) -> None:
@@ -129,8 +135,8 @@ def test_what_may_pass_is_tried_three_times(store: Store, turn: Turn, said: str,
 @pytest.mark.parametrize(
     ("turn", "said"),
     [
-        (sending(b"<html>busy</html>", "text/html"), "no JSON"),
-        (sending(b"{}", "application/json", Content_Length="9999"), ""),
+        (sending(b"<html>busy</html>", "text/html"), "is incomplete"),
+        (sending(b"data: {}", "text/event-stream", Content_Length="9999"), ""),
     ],
 )
 def test_a_page_or_half_a_body_may_pass_as_well(store: Store, turn: RawTurn, said: str) -> None:
@@ -155,7 +161,7 @@ def check_three_tries(spoken: Speaking, said: str, *, charged: bool) -> None:
 def test_a_body_that_is_no_completion_is_a_failure(store: Store, body: str) -> None:
     """Nothing but a chat completion is taken for one."""
     with playing(Turn(raw=body)) as server, pytest.raises(ModelUnavailable, match="is not a chat completion"):
-        speak(store, server.url).client.reply(ASK)
+        speak(store, server.url, stream=False).client.reply(ASK)
     assert len(server.requests) == 3
 
 
@@ -165,31 +171,41 @@ def test_a_body_that_is_not_even_json_by_its_type_is_a_failure(store: Store) -> 
         answering_raw(sending(b"hm", "text/plain")) as (url, asked),
         pytest.raises(ModelUnavailable, match="is not a chat completion"),
     ):
-        speak(store, url).client.reply(ASK)
+        speak(store, url, stream=False).client.reply(ASK)
     assert len(asked) == 3
 
 
-def test_silence_is_given_up(store: Store) -> None:
+def test_a_server_that_sends_no_stream_is_asked_for_none(store: Store) -> None:
+    """A body where a stream was asked for costs one try, and the next answer comes whole."""
+    whole = b'{"choices": [{"message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}]}'
+    with answering_raw(sending(whole, "application/json")) as (url, asked):
+        assert speak(store, url).client.reply(ASK).text == "Hello."
+    assert ["stream" in body for body in asked] == [True, False]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_silence_is_given_up(store: Store, stream: bool) -> None:
     """A call without an answer ends in time, is accounted at its reservation, and is made again."""
     with playing(Turn(say="too late", delay=5.0, times=1), Turn(say="Hello.")) as server:
-        spoken = speak(store, server.url, timeout=0.3)
+        spoken = speak(store, server.url, stream=stream, timeout=0.3)
         assert spoken.client.reply(ASK).text == "Hello."
     assert (spoken.spent().calls, spoken.spent().estimated) == (2, 1)
 
 
-def test_a_trickle_is_given_up(store: Store) -> None:
-    """An answer whose pieces, or signs of life, come in time, but not its end, is no way around the time-out."""
+@pytest.mark.parametrize("sign", [b'data: {"choices": [{"delta": {"content": "x"}}]}\n\n', b": still here\n\n"])
+def test_a_trickle_is_given_up(store: Store, sign: bytes) -> None:
+    """A stream whose pieces, or signs of life, come in time, but not its end, is no way around the time-out."""
 
     def trickles(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
-        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
         with suppress(OSError):  # until it is hung up on
             while True:
-                handler.wfile.write(b" ")
+                handler.wfile.write(sign)
                 time.sleep(0.05)
 
-    with answering_raw(trickles, sending(HELLO, "application/json")) as (url, asked):
+    with answering_raw(trickles, sending(HELLO, "text/event-stream")) as (url, asked):
         assert speak(store, url, timeout=0.3).client.reply(ASK).text == "Hello."
     assert len(asked) == 2
 
@@ -217,7 +233,7 @@ def test_nobody_there_costs_nothing(store: Store) -> None:
     ],
 )
 def test_a_request_that_is_too_long_is_told_apart(store: Store, status: int, code: str | None, message: str) -> None:
-    """As OpenAI, vLLM, llama.cpp and Ollama say it; it is not tried again."""
+    """As OpenAI, vLLM, llama.cpp and Ollama say it, whole or within a stream; it is not tried again."""
     with playing(failing(status, message, code=code)) as server:
         spoken = speak(store, server.url)
         with pytest.raises(ContextOverflow):
@@ -245,7 +261,8 @@ def test_the_key_is_in_no_error(store: Store, status: int, check: str) -> None:
     assert "\n" not in str(refused.value)
     error: BaseException | None = refused.value
     assert error is not None
-    assert error.__context__ is None
+    assert error.__cause__ is None
+    assert error.__suppress_context__
     assert KEY not in f"{error} {error!r} {spoken.endpoint!r} {spoken.client!r}"
     assert len(server.requests) == 1
 

@@ -17,7 +17,7 @@ import httpx
 import openai
 import pytest
 from openai import OpenAI
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from bot.model_server.script import (
     Script,
@@ -55,6 +55,11 @@ def ask(client: OpenAI, content: object = "hi", *, model: str = "scripted", **mo
     return client.chat.completions.create(model=model, messages=said(content), **more)
 
 
+def streamed(client: OpenAI, **more: object) -> Iterator[ChatCompletionChunk]:
+    """The chunks of a streamed answer, as they come."""
+    yield from client.chat.completions.create(model="scripted", messages=said("hi"), stream=True, **more)
+
+
 def always(answer: Turn, **more: object) -> ModelServer:
     """A server with one turn."""
     return ModelServer(Script(turns=(answer,), **more))
@@ -71,14 +76,32 @@ def test_a_plain_answer_with_its_usage() -> None:
         assert (asked.model, asked.last, asked.temperature, asked.body["max_tokens"]) == ("scripted", "x" * 41, 0.5, 7)
 
 
+def test_a_stream_brings_the_same() -> None:
+    """In several chunks, with the usage at the end for those who ask for it, and none for the others."""
+    with always(Turn(say=LONG)) as server, asking(server) as client:
+        chunks = list(streamed(client, stream_options={"include_usage": True}))
+        pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]
+        assert "".join(piece or "" for piece in pieces) == LONG
+        assert len(pieces) > 3
+        assert chunks[-2].choices[0].finish_reason == "stop"
+        assert (chunks[-1].choices, chunks[-1].usage.completion_tokens) == ([], 16)
+        assert all(chunk.usage is None for chunk in streamed(client))
+        assert server.usage.calls == 2
+
+
 def test_tools_are_called() -> None:
-    """Calls come with ids; arguments may be malformed; words may stand beside them."""
+    """Calls come with ids, plain and streamed; arguments may be malformed; words may stand beside them."""
     calls = (ScriptedCall(name="read_file", arguments={"path": "a.py"}), ScriptedCall(name="read_file", arguments="{"))
     with always(Turn(say="Looking.", calls=calls, when=When(tools=("read_file",)))) as server, asking(server) as client:
         choice = ask(client, tools=[TOOL]).choices[0]
         assert (choice.message.content, choice.finish_reason) == ("Looking.", "tool_calls")
         assert [call.function.arguments for call in choice.message.tool_calls] == ['{"path":"a.py"}', "{"]
         assert len({call.id for call in choice.message.tool_calls}) == 2
+        lengths: Counter[int] = Counter()
+        for chunk in streamed(client, tools=[TOOL]):
+            for part in chunk.choices[0].delta.tool_calls or ():
+                lengths[part.index] += len(part.function.arguments)
+        assert lengths == {0: 15, 1: 1}
         assert server.requests[0].tools == ("read_file",)
 
 
@@ -132,7 +155,7 @@ def test_models_are_listed_and_known() -> None:
             "response_format",
             "'response_format' of type 'json_schema' is not supported with this model",
         ),
-        (ServerFeatures(), {"stream": True}, "stream", "stream is not supported"),
+        (ServerFeatures(stream=False), {"stream": True}, "stream", "stream is not supported"),
         (ServerFeatures(images=False), {"content": IMAGE}, "messages", "image_url is not supported"),
         (ServerFeatures(temperature=False), {"temperature": 0}, "temperature", "'temperature' is not supported"),
     ],
@@ -192,9 +215,16 @@ def test_stopping_within_a_delay(caplog: pytest.LogCaptureFixture) -> None:
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_answers_that_are_cut() -> None:
-    """A body ends in its middle, and the client sees a lost connection."""
-    with always(Turn(say=LONG, cut=True)) as server, asking(server) as client:
+@pytest.mark.parametrize("cut", [0, 2, 99])
+def test_answers_that_are_cut(cut: int) -> None:
+    """A stream ends after so many chunks without a reason, a body in its middle; the client sees a lost connection."""
+    with always(Turn(say=LONG, cut=cut)) as server, asking(server) as client:
+        got: list[ChatCompletionChunk] = []
+        with pytest.raises(openai.APIConnectionError):
+            for chunk in streamed(client):
+                got.append(chunk)
+        assert len(got) == min(cut, 4)
+        assert all(chunk.choices[0].finish_reason is None for chunk in got)
         with pytest.raises(openai.APIConnectionError):
             ask(client)
         assert server.usage.calls == 0

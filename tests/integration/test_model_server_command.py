@@ -53,7 +53,7 @@ def started(home: Path, *arguments: str) -> Iterator[str]:
 def test_the_command_plays_until_it_is_interrupted(tmp_path: Path) -> None:
     """It prints its URL, answers, and ends on Ctrl-C with 0 and nothing on standard error."""
     script = tmp_path / "turns.yml"
-    script.write_text("turns: [{say: hello, cut: true, times: 1}, {say: hello}]")
+    script.write_text("turns: [{say: hello, cut: 1, times: 1}, {say: hello}]")
     with started(tmp_path, "--script", str(script)) as url:
         with pytest.raises(openai.APIConnectionError):
             ask(url, "hi")

@@ -29,6 +29,7 @@ DOORS = {
     "subprocess": ("workers.git", "workers.history.changes", "workers.sandbox", "bot.processes", "bot.playground"),
     "fastapi": ("bot.web.app", "bot.playground"),
     "libcst": ("workers.repair",),
+    "openai": ("workers.llm.endpoint",),
 }
 BLANKET = {"Exception", "BaseException"}
 WITH_DEPENDENCIES = {"anyio", "platformdirs"}

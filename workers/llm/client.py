@@ -178,5 +178,6 @@ def _tiered(settings: WorkerSettings, model: str, price: str) -> PricedModel:
         api_key=settings.model_api_key,
         model=model,
         timeout_seconds=settings.model_timeout_seconds,
+        stream=settings.model_stream,
     )
     return PricedModel(endpoint=endpoint, name=model, price=price_of(price))

@@ -9,18 +9,21 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socket
+import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
-import httpx
 from pydantic import SecretStr
 
 from workers.llm.errors import CallFailed, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall, ToolSpec
-from workers.llm.replies import reply_of
+from workers.llm.replies import RawReply, malformed, reply_of
 from workers.llm.structured import call_in, schema_as_text, tools_as_text
 from workers.ports import Image
 from workers.redaction import REDACTED, redact
@@ -35,19 +38,23 @@ class EndpointFeatures:
     temperature: bool = True
     tools: bool = True
     json_schema: bool = True
+    stream: bool = True
+    stream_options: bool = True
     images: bool = True
 
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
         "max_tokens": r"\bmax_tokens\b",
+        "stream_options": r"stream_options",
+        "stream": r"\bstream(?:ing)?\b",
         "temperature": r"\btemperature\b",
         "json_schema": r"response_format|json_schema|structured.output|\bgrammar",
         "tools": r"\btools?\b|function.?call|tool_choice",
         "images": r"\bimages?\b|image_url|multimodal",
     }
 )
-"""How endpoints name each feature in a refusal."""
+"""How endpoints name each feature in a refusal; names that contain another name come first."""
 
 _REFUSED = (
     r"not support|n.t support|unsupported|not permitted|not allowed|extra_forbidden|unavailable|not available|"
@@ -71,7 +78,7 @@ def without(
 
 def _used(features: EndpointFeatures, sent: Mapping[str, object], ask: ModelRequest) -> list[str]:
     """The features that a request body uses, in the order of `_NAMES`."""
-    fields = {name: name in sent for name in ("max_tokens", "temperature", "tools")}
+    fields = {name: name in sent for name in ("max_tokens", "temperature", "tools", "stream", "stream_options")}
     fields["json_schema"] = "response_format" in sent
     fields["images"] = features.images and any(message.images for message in ask.messages)
     return [name for name in _NAMES if fields[name]]
@@ -80,7 +87,7 @@ def _used(features: EndpointFeatures, sent: Mapping[str, object], ask: ModelRequ
 _UNSEEN = "[picture omitted: this model reads no pictures]"
 
 
-def body_of(ask: ModelRequest, model: str, features: EndpointFeatures) -> dict[str, object]:
+def body_of(ask: ModelRequest, model: str, features: EndpointFeatures, *, stream: bool) -> dict[str, object]:
     """The request body for an endpoint with these features."""
     shown = ask if features.tools else tools_as_text(ask)
     shown = shown if features.json_schema else schema_as_text(shown)
@@ -96,6 +103,9 @@ def body_of(ask: ModelRequest, model: str, features: EndpointFeatures) -> dict[s
         body["tools"] = [{"type": "function", "function": _described(tool)} for tool in shown.tools]
     if shown.schema is not None:
         body["response_format"] = _format(shown.schema)
+    if stream and features.stream:
+        body["stream"] = True
+        body |= {"stream_options": {"include_usage": True}} if features.stream_options else {}
     return body
 
 
@@ -184,9 +194,19 @@ def clear_line(text: str, key: str) -> str:
     return " ".join(redact(hidden).split())[:_LONGEST]
 
 
+if TYPE_CHECKING:
+    import openai
+
+_PATH = "/chat/completions"
 _NO_KEY = "none"
-_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
-"""What the HTTP client raises before it sends a request."""
+_UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol"})
+"""Exceptions that the HTTP client raises before it sends a request, by name: we do not import that client."""
+
+
+class Connection(Protocol):
+    """The part of the HTTP client's connection that we use."""
+
+    def get_extra_info(self, info: str, /) -> socket.socket | None: ...
 
 
 @dataclass(kw_only=True)
@@ -197,65 +217,111 @@ class ModelEndpoint:
     api_key: SecretStr
     model: str
     timeout_seconds: float = 120.0
+    stream: bool = True
     features: EndpointFeatures = field(default_factory=EndpointFeatures)
 
     def reply(self, ask: ModelRequest) -> ModelReply:
         """One reply. Raises CallFailed where a retry may help, and any other ModelError where it does not."""
+        import openai
+
         features = self.features  # a snapshot: other threads may change them in the meantime
         while True:
-            body = body_of(ask, self.model, features)
-            answer, content = self._request(body)
-            if answer.is_success:
-                return _with_calls(reply_of(content, ask, self.model), ask, features)
-            detail = content.decode("utf-8", "replace")
-            less = None if too_long(detail) else without(features, detail, body, ask)
-            if less is None:
-                line = clear_line(_message_in(detail), self._key)
-                raise error_of(answer.status_code, detail, line, answer.headers.get("retry-after", ""))
-            self.features = features = less
+            body = body_of(ask, self.model, features, stream=self.stream)
+            try:
+                return _with_calls(reply_of(self._request(body), ask, self.model), ask, features)
+            except openai.APIStatusError as error:
+                less = None if too_long(error.message) else without(features, error.message, body, ask)
+                if less is None:  # the endpoint's message may hold the key, and a chained traceback shows it
+                    raise self._refused(error) from None
+                self.features = features = less
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        import openai  # takes a third of a second, and most processes never call a model
+
+        return openai.OpenAI(
+            base_url=self.base_url, api_key=self._key or _NO_KEY, timeout=self.timeout_seconds, max_retries=0
+        )
 
     @property
     def _key(self) -> str:
         return self.api_key.get_secret_value()
 
-    def _request(self, body: Mapping[str, object]) -> tuple[httpx.Response, bytes]:
-        try:
-            return self._sent(body)
-        except httpx.RequestError as error:
-            late = isinstance(error, httpx.TimeoutException)
-            why = "the model did not answer in time" if late else f"the model cannot be reached: {error}"
-            raise self._failed(why, charged=not isinstance(error, _UNSENT)) from None
+    def _request(self, body: Mapping[str, object]) -> RawReply:
+        import openai
 
-    def _sent(self, body: Mapping[str, object]) -> tuple[httpx.Response, bytes]:
-        """The answer and its content, read in pieces: some endpoints send white space for as long as the model thinks."""
-        latest, content = time.monotonic() + self.timeout_seconds, bytearray()
-        with httpx.stream(
-            "POST",
-            f"{self.base_url.rstrip('/')}/chat/completions",
-            json=body,
-            headers={"Authorization": f"Bearer {self._key or _NO_KEY}"},
-            timeout=self.timeout_seconds,
-            follow_redirects=True,
-        ) as answer:
-            for piece in answer.iter_bytes():
-                content += piece
+        try:
+            return self._streamed(body) if "stream" in body else self._whole(body)
+        except openai.APIStatusError:
+            raise
+        except openai.APITimeoutError as error:
+            raise self._failed("the model did not answer in time", charged=_was_sent(error)) from None
+        except openai.APIConnectionError as error:
+            why = f"the model cannot be reached: {error.__cause__ or error}"
+            raise self._failed(why, charged=_was_sent(error)) from None
+        except openai.APIError as error:  # reported within a stream
+            raise self._stream_error(error) from None
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise malformed("no JSON") from None
+
+    def _whole(self, body: Mapping[str, object]) -> RawReply:
+        raw = RawReply()
+        raw.add_completion(self._client.post(_PATH, cast_to=object, body=body))
+        return raw
+
+    def _streamed(self, body: Mapping[str, object]) -> RawReply:
+        """The chunks of a stream, joined."""
+        from openai import Stream
+
+        raw, latest = RawReply(), time.monotonic() + self.timeout_seconds
+        pieces = self._client.post(_PATH, cast_to=object, body=body, stream=True, stream_cls=Stream[object])
+        with pieces, _connection_timeout(pieces.response.extensions.get("network_stream"), self.timeout_seconds):
+            if pieces.response.headers.get("content-type", "").startswith("application/json"):
+                self.features = replace(self.features, stream=False)
+                raise self._failed("the model's API does not stream; later requests ask for no stream", charged=True)
+            for piece in pieces:
+                raw.add_chunk(piece)
                 if time.monotonic() > latest:
                     raise self._failed("the model did not end its answer in time", charged=True)
-            return answer, bytes(content)
+        return raw
+
+    def _stream_error(self, error: openai.APIError) -> ModelError:
+        line = clear_line(error.message, self._key)
+        if too_long(error.message):
+            return ContextOverflow(f"the request is longer than the model can read: {line}")
+        return self._failed(f"the model stopped in the middle of its answer: {error.message}", charged=True)
 
     def _failed(self, message: str, *, charged: bool) -> CallFailed:
         return CallFailed(clear_line(message, self._key), charged=charged)
 
+    def _refused(self, error: openai.APIStatusError) -> ModelError:
+        message = error.body.get("message") if isinstance(error.body, dict) else None
+        line = clear_line(message if isinstance(message, str) else error.message, self._key)
+        return error_of(error.status_code, error.message, line, error.response.headers.get("retry-after", ""))
 
-def _message_in(detail: str) -> str:
-    """The message in the body of a refusal, in OpenAI's form or one like it; the whole body where it has none."""
-    with suppress(ValueError, RecursionError):
-        found = json.loads(detail)
-        inner = found.get("error", found) if isinstance(found, dict) else found
-        message = inner.get("message") if isinstance(inner, dict) else inner
-        if isinstance(message, str):
-            return message
-    return detail
+
+@contextmanager
+def _connection_timeout(connection: Connection | None, seconds: float) -> Iterator[None]:
+    """Close a connection after `seconds`: keep-alive lines without content would keep a stream open for ever."""
+
+    held = None if connection is None else connection.get_extra_info("socket")
+
+    def hang_up() -> None:
+        with suppress(OSError):
+            if held is not None:
+                held.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _was_sent(error: Exception) -> bool:
+    return type(error.__cause__).__name__ not in _UNSENT
 
 
 def _with_calls(reply: ModelReply, ask: ModelRequest, features: EndpointFeatures) -> ModelReply:

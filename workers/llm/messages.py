@@ -1,4 +1,4 @@
-"""Requests to a model and its replies, as values that depend on no endpoint."""
+"""Requests to a model and its replies, as values that depend on no endpoint and not on the `openai` package."""
 
 from __future__ import annotations
 

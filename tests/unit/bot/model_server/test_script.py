@@ -29,9 +29,9 @@ def test_yaml_and_json_say_the_same() -> None:
         ("- say: a", "s.yml: expected `object`, got `array`"),
         ("", "s.yml: expected `object`, got `null`"),
         ("turns: [{say: a}, {say: a, times: -1}]", "s.yml: turns[1]: `times` cannot be negative"),
-        ("otherwise: {say: a, delay: -1}", "s.yml: otherwise: `delay` cannot be negative"),
+        ("otherwise: {say: a, delay: -1}", "s.yml: otherwise: `delay` and `cut` cannot be negative"),
         (
-            "otherwise: {raw: a, cut: true}",
+            "otherwise: {raw: a, cut: 1}",
             "s.yml: otherwise: `raw` is sent unchanged: `cut` and `finish` have no place there",
         ),
         ("otherwise: {error: {status: 200}}", "s.yml: otherwise.error: `status` is 200, which is no error"),

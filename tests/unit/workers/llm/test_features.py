@@ -28,6 +28,8 @@ EVERYTHING = ModelRequest(messages=(PICTURE,), purpose="x", tools=(SPEC,), schem
         ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", "json_schema"),
         ("This response_format type is unavailable now", "json_schema"),
         ("'response_format.type' must be 'text' or 'json_object'", "json_schema"),
+        ("{'detail': [{'type': 'extra_forbidden', 'loc': ['body', 'stream_options'], 'msg': 'Extra inputs are not permitted'}]}", "stream_options"),
+        ("Your organization must be verified to stream this model: 'stream' is unsupported", "stream"),
         ("image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", "images"),
         ("Invalid content type. image_url is only supported by certain models.", "images"),
         ("toy is not a multimodal model: images", "images"),
@@ -39,7 +41,7 @@ EVERYTHING = ModelRequest(messages=(PICTURE,), purpose="x", tools=(SPEC,), schem
 )  # fmt: skip
 def test_a_complaint_names_what_is_lacking(complaint: str, lacking: str | None) -> None:
     """As servers say it; what is wrong with a request otherwise takes nothing away."""
-    body = body_of(EVERYTHING, "m", EndpointFeatures())
+    body = body_of(EVERYTHING, "m", EndpointFeatures(), stream=True)
     less = without(EndpointFeatures(), complaint, body, EVERYTHING)
     assert less == (replace(EndpointFeatures(), **{lacking: False}) if lacking else None)
 
@@ -48,8 +50,11 @@ def test_what_was_not_used_cannot_be_lacking() -> None:
     """So that learning ends: each refusal takes away something that the request held."""
     plain = ModelRequest(messages=(ChatMessage(role=ChatRole.USER, text="hello"),), purpose="x")
     assert (
-        without(EndpointFeatures(), "tools are not supported", body_of(plain, "m", EndpointFeatures()), plain) is None
+        without(
+            EndpointFeatures(), "tools are not supported", body_of(plain, "m", EndpointFeatures(), stream=True), plain
+        )
+        is None
     )
     lesser = EndpointFeatures(images=False)
-    body = body_of(EVERYTHING, "m", lesser)
+    body = body_of(EVERYTHING, "m", lesser, stream=True)
     assert without(lesser, "images are not supported", body, EVERYTHING) is None

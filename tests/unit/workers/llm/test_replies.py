@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workers.llm.errors import CallFailed
 from workers.llm.messages import ChatMessage, ChatRole, FinishReason, ModelReply, ModelRequest, ToolCall
-from workers.llm.replies import reply_of
+from workers.llm.replies import RawReply, reply_of
 
 CALL = ToolCall(id="call_1", name="a", arguments="{}")
 ASK = ModelRequest(
@@ -31,6 +31,7 @@ ANYTHING = st.recursive(
                 [
                     "choices",
                     "message",
+                    "delta",
                     "content",
                     "tool_calls",
                     "function",
@@ -48,8 +49,9 @@ ANYTHING = st.recursive(
 
 
 def whole(message: dict[str, object], finish: str | None = "stop", **body: object) -> ModelReply:
-    answer = {"choices": [{"message": message, "finish_reason": finish}], "usage": USAGE, **body}
-    return reply_of(json.dumps(answer).encode(), ASK, "m")
+    said = RawReply()
+    said.add_completion({"choices": [{"message": message, "finish_reason": finish}], "usage": USAGE, **body})
+    return reply_of(said, ASK, "m")
 
 
 @pytest.mark.parametrize(
@@ -79,10 +81,13 @@ def test_calls_without_ids_get_numbers() -> None:
     )
 
 
-def test_half_a_letter() -> None:
-    """A letter that an endpoint writes as two halves is whole again; a lone half, which nothing could store, is replaced."""
-    text = "a \ud83d\ude00 b \ud83d."
-    found = whole({"content": text, "tool_calls": [{"function": {"name": "a", "arguments": text}}]})
+def test_letters_in_two_pieces() -> None:
+    """A letter that an endpoint cuts in two is whole again; half a one, which nothing could store, is replaced."""
+    said = RawReply()
+    for text in ("a \ud83d", "\ude00 b", " \ud83d."):
+        call = {"index": 0, "function": {"name": "a", "arguments": text}}
+        said.add_chunk({"choices": [{"delta": {"content": text, "tool_calls": [call]}, "finish_reason": "stop"}]})
+    found = reply_of(said, ASK, "m")
     assert (found.text, found.calls[0].arguments) == ("a \U0001f600 b \ufffd.",) * 2
 
 
@@ -112,6 +117,9 @@ def test_no_more_is_cached_than_was_read() -> None:
 
 @given(ANYTHING)
 def test_anything_is_a_reply_or_a_failure(body: object) -> None:
-    """Whatever JSON an endpoint answers."""
-    with contextlib.suppress(CallFailed):
-        reply_of(json.dumps(body).encode(), ASK, "m")
+    """Whatever JSON an endpoint answers, whole or as a piece."""
+    for add in (RawReply.add_completion, RawReply.add_chunk):
+        said = RawReply()
+        with contextlib.suppress(CallFailed):
+            add(said, json.loads(json.dumps(body)))
+            reply_of(said, ASK, "m")
