@@ -13,7 +13,7 @@ import keyword
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
 
@@ -275,17 +275,6 @@ QUOTA = 200
 """So many attempts of one repository count, the first given: none may say alone how all others are repaired."""
 
 
-@dataclass(slots=True)
-class _Record:
-    tried: Counter[str] = field(default_factory=Counter)
-    repaired: Counter[str] = field(default_factory=Counter)
-
-    def add(self, experience: Experience) -> None:
-        self.tried.update(experience.tried)
-        if experience.outcome is AttemptOutcome.PROVEN and experience.shape is not None:
-            self.repaired[experience.shape.template] += 1
-
-
 def edit_weights(experiences: Iterable[Experience], family: Family, prior: Mapping[str, float]) -> dict[str, float]:
     """What to multiply each template's prior by for a family of failures; `prior` is by template, in any unit.
 
@@ -294,29 +283,33 @@ def edit_weights(experiences: Iterable[Experience], family: Family, prior: Mappi
     age-standardized relative risks"). Within a family of failures the weight over all failures is the prior.
     Give the latest experiences first. Templates without experience are left out: their weight is 1.
     """
-    everything, relatives = _Record(), _Record()
     counted: Counter[str] = Counter()
+    everything = []
     for experience in experiences:
         counted[experience.repository] += 1
-        if counted[experience.repository] > QUOTA:
-            continue
-        everything.add(experience)
-        if experience.family is family:
-            relatives.add(experience)
-    overall = _weights(everything, prior, {})
-    return _weights(relatives, prior, overall) if relatives.tried else overall
+        if counted[experience.repository] <= QUOTA:
+            everything.append(experience)
+    relatives = [each for each in everything if each.family is family]
+    return _weights(relatives, prior, _weights(everything, prior, {}))
 
 
-def _weights(record: _Record, prior: Mapping[str, float], base: Mapping[str, float]) -> dict[str, float]:
+def _weights(
+    experiences: Iterable[Experience], prior: Mapping[str, float], base: Mapping[str, float]
+) -> dict[str, float]:
     """Observed over expected repairs, shrunk towards `base`; every repair is expected in proportion to prior times tries."""
-    chances = {name: tried * prior[name] * base.get(name, 1.0) for name, tried in record.tried.items() if name in prior}
+    tried, repaired = Counter[str](), Counter[str]()
+    for each in experiences:
+        tried.update(each.tried)
+        if _is_proven(each) and each.shape is not None:
+            repaired[each.shape.template] += 1
+    chances = {name: count * prior[name] * base.get(name, 1.0) for name, count in tried.items() if name in prior}
     total = sum(chances.values())
     if not total:
         return dict(base)
-    repairs = sum(record.repaired[name] for name in chances)
+    repairs = sum(repaired[name] for name in chances)
     found = dict(base)
     for name, chance in chances.items():
         expected = repairs * chance / total
-        rate = (record.repaired[name] + PSEUDO_REPAIRS) / (expected + PSEUDO_REPAIRS)
+        rate = (repaired[name] + PSEUDO_REPAIRS) / (expected + PSEUDO_REPAIRS)
         found[name] = min(max(base.get(name, 1.0) * rate, BOUNDS[0]), BOUNDS[1])
     return found

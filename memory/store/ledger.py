@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -191,28 +192,22 @@ class Ledger:
 
     def logged(self, kind: TaskKind) -> list[LoggedDecision]:
         """Every decision of repairs, or of reviews, oldest first, in one state of the database; no outcome that was taken back."""
-        judged = (
-            select(decisions.c.body, outcomes.c.body, withdrawals.c.decision_id)
-            .select_from(
-                decisions.outerjoin(outcomes).outerjoin(withdrawals, withdrawals.c.decision_id == decisions.c.id)
-            )
-            .where(decisions.c.kind == kind)
-        )
-        reactions = select(signals.c.body).join(decisions).where(decisions.c.kind == kind)
+        withdrawn = withdrawals.c.decision_id == decisions.c.id
+        with_outcomes = decisions.outerjoin(outcomes).outerjoin(withdrawals, withdrawn)
+        judged = select(decisions.c.body, outcomes.c.body, withdrawals.c.decision_id).select_from(with_outcomes)
+        judged = judged.where(decisions.c.kind == kind).order_by(decisions.c.created_at, decisions.c.id)
+        reactions = _signals_oldest_first().join(decisions).where(decisions.c.kind == kind)
+        live: defaultdict[str, list[Signal]] = defaultdict(list)
         with self.database.reading() as connection:
-            rows = connection.execute(judged.order_by(decisions.c.created_at, decisions.c.id)).all()
-            given = connection.execute(reactions.order_by(signals.c.created_at, signals.c.id)).scalars().all()
-        live = _live([load(Signal, body) for body in given])
+            rows = connection.execute(judged).all()
+            for body in connection.execute(reactions.where(signals.c.retracts == "", ~_taken_back())).scalars():
+                signal = load(Signal, body)
+                live[signal.decision_id].append(signal)
         found = []
-        for decided, outcome, withdrawn in rows:
-            decision = load(Decision, decided)
-            found.append(
-                LoggedDecision(
-                    decision=decision,
-                    outcome=None if outcome is None or withdrawn else load(Outcome, outcome),
-                    signals=tuple(live.get(decision.id, ())),
-                )
-            )
+        for body, outcome, is_withdrawn in rows:
+            decision = load(Decision, body)
+            counts = None if outcome is None or is_withdrawn else load(Outcome, outcome)
+            found.append(LoggedDecision(decision=decision, outcome=counts, signals=tuple(live[decision.id])))
         return found
 
     def signal_counts(self) -> dict[SignalKind, int]:
@@ -257,16 +252,6 @@ def _oldest_first() -> Select[str]:
 
 def _signals_oldest_first() -> Select[str]:
     return select(signals.c.body).order_by(signals.c.created_at, signals.c.id)
-
-
-def _live(given: Sequence[Signal]) -> dict[str, list[Signal]]:
-    """By decision, the signals that were not taken back."""
-    taken_back = {signal.retracts for signal in given}
-    live: dict[str, list[Signal]] = {}
-    for signal in given:
-        if not signal.retracts and signal.id not in taken_back:
-            live.setdefault(signal.decision_id, []).append(signal)
-    return live
 
 
 def _about(query: Select[str, str], repository: str, decision_id: str) -> Select[str, str]:
