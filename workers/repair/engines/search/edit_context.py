@@ -7,21 +7,14 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 
 import libcst as cst
 
 from memory.model import Failure
 from workers.repair.classify import Clues
 from workers.repair.engines.search.project import Examples, ProjectSources
-from workers.repair.engines.search.scope import (
-    FunctionNode,
-    FunctionScope,
-    ModuleScope,
-    ModuleUsage,
-    Signature,
-    bound_before,
-    parameters,
-)
+from workers.repair.engines.search.scope import FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.engines.search.source_slice import Region, Splice, Unit
 from workers.repair.engines.search.type_inference import Kinds
 
@@ -144,13 +137,14 @@ class Site:
         return self.region.module.scope
 
     @cached_property
-    def usage(self) -> ModuleUsage:
-        return self.region.module.usage
+    def _functions(self) -> tuple[FunctionScope, ...]:
+        """The functions around the statement, innermost first."""
+        return self.module.functions_at(self.unit.first_line)
 
-    @cached_property
+    @property
     def function(self) -> FunctionScope | None:
         """The innermost function around the statement."""
-        return self.module.function_at(self.unit.first_line)
+        return self._functions[0] if self._functions else None
 
     @property
     def receiver(self) -> str:
@@ -208,19 +202,17 @@ class Site:
         return self.module.signatures(name) or self.project.signatures(name)
 
     @cached_property
-    def _function_node(self) -> FunctionNode | None:
-        return self.region.module.function_at(self.unit.first_line)
-
-    @cached_property
     def examples(self) -> Examples:
         """What the tests and the docstring show of the function; nothing outside one."""
-        node = self._function_node
-        return self.project.examples(node.name, ast.get_docstring(node) or "") if node else Examples()
+        if self.function is None:
+            return Examples()
+        node = self.function.node
+        return self.project.examples(node.name, ast.get_docstring(node) or "")
 
     @cached_property
     def kinds(self) -> Kinds:
         """What kinds of values the function's names hold, as far as is known."""
-        return self.region.kinds((self._function_node, *self._enclosing), self.examples)
+        return self.region.kinds([function.node for function in self._functions], self.examples)
 
     def kind(self, code: str) -> str:
         """The kind of an expression's text, "" when nothing is known."""
@@ -229,19 +221,12 @@ class Site:
     @cached_property
     def live(self) -> tuple[str, ...]:
         """Parameters and locals that may be bound when the statement runs, the last bound first; then those of functions around."""
-        scope, node = self.function, self._function_node
-        if scope is None or node is None:
+        if self.function is None:
             return ()
-        bound = bound_before(node, self.unit.last_line)
-        outer = [
-            name for around in self._enclosing for name in (*bound_before(around, node.lineno), *parameters(around))
-        ]
-        return tuple(dict.fromkeys((*reversed(bound), *scope.parameters, *outer)))
-
-    @cached_property
-    def _enclosing(self) -> tuple[FunctionNode, ...]:
-        """The functions around the innermost one, innermost first: what they bind can be read here."""
-        return self.region.module.functions_at(self.unit.first_line)[1:]
+        node = self.function.node
+        outer = [(*bound_before(f.node, node.lineno), *parameters(f.node)) for f in self._functions[1:]]
+        bound = reversed(bound_before(node, self.unit.last_line))
+        return tuple(dict.fromkeys((*bound, *self.function.parameters, *chain.from_iterable(outer))))
 
     @cached_property
     def indent(self) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from workers.repair.classify import is_test_path
-from workers.repair.engines.search.scope import ClassScope, Signature, called, parsed, read_classes, read_module
+from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called, parsed
 
 _DOCTEST = re.compile(r"^\s*>>>\s*(.+)$", re.MULTILINE)
 _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
@@ -82,7 +82,7 @@ def _literal(value: object, found: _Found) -> None:
 
 def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
     """Parameters of the test file's own functions that are handed the function itself."""
-    own = {node.name: node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    own = {node.name: node for node in ast.walk(tree) if isinstance(node, FunctionNode)}
     for node in ast.walk(tree):
         target = own.get(called(node))
         if isinstance(node, ast.Call) and target is not None:
@@ -126,7 +126,7 @@ class ProjectSources:
         if name not in self._signatures:
             defined = re.compile(rf"\b(?:def|class) {re.escape(name)}\b|\b{re.escape(name)} = (?:\w+\.)?namedtuple\b")
             modules = _parsed(text for text in self._sources.values() if defined.search(text))
-            self._signatures[name] = tuple(dict.fromkeys(s for m in modules for s in read_module(m).signatures(name)))
+            self._signatures[name] = tuple(dict.fromkeys(s for m in modules for s in ModuleScope(m).signatures(name)))
         return self._signatures[name]
 
     def defining(self, name: str) -> tuple[str, ...]:
@@ -154,4 +154,4 @@ class ProjectSources:
     @cached_property
     def _classes(self) -> tuple[ClassScope, ...]:
         modules = _parsed(text for text in self._sources.values() if "class " in text)
-        return tuple(scope for module in modules for scope in read_classes(module).values())
+        return tuple(scope for module in modules for scope in ModuleScope(module).classes.values())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -21,8 +22,9 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionScope:
-    """One function or method. `qualname` is dotted; `receiver` its first parameter if a method, `owner` its class."""
+    """One function or method. `qualname` is dotted; the first line is that of its first decorator; `receiver` its first parameter if a method, `owner` its class."""
 
+    node: FunctionNode
     qualname: str
     owner: str
     receiver: str
@@ -45,46 +47,138 @@ class ClassScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModuleScope:
-    """One module. `variables` are top-level names that are no definitions; `modules` imported modules' local names.
+class CallUsage:
+    """A call as it is written: the last part of what is called, and the arguments; keywords are written as `name=`.
 
-    `records` are the signatures of its named tuples and data classes.
+    `names` must be in scope to call so elsewhere.
     """
 
-    functions: tuple[FunctionScope, ...]
-    classes: Mapping[str, ClassScope]
-    variables: tuple[str, ...]
-    definitions: tuple[str, ...]
-    imported: tuple[str, ...]
-    modules: tuple[str, ...]
-    attributes: tuple[str, ...]
-    strings: tuple[str, ...]
-    records: tuple[Signature, ...]
+    code: str
+    name: str
+    arguments: tuple[str, ...]
+    names: frozenset[str]
 
-    def function_at(self, line: int) -> FunctionScope | None:
-        """The innermost function around a line."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What is asked somewhere, and the names that must be in scope to ask it elsewhere."""
+
+    code: str
+    names: frozenset[str]
+
+
+_LONGEST = 60
+"""Conditions of more characters are not taken elsewhere."""
+
+
+class ModuleScope:
+    """What one module defines and what it does with its names; each part is read when it is first asked for."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._nodes = list(ast.walk(tree))
+
+    @cached_property
+    def functions(self) -> tuple[FunctionScope, ...]:
+        return tuple(_functions(self._tree))
+
+    def functions_at(self, line: int) -> tuple[FunctionScope, ...]:
+        """The functions around a line, innermost first."""
         around = [f for f in self.functions if f.first_line <= line <= f.last_line]
-        return max(around, key=lambda f: f.first_line, default=None)
+        return tuple(sorted(around, key=lambda f: -f.first_line))
+
+    @cached_property
+    def classes(self) -> dict[str, ClassScope]:
+        """Every class, however deep, by name."""
+        return {node.name: _class(node) for node in self._nodes if isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def definitions(self) -> tuple[str, ...]:
+        """The functions and classes at the top level."""
+        return tuple(dict.fromkeys(n.name for n in self._tree.body if isinstance(n, FunctionNode | ast.ClassDef)))
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The top-level names that are no definitions."""
+        return tuple(name for name in bound_names(self._tree) if name not in self.definitions)
+
+    @cached_property
+    def imported(self) -> tuple[str, ...]:
+        """The local names of what is imported from modules."""
+        aliases = [alias for n in self._nodes if isinstance(n, ast.ImportFrom) for alias in n.names]
+        return tuple(dict.fromkeys(a.asname or a.name for a in aliases if a.name != "*"))
+
+    @cached_property
+    def modules(self) -> tuple[str, ...]:
+        """The local names of imported modules."""
+        aliases = [alias for n in self._nodes if isinstance(n, ast.Import) for alias in n.names]
+        return tuple(dict.fromkeys(a.asname or a.name.partition(".")[0] for a in aliases))
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(n.attr for n in self._nodes if isinstance(n, ast.Attribute)))
+
+    @cached_property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """What is read of each name: `a.b`, `a.c`."""
+        found: dict[str, dict[str, None]] = {}
+        for node in self._nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                found.setdefault(node.value.id, {})[node.attr] = None
+        return {name: tuple(attributes) for name, attributes in found.items()}
+
+    @cached_property
+    def strings(self) -> tuple[str, ...]:
+        """The short texts."""
+        texts = (n.value for n in self._nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        return tuple(dict.fromkeys(text for text in texts if 0 < len(text) <= 30 and "\n" not in text))
+
+    @cached_property
+    def calls(self) -> tuple[CallUsage, ...]:
+        return tuple(_usage(n, name) for n in self._nodes if isinstance(n, ast.Call) and (name := called(n)))
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Each test, and each part of one beside `and` or `or`; the most frequent first."""
+        asked: Counter[str] = Counter()
+        names: dict[str, frozenset[str]] = {}
+        for node in self._nodes:
+            tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else ()
+            for test in node.values if isinstance(node, ast.BoolOp) else tests:
+                code = ast.unparse(test)
+                names[code] = _names(test)
+                asked[code] += 1
+        return tuple(
+            Condition(code=code, names=names[code]) for code, _ in asked.most_common() if len(code) <= _LONGEST
+        )
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
-        """The known ways to call `name`, as a function, a method, or a class."""
+        """The known ways to call `name`: as a function, a method, a class, a named tuple or a data class."""
         named = [f.signature for f in self.functions if f.signature.name == name]
         made = [f.signature for f in self.functions if f.owner == name and f.signature.name == "__init__"]
-        fields = [record for record in self.records if record.name == name]
-        return tuple(named + made + fields)
+        return (*named, *made, *(record for record in self._records if record.name == name))
+
+    @cached_property
+    def _records(self) -> tuple[Signature, ...]:
+        return tuple(record for node in self._nodes if (record := _record(node)))
 
     def members(self, owner: str) -> tuple[str, ...]:
         """Attributes, then methods, of a class and of its bases in this module."""
         seen: dict[str, None] = {}
-        queue, done = [owner], set[str]()
+        for scope in self.lineage(owner):
+            seen.update(dict.fromkeys((*scope.attributes, *scope.methods)))
+        return tuple(seen)
+
+    def lineage(self, owner: str) -> tuple[ClassScope, ...]:
+        """A class and its bases in this module, the nearest first."""
+        found: dict[str, ClassScope] = {}
+        queue = [owner]
         while queue:
             scope = self.classes.get(queue.pop(0))
-            if scope is None or scope.name in done:
-                continue
-            done.add(scope.name)
-            seen.update(dict.fromkeys((*scope.attributes, *scope.methods)))
-            queue.extend(scope.bases)
-        return tuple(seen)
+            if scope is not None and scope.name not in found:
+                found[scope.name] = scope
+                queue.extend(scope.bases)
+        return tuple(found.values())
 
 
 def parsed(source: str) -> ast.Module | None:
@@ -99,7 +193,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes below `node`, in source order, without the bodies of functions and classes defined inside."""
     for child in ast.iter_child_nodes(node):
         yield child
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if not isinstance(child, FunctionNode | ast.ClassDef | ast.Lambda):
             yield from own_nodes(child)
 
 
@@ -139,6 +233,7 @@ def _function(node: FunctionNode, prefix: str, owner: str) -> FunctionScope:
     shown = tuple(name for name in names if name != receiver)
     defaults = len(node.args.defaults) + sum(d is not None for d in node.args.kw_defaults)
     return FunctionScope(
+        node=node,
         qualname=prefix + node.name,
         owner=owner,
         receiver=receiver,
@@ -175,7 +270,7 @@ def _self_attributes(node: ast.ClassDef) -> list[str]:
 
 def _class(node: ast.ClassDef) -> ClassScope:
     attributes = dict.fromkeys((*bound_names(node), *_self_attributes(node)))
-    methods = [n.name for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    methods = [n.name for n in node.body if isinstance(n, FunctionNode)]
     return ClassScope(
         name=node.name,
         bases=tuple(base.id for base in node.bases if isinstance(base, ast.Name)),
@@ -184,32 +279,20 @@ def _class(node: ast.ClassDef) -> ClassScope:
     )
 
 
-def _imports(tree: ast.Module) -> tuple[dict[str, None], dict[str, None]]:
-    names: dict[str, None] = {}
-    modules: dict[str, None] = {}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Import(names=aliases):
-                modules.update(dict.fromkeys(a.asname or a.name.partition(".")[0] for a in aliases))
-            case ast.ImportFrom(names=aliases):
-                names.update(dict.fromkeys(a.asname or a.name for a in aliases if a.name != "*"))
-    return names, modules
-
-
-def _records(nodes: Iterable[ast.AST]) -> Iterator[Signature]:
-    """The signatures of classes that are made of annotated fields, and of named tuples."""
-    for node in nodes:
-        match node:
-            case ast.ClassDef(name=name, body=body):
-                fields = [n for n in body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
-                names = tuple(n.target.id for n in fields if isinstance(n.target, ast.Name))
-                if names and not any(isinstance(n, ast.FunctionDef) and n.name == "__init__" for n in body):
-                    yield Signature(name=name, parameters=names, required=sum(n.value is None for n in fields))
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Constant(), fields])) if (
-                called(node.value) == "namedtuple"
-            ):
-                names = _field_names(fields)
-                yield Signature(name=name, parameters=names, required=len(names))
+def _record(node: ast.AST) -> Signature | None:
+    """The signature of a class that is made of annotated fields, or of a named tuple."""
+    match node:
+        case ast.ClassDef(name=name, body=body):
+            fields = [n for n in body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+            names = tuple(n.target.id for n in fields if isinstance(n.target, ast.Name))
+            if names and not any(isinstance(n, ast.FunctionDef) and n.name == "__init__" for n in body):
+                return Signature(name=name, parameters=names, required=sum(n.value is None for n in fields))
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Constant(), fields])) if (
+            called(node.value) == "namedtuple"
+        ):
+            names = _field_names(fields)
+            return Signature(name=name, parameters=names, required=len(names))
+    return None
 
 
 def _field_names(node: ast.expr) -> tuple[str, ...]:
@@ -232,99 +315,11 @@ def called(node: ast.AST) -> str:
             return ""
 
 
-def read_classes(tree: ast.Module) -> dict[str, ClassScope]:
-    """Every class of a module, however deep, by name."""
-    return {node.name: _class(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-
-
-def read_module(tree: ast.Module) -> ModuleScope:
-    """Everything that edits need to know about a module."""
-    top = [n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
-    names, modules = _imports(tree)
-    nodes = list(ast.walk(tree))
-    strings = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    return ModuleScope(
-        functions=tuple(_functions(tree)),
-        classes=read_classes(tree),
-        variables=tuple(name for name in bound_names(tree) if name not in top),
-        definitions=tuple(dict.fromkeys(top)),
-        imported=tuple(names),
-        modules=tuple(modules),
-        attributes=tuple(dict.fromkeys(n.attr for n in nodes if isinstance(n, ast.Attribute))),
-        strings=tuple(dict.fromkeys(s for s in strings if 0 < len(s) <= 30 and "\n" not in s)),
-        records=tuple(_records(nodes)),
-    )
-
-
-_LONGEST = 60
-"""Conditions of more characters are not taken elsewhere."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallUsage:
-    """A call as it is written: the last part of what is called, and the arguments; keywords are written as `name=`.
-
-    `names` must be in scope to call so elsewhere.
-    """
-
-    code: str
-    name: str
-    arguments: tuple[str, ...]
-    names: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """What is asked somewhere, and the names that must be in scope to ask it elsewhere."""
-
-    code: str
-    names: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModuleUsage:
-    """One module. `conditions` are the most frequent first; `parts` tells what is read of a name: `a.b`, `a.c`."""
-
-    calls: tuple[CallUsage, ...]
-    conditions: tuple[Condition, ...]
-    parts: Mapping[str, tuple[str, ...]]
-
-
-def read_usage(tree: ast.Module) -> ModuleUsage:
-    """What a module does, at all levels."""
-    nodes = list(ast.walk(tree))
-    return ModuleUsage(calls=tuple(_calls(nodes)), conditions=tuple(_conditions(nodes)), parts=_parts(nodes))
-
-
-def _calls(nodes: Iterable[ast.AST]) -> Iterator[CallUsage]:
-    for node in nodes:
-        if isinstance(node, ast.Call) and (name := called(node)):
-            named = (f"{word.arg or '**'}={ast.unparse(word.value)}" for word in node.keywords)
-            arguments = (*map(ast.unparse, node.args), *named)
-            yield CallUsage(code=ast.unparse(node), name=name, arguments=arguments, names=_names(node))
-
-
-def _conditions(nodes: Iterable[ast.AST]) -> Iterator[Condition]:
-    """Each test, and each part of one beside `and` or `or`; the most frequent first."""
-    asked: Counter[str] = Counter()
-    names: dict[str, frozenset[str]] = {}
-    for node in nodes:
-        tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else ()
-        for test in node.values if isinstance(node, ast.BoolOp) else tests:
-            code = ast.unparse(test)
-            if code not in asked:
-                names[code] = _names(test)
-            asked[code] += 1
-    return (Condition(code=code, names=names[code]) for code, _ in asked.most_common() if len(code) <= _LONGEST)
+def _usage(node: ast.Call, name: str) -> CallUsage:
+    named = (f"{word.arg or '**'}={ast.unparse(word.value)}" for word in node.keywords)
+    arguments = (*map(ast.unparse, node.args), *named)
+    return CallUsage(code=ast.unparse(node), name=name, arguments=arguments, names=_names(node))
 
 
 def _names(node: ast.AST) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-
-
-def _parts(nodes: Iterable[ast.AST]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            found.setdefault(node.value.id, {})[node.attr] = None
-    return {name: tuple(attributes) for name, attributes in found.items()}

@@ -17,7 +17,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
 
 from workers.repair.engines.search.project import Examples
-from workers.repair.engines.search.scope import FunctionNode, ModuleScope, ModuleUsage, read_module, read_usage
+from workers.repair.engines.search.scope import FunctionNode, ModuleScope
 from workers.repair.engines.search.type_inference import Kinds
 from workers.repair.running.in_sandbox.codeswap import fingerprint
 
@@ -89,31 +89,14 @@ class SourceModule:
 
     @cached_property
     def scope(self) -> ModuleScope:
-        """What is defined in the module."""
-        return read_module(self.tree)
-
-    @cached_property
-    def usage(self) -> ModuleUsage:
-        """What the module does with its names."""
-        return read_usage(self.tree)
-
-    def function_at(self, line: int) -> FunctionNode | None:
-        """The innermost function around a line."""
-        return next(iter(self.functions_at(line)), None)
-
-    def functions_at(self, line: int) -> tuple[FunctionNode, ...]:
-        """The functions around a line, innermost first."""
-        around = [node for node in self._functions if _first_line(node) <= line <= (node.end_lineno or node.lineno)]
-        return tuple(sorted(around, key=lambda node: -node.lineno))
-
-    @cached_property
-    def _functions(self) -> list[FunctionNode]:
-        return [n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        """What the module defines and does with its names."""
+        return ModuleScope(self.tree)
 
     @cached_property
     def futures(self) -> int:
         """The compiler flags that the module's `from __future__` imports switch on."""
-        return _future_flags(self.tree)
+        imports = [n for n in self.tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+        return sum(getattr(__future__, alias.name).compiler_flag for node in imports for alias in node.names)
 
     def extent_at(self, line: int) -> Extent | None:
         """The region's extent around a line."""
@@ -135,11 +118,6 @@ class SourceModule:
             line, last = node.end_lineno or line, node
         plain = isinstance(last, ast.Import) or (isinstance(last, ast.ImportFrom) and last.module != "__future__")
         return sum(map(len, self.lines[:line])), "\n" if last and not plain else "", "" if last else "\n\n"
-
-
-def _future_flags(tree: ast.Module) -> int:
-    names = [a.name for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__" for a in n.names]
-    return sum(getattr(__future__, name).compiler_flag for name in names)
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -198,11 +176,11 @@ class Region:
         self._spans = wrapper.resolve(ByteSpanPositionProvider)
         self._parents = wrapper.resolve(ParentNodeProvider)
 
-    def kinds(self, functions: tuple[FunctionNode | None, ...], examples: Examples) -> Kinds:
+    def kinds(self, functions: Sequence[FunctionNode], examples: Examples) -> Kinds:
         """What kinds of values the names of a function, and of those around it, hold; asked once for each."""
-        innermost, *around = functions
+        innermost = functions[0] if functions else None
         if innermost not in self._kinds:
-            outer = self.kinds(tuple(around), Examples()).names if around else {}
+            outer = self.kinds(functions[1:], Examples()).names if functions[1:] else {}
             self._kinds[innermost] = Kinds(innermost, examples, outer)
         return self._kinds[innermost]
 

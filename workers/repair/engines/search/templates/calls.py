@@ -200,7 +200,7 @@ def _bears(code: str, name: str) -> bool:
 def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`put(b, a, a)` → `put(a, b, c)`: the arguments that another call of it in the module has."""
     name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)
-    others = Counter(call.arguments for call in site.usage.calls if call.name == name and call.arguments != own)
+    others = Counter(call.arguments for call in site.module.calls if call.name == name and call.arguments != own)
     alike = sorted(others, key=lambda arguments: (len(arguments) != len(own), -others[arguments]))
     for arguments, weight in fading(alike[:8]):
         yield site.replace(node, f"{site.code(node.func)}({', '.join(arguments)})", weight=weight)
@@ -232,8 +232,9 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     Only for the class and attribute that the error names; the value is judged by the attribute's uses.
     """
     attribute, body, function = site.clues.attribute, node.body, site.function
+    owners = {scope.name for scope in site.module.lineage(site.clues.owner.rpartition(".")[2])}
     fits = node.name.value == "__init__" and site.unit.node is node and isinstance(body, cst.IndentedBlock)
-    if not (fits and attribute and function and function.owner in _lineage(site.clues.owner, site)):
+    if not (fits and attribute and function and function.owner in owners):
         return
     assert isinstance(body, cst.IndentedBlock)
     last = site.lines_of(body.body[-1])
@@ -245,17 +246,6 @@ def missing_initialisation(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
         line = f"{indent}{function.receiver}.{attribute} = {value}\n"
         if not indent.strip():
             yield site.splice(*(last[0], last[0]) if leaves else (last[1], last[1]), line, weight=weight)
-
-
-def _lineage(owner: str, site: Site) -> set[str]:
-    """A class and its bases in this module."""
-    found, queue = set[str](), [owner.rpartition(".")[2]]
-    while queue:
-        name = queue.pop()
-        if name not in found and (scope := site.module.classes.get(name)):
-            queue.extend(scope.bases)
-        found.add(name)
-    return found
 
 
 @template(cst.Call, strategy="calls", prior=0.8, families=(Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION))

@@ -104,7 +104,7 @@ def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
 
 def _asked_elsewhere(site: Site) -> list[str]:
     """The conditions of the module whose names are all in scope here."""
-    return [asked.code for asked in site.usage.conditions if asked.names <= site.names]
+    return [asked.code for asked in site.module.conditions if asked.names <= site.names]
 
 
 @template(cst.IfExp, strategy="guards", prior=0.4, families=_LOGIC)

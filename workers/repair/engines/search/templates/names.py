@@ -84,8 +84,8 @@ def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     if not isinstance(call, cst.Call) or not _is_called(node, site):
         return
     given = tuple(site.code(arg) for arg in call.args)
-    same = {other.name for other in site.usage.calls if other.arguments == given}
-    as_many = {other.name for other in site.usage.calls if len(other.arguments) == len(given)}
+    same = {other.name for other in site.module.calls if other.arguments == given}
+    as_many = {other.name for other in site.module.calls if len(other.arguments) == len(given)}
     near = {n.value for n in site.body if isinstance(n, cst.Name)}
     fitting = _fitting(call, site)
     called = [name for name in site.variables if name in as_many]
@@ -181,7 +181,7 @@ def _members(node: cst.Attribute, site: Site) -> Sequence[str]:
         return ()
     name = node.value.value
     own = site.module.members(name) if name in site.module.classes else site.project.definitions(name)
-    return *site.usage.parts.get(name, ()), *own
+    return *site.module.parts.get(name, ()), *own
 
 
 def _beside(node: cst.Attribute, site: Site) -> list[str]:

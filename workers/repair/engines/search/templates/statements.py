@@ -251,7 +251,7 @@ def _made(site: Site) -> list[str]:
     name, parameters = function.signature.name, set(function.parameters)
     members = [m for m in site.module.members(function.owner) if m != name] if function.receiver else []
     called_like = sorted(members, key=lambda member: -likeness(member, name))[:4]
-    calls = [call.code for call in site.usage.calls if parameters & call.names and call.names <= site.names]
+    calls = [call.code for call in site.module.calls if parameters & call.names and call.names <= site.names]
     return [*(f"{function.receiver}.{m}" for m in called_like), *(c for c in calls[:12] if len(c) < _LONGEST_CALL)]
 
 
