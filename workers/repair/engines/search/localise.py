@@ -10,17 +10,14 @@ import ast
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TypeVar
 
 from memory.model import Failure, Family
 from workers.repair.classify import clues_of, is_test_path
 from workers.repair.engines.search.candidates import Suspect, likeness
 from workers.repair.engines.search.project import module_name
 from workers.repair.engines.search.scope import FunctionNode, called, own_nodes, parsed
-
-
-def body_line(function: FunctionNode) -> int:
-    """The first line of a function's body."""
-    return max(function.lineno + 1, function.body[0].lineno)
 
 
 def defined(node: ast.stmt) -> tuple[str, ...]:
@@ -37,95 +34,73 @@ def defined(node: ast.stmt) -> tuple[str, ...]:
     return ()
 
 
-class Outlines:
-    """Syntax trees of the sources, read when first asked for; what does not parse has none, and nothing in it."""
+class Outline:
+    """One source's syntax tree, read when first asked for; what does not parse has nothing in it."""
 
-    def __init__(self, sources: Mapping[str, str]) -> None:
-        self._sources = sources
-        self._nodes: dict[str, list[ast.AST]] = {}
-        self._functions: dict[str, list[FunctionNode]] = {}
-        self._statements: dict[str, dict[int, range]] = {}
-        self._definitions: dict[tuple[str, int], tuple[int, ...]] = {}
+    def __init__(self, source: str) -> None:
+        self.source = source
 
-    def nodes(self, path: str) -> list[ast.AST]:
-        """Every node of a source, parents before their children."""
-        if path not in self._nodes:
-            tree = parsed(self._sources.get(path, ""))
-            self._nodes[path] = list(ast.walk(tree)) if tree else []
-        return self._nodes[path]
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node, parents before their children."""
+        tree = parsed(self.source)
+        return list(ast.walk(tree)) if tree else []
 
-    def functions(self, path: str) -> list[FunctionNode]:
-        """Every function of a source, however deep."""
-        if path not in self._functions:
-            self._functions[path] = [node for node in self.nodes(path) if isinstance(node, FunctionNode)]
-        return self._functions[path]
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements at the top level."""
+        return self.nodes[0].body if self.nodes and isinstance(self.nodes[0], ast.Module) else []
 
-    def classes(self, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
-        """The classes of a name, with their sources' paths."""
-        for path in [path for path, text in self._sources.items() if f"class {name}" in text]:
-            yield from ((path, n) for n in self.nodes(path) if isinstance(n, ast.ClassDef) and n.name == name)
+    @cached_property
+    def functions(self) -> list[FunctionNode]:
+        """Every function, however deep."""
+        return [node for node in self.nodes if isinstance(node, FunctionNode)]
 
-    def functions_at(self, path: str, line: int) -> list[FunctionNode]:
-        """The functions around a line."""
-        return [f for f in self.functions(path) if f.body[0].lineno <= line <= (f.end_lineno or f.lineno)]
+    def functions_at(self, line: int) -> list[FunctionNode]:
+        """The functions whose bodies are around a line, innermost first."""
+        around = [f for f in self.functions if f.body[0].lineno <= line <= last_line(f)]
+        return sorted(around, key=lambda f: -f.lineno)
 
-    def function_lines(self, path: str, line: int) -> range:
-        """The body of the innermost function around a line."""
-        around = max(self.functions_at(path, line), key=lambda f: f.lineno, default=None)
-        return range(body_line(around), (around.end_lineno or around.lineno) + 1) if around else range(0)
-
-    def loop_headers(self, path: str, line: int) -> list[int]:
-        """The lines of the `while` statements around a line, within its function."""
-        around = max(self.functions_at(path, line), key=lambda f: f.lineno, default=None)
-        loops = [node for node in ast.walk(around) if isinstance(node, ast.While)] if around else []
-        return [loop.lineno for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
-
-    def named_lines(self) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Every function's name with each line of its body; a class's name means its `__init__`."""
-        for path in self._sources:
-            for function in self.functions(path):
-                for line in range(function.body[0].lineno, (function.end_lineno or function.lineno) + 1):
-                    yield function.name, (path, line)
-
-    def statement_lines(self, path: str, line: int) -> range:
-        """The lines of the innermost statement around; of a compound one, its header's."""
-        if path not in self._statements:
-            self._statements[path] = _statement_map(self.nodes(path))
-        return self._statements[path].get(line, range(line, line + 1))
-
-    def definitions(self, path: str, function: FunctionNode) -> tuple[int, ...]:
-        """Lines outside the function that assign names or attributes which it reads."""
-        key = (path, function.lineno)
-        if key not in self._definitions:
-            nodes = list(own_nodes(function))
-            names = {n.id for n in nodes if isinstance(n, ast.Name)} | {
-                n.attr for n in nodes if isinstance(n, ast.Attribute)
-            }
-            self._definitions[key] = tuple(line for name, line in self._constants(path) if name in names)
-        return self._definitions[key]
-
-    def _constants(self, path: str) -> Iterator[tuple[str, int]]:
-        blocks = [node.body for node in self.nodes(path)[:1] if isinstance(node, ast.Module)]
-        while blocks:
-            for node in blocks.pop(0):
-                if isinstance(node, ast.ClassDef):
-                    blocks.append(node.body)
-                elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-                    yield from ((name, node.lineno) for name in defined(node))
+    @cached_property
+    def statements(self) -> dict[int, range]:
+        """The lines of the innermost statement around each line; of a compound one, its header's."""
+        lines: dict[int, range] = {}
+        for node in self.nodes:
+            if isinstance(node, (ast.stmt, ast.ExceptHandler)):
+                body = getattr(node, "body", None)
+                header = max(node.lineno, min(body[0].lineno - 1, last_line(node))) if body else last_line(node)
+                # Parents come before their children here, so the innermost statement has the last word.
+                lines.update(dict.fromkeys(range(node.lineno, header + 1), range(node.lineno, header + 1)))
+        return lines
 
 
-def _statement_map(nodes: Iterable[ast.AST]) -> dict[int, range]:
-    lines: dict[int, range] = {}
-    for node in nodes:
-        if isinstance(node, (ast.stmt, ast.ExceptHandler)):
-            body = getattr(node, "body", None)
-            last = node.end_lineno or node.lineno
-            header = last if not body else max(node.lineno, min(body[0].lineno - 1, last))
-            # Parents come before their children here, so the innermost statement has the last word.
-            lines.update(dict.fromkeys(range(node.lineno, header + 1), range(node.lineno, header + 1)))
-    return lines
+def body_lines(function: FunctionNode) -> range:
+    """The lines of a function's body."""
+    return range(max(function.lineno + 1, function.body[0].lineno), last_line(function) + 1)
 
 
+def last_line(node: ast.stmt | ast.ExceptHandler) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _constants(body: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """What assignments outside functions define, with their lines."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _constants(node.body)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            yield from ((name, node.lineno) for name in defined(node))
+
+
+def _words(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names and attributes among nodes."""
+    found = list(nodes)
+    names = {n.id for n in found if isinstance(n, ast.Name)}
+    return names | {n.attr for n in found if isinstance(n, ast.Attribute)}
+
+
+Outlines = Mapping[str, Outline]
+Key = TypeVar("Key")
 Lines = dict[tuple[str, int], float]
 
 SPECTRUM, TRACE, MENTION = 0.55, 0.35, 0.1
@@ -166,16 +141,18 @@ def suspects(
     A score goes to every line of the innermost statement around.
     """
     blamed = {path: text for path, text in sources.items() if path.endswith(".py") and not is_test_path(path)}
-    outlines = Outlines(blamed)
+    outlines = {path: Outline(text) for path, text in blamed.items()}
     spectrum = _spectrum(failure, lines, passing)
     trace = _trace(failure, outlines)
-    mention = _mentions(failure, sources, outlines) if spectrum or not trace else {}
+    used = _used(failure, sources)
+    mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
     scores = _fused(spectrum, trace, mention, covered=bool(spectrum))
     scores = {key: score for key, score in scores.items() if key[0] in blamed}
-    _raise(scores, _asked_for(failure, blamed))
+    _raise(scores, _asked_for(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
     _raise(scores, _outside(scores, outlines))
-    scores = _lowered(scores, failure, sources, outlines)
+    if failure.family is Family.ASSERTION:
+        scores = _lowered(scores, used, sources, outlines)
     spread = _spread(scores, outlines)
     ordered = sorted(spread.items(), key=lambda item: (-item[1], item[0]))
     return [Suspect(path=path, line=line, score=min(1.0, score)) for (path, line), score in ordered if score > 0]
@@ -210,24 +187,24 @@ def _trace(failure: Failure, outlines: Outlines) -> Lines:
     worth = 1.0
     for frame in reversed(frames):
         _raise(scores, {(frame.path, frame.line): worth})
-        _raise(
-            scores, {(frame.path, n): worth * SAME_FUNCTION for n in outlines.function_lines(frame.path, frame.line)}
-        )
-        if failure.family is Family.TIMEOUT:
-            _raise(scores, {(frame.path, header): worth for header in outlines.loop_headers(frame.path, frame.line)})
+        for function in outlines[frame.path].functions_at(frame.line)[:1] if frame.path in outlines else ():
+            _raise(scores, {(frame.path, n): worth * SAME_FUNCTION for n in body_lines(function)})
+            if failure.family is Family.TIMEOUT:
+                loops = [node for node in ast.walk(function) if isinstance(node, ast.While)]
+                headers = [loop.lineno for loop in loops if loop.lineno <= frame.line <= last_line(loop)]
+                _raise(scores, {(frame.path, header): worth for header in headers})
         worth *= OUTWARD
     if not frames and (located := _LOCATED.search(failure.message)):
         _raise(scores, {(located.group(1), int(located.group(2))): 1.0})
     return scores
 
 
-def _mentions(failure: Failure, sources: Mapping[str, str], outlines: Outlines) -> Lines:
+def _mentions(failure: Failure, used: set[str], outlines: Outlines) -> Lines:
     """Lines of functions whose names the failing tests use or bear."""
-    words: set[str] = set()
-    for path, last in _tests(failure):
-        words.update((last, last.removeprefix("test_")))
-        words.update(_used_in(sources.get(path, ""), last))
-    return {key: 1.0 for name, key in outlines.named_lines() if name in words}
+    tests = {test for _, test in _tests(failure)}
+    words = used | tests | {test.removeprefix("test_") for test in tests}
+    named = [(path, f) for path, outline in outlines.items() for f in outline.functions if f.name in words]
+    return {(path, line): 1.0 for path, f in named for line in range(f.body[0].lineno, last_line(f) + 1)}
 
 
 def _tests(failure: Failure) -> Iterator[tuple[str, str]]:
@@ -237,12 +214,11 @@ def _tests(failure: Failure) -> Iterator[tuple[str, str]]:
         yield path, name.rpartition("::")[2].partition("[")[0]
 
 
-def _used_in(source: str, test: str) -> set[str]:
-    tree = parsed(source) or ast.Module(body=[], type_ignores=[])
-    found = [n for n in ast.walk(tree) if isinstance(n, FunctionNode) and n.name == test]
-    nodes = [node for function in found for node in ast.walk(function)]
-    names = {n.id for n in nodes if isinstance(n, ast.Name)}
-    return names | {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+def _used(failure: Failure, sources: Mapping[str, str]) -> set[str]:
+    """The names and attributes in the failing tests."""
+    outlines = {path: Outline(sources.get(path, "")) for path, _ in _tests(failure)}
+    tests = [f for path, test in _tests(failure) for f in outlines[path].functions if f.name == test]
+    return _words(node for function in tests for node in ast.walk(function))
 
 
 def _fused(spectrum: Lines, trace: Lines, mention: Lines, *, covered: bool) -> Lines:
@@ -256,15 +232,14 @@ def _fused(spectrum: Lines, trace: Lines, mention: Lines, *, covered: bool) -> L
     }
 
 
-def _asked_for(failure: Failure, sources: Mapping[str, str]) -> Lines:
+def _asked_for(failure: Failure, outlines: Outlines) -> Lines:
     """The top-level definitions of a module that lacks an imported name."""
     clues = clues_of(failure)
     wanted, module = (clues.imported, clues.source) if clues.imported else (clues.attribute, clues.owner)
     if not wanted or failure.family not in (Family.IMPORT, Family.ATTRIBUTE):
         return {}
-    path = next((path for path in sources if module_name(path) == module), "")
-    outline = parsed(sources.get(path, ""))
-    named = [(name, node.lineno) for node in (outline.body if outline else ()) for name in defined(node)]
+    path = next((path for path in outlines if module_name(path) == module), "")
+    named = [(name, node.lineno) for node in (outlines[path].body if path else ()) for name in defined(node)]
     return {(path, line): 0.9 * likeness(name, wanted) for name, line in named}
 
 
@@ -275,42 +250,45 @@ def _constructors(failure: Failure, outlines: Outlines) -> Lines:
     queue = [clues.owner.rpartition(".")[2]] if clues.attribute and failure.family is Family.ATTRIBUTE else []
     while queue:
         name = queue.pop()
-        for path, node in outlines.classes(name) if name and name not in seen else ():
+        for path, node in _classes(outlines, name) if name and name not in seen else ():
             queue.extend(base.id for base in node.bases if isinstance(base, ast.Name))
             for function in node.body:
                 if isinstance(function, ast.FunctionDef) and function.name == "__init__":
-                    body = outlines.function_lines(path, function.body[0].lineno)
-                    _raise(found, {(path, line): CONSTRUCTOR * HEADER for line in body})
+                    _raise(found, {(path, line): CONSTRUCTOR * HEADER for line in body_lines(function)})
                     _raise(found, {(path, function.lineno): CONSTRUCTOR})
         seen.add(name)
     return found
 
 
-def _lowered(scores: Lines, failure: Failure, sources: Mapping[str, str], outlines: Outlines) -> Lines:
+def _classes(outlines: Outlines, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """The classes of a name, with their sources' paths."""
+    for path, outline in outlines.items():
+        nodes = outline.nodes if f"class {name}" in outline.source else ()
+        yield from ((path, node) for node in nodes if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def _lowered(scores: Lines, used: set[str], sources: Mapping[str, str], outlines: Outlines) -> Lines:
     """Less for what an assertion itself calls: equality, order, truth, and functions reached only through them.
 
     Nearly any edit there makes every assertion pass, right or wrong: it weakens the oracle rather than mending what it
     judges. Such lines stay suspects, and keep their scores where there are no others.
     """
-    if failure.family is not Family.ASSERTION:
-        return scores
-    judging = _judging(failure, {path for path, _ in scores}, sources, outlines)
+    judging = _judging(used, {path for path, _ in scores}, sources, outlines)
     if judging.issuperset(scores):
         return scores
     return {key: score * ORACLE if key in judging else score for key, score in scores.items()}
 
 
 def _judging(
-    failure: Failure, paths: Collection[str], sources: Mapping[str, str], outlines: Outlines
+    used: set[str], paths: Collection[str], sources: Mapping[str, str], outlines: Outlines
 ) -> set[tuple[str, int]]:
     """The lines of the methods that assertions call, and of functions that nothing else speaks of."""
-    used = {name for path, test in _tests(failure) for name in _used_in(sources.get(path, ""), test)}
     # A test that asks for the text compares it with a literal: `__repr__` is then what is judged, not the judge.
     names = _ORACLES - ({"__repr__"} if used & {"repr", "str", "format"} else set())
-    functions = [(path, f) for path in sorted(paths) for f in outlines.functions(path)]
+    functions = [(path, f) for path in sorted(paths) for f in outlines[path].functions]
     while True:
         judges = [(path, f) for path, f in functions if f.name in names]
-        lines = {(path, n) for path, f in judges for n in range(f.lineno, (f.end_lineno or f.lineno) + 1)}
+        lines = {(path, n) for path, f in judges for n in range(f.lineno, last_line(f) + 1)}
         calls = {called(node) for _, function in judges for node in ast.walk(function)} - names
         only = {
             f.name
@@ -336,12 +314,15 @@ def _only_within(lines: Collection[tuple[str, int]], name: str, sources: Mapping
 
 def _outside(scores: Lines, outlines: Outlines) -> Lines:
     """Lines that ran at import time, unseen by the tests' coverage: headers of suspected functions, constants they use."""
-    found: Lines = {}
+    suspected: dict[tuple[str, FunctionNode], float] = {}
     for (path, line), score in scores.items():
-        for function in outlines.functions_at(path, line):
-            _raise(found, {(path, header): HEADER * score for header in range(function.lineno, body_line(function))})
-            for definition in outlines.definitions(path, function):
-                _raise(found, {(path, definition): DEFINITION * score})
+        _raise(suspected, {(path, function): score for function in outlines[path].functions_at(line)})
+    found: Lines = {}
+    for (path, function), score in suspected.items():
+        _raise(found, {(path, header): HEADER * score for header in range(function.lineno, body_lines(function).start)})
+        read = _words(own_nodes(function))
+        constants = _constants(outlines[path].body)
+        _raise(found, {(path, line): DEFINITION * score for name, line in constants if name in read})
     return found
 
 
@@ -349,10 +330,11 @@ def _spread(scores: Lines, outlines: Outlines) -> Lines:
     """Every line of a statement gets the statement's best score."""
     spread: Lines = {}
     for (path, line), score in scores.items():
-        _raise(spread, {(path, n): score for n in outlines.statement_lines(path, line)})
+        lines = outlines[path].statements.get(line, range(line, line + 1))
+        _raise(spread, {(path, n): score for n in lines})
     return spread
 
 
-def _raise(scores: Lines, others: Mapping[tuple[str, int], float]) -> None:
+def _raise(scores: dict[Key, float], others: Mapping[Key, float]) -> None:
     for key, score in others.items():
         scores[key] = max(score, scores.get(key, 0.0))
