@@ -7,7 +7,6 @@ function's own and those that docstring and tests show, as in SemFix's ingredien
 
 from __future__ import annotations
 
-import ast
 import heapq
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,8 @@ from itertools import combinations
 
 import libcst as cst
 
-from workers.repair.engines.search.edit_context import Site
+from workers.repair.engines.search.edit_context import Site, below
+from workers.repair.engines.search.scope import names_in
 from workers.repair.engines.search.type_inference import (
     MAPPING,
     NUMBER,
@@ -25,6 +25,7 @@ from workers.repair.engines.search.type_inference import (
     TRUTH,
     comparable,
     element,
+    expression,
     is_sized,
     outer,
 )
@@ -89,11 +90,8 @@ def _terms(site: Site, extra: tuple[str, ...], near: str) -> list[tuple[str, flo
 def _is_closed(text: str, site: Site, extra: tuple[str, ...]) -> bool:
     """Whether an expression reads only names that are bound here."""
     known = {*extra, *site.live, site.receiver}
-    try:
-        tree = ast.parse(text, mode="eval")
-    except SyntaxError:
-        return False
-    return all(n.id in known for n in ast.walk(tree) if isinstance(n, ast.Name)) and "(" not in text
+    tree = expression(text)
+    return tree is not None and names_in(tree) <= known and "(" not in text
 
 
 def _pair(one: str, kind: str, other: str, second: str, weight: float) -> Iterator[tuple[str, float]]:
@@ -164,16 +162,10 @@ def _varied(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _renumbered(site: Site, whole: cst.Comparison, part: cst.CSTNode) -> Iterator[tuple[str, float]]:
-    for node in (part, *_inner(part)):
+    for node in (part, *below(part)):
         if isinstance(node, cst.Integer) and site.region.has(node):
             start, end = site.region.span(node)
             first, last = site.region.span(whole)
             for rank, number in enumerate(n for n in _numbers(site) if n != node.value):
                 code = site.region.text(first, start) + number + site.region.text(end, last)
                 yield code, 0.8 / (1 + rank / 4)
-
-
-def _inner(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for child in node.children:
-        yield child
-        yield from _inner(child)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -17,6 +18,8 @@ _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 _WORD = re.compile(r"[A-Za-z][\w-]{2,}")
 _ORDINALS = {"twice": "2", "half": "2", "double": "2", "first": "1", "second": "2", "third": "3", "three": "3"}
 _LONGEST = 60
+_DEFINED = r"^(?:(?:async )?def |class )?{}\b\s*[(:=]"
+"""Where a name is defined at the top level of a module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,51 +36,28 @@ class Examples:
     characters: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Found:
-    calls: list[tuple[ast.expr, ...]] = field(default_factory=list)
-    strings: list[str] = field(default_factory=list)
-    numbers: list[str] = field(default_factory=list)
-
-
 def examples_of(name: str, docstring: str, tests: Mapping[str, str]) -> Examples:
     """What the docstring and the texts of the tests show of the function `name`."""
-    found = _Found()
-    for line in _DOCTEST.findall(docstring):
-        _collect(line, name, found)
+    calls: list[tuple[ast.expr, ...]] = []
+    values: list[object] = []
+    for tree in _parsed([*_DOCTEST.findall(docstring), *(text for text in tests.values() if name in text)]):
+        names = {name, *_aliases(tree, name)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(node) in names:
+                calls.append(tuple(node.args))
+            elif isinstance(node, ast.Constant):
+                values.append(node.value)
+    strings = [value for value in values if isinstance(value, str)]
+    numbers = [str(n) for n in values if isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1000]
     documented = [*_INTEGER.findall(docstring), *(n for word, n in _ORDINALS.items() if word in docstring.lower())]
-    for text in tests.values():
-        if name in text:
-            _collect(text, name, found)
-    counts: dict[str, int] = {}
-    for letter in "".join(found.strings[:200]):
-        counts[letter] = counts.get(letter, 0) + 1
+    counts = Counter("".join(strings[:200]))
     return Examples(
-        calls=tuple(found.calls[:20]),
-        numbers=tuple(dict.fromkeys((*documented, *found.numbers)))[:40],
+        calls=tuple(calls[:20]),
+        numbers=tuple(dict.fromkeys((*documented, *numbers)))[:40],
         words=tuple(dict.fromkeys(_WORD.findall(docstring)))[:200],
-        strings=tuple(dict.fromkeys(s for s in found.strings if len(s) <= _LONGEST and "\n" not in s))[:40],
+        strings=tuple(dict.fromkeys(s for s in strings if len(s) <= _LONGEST and "\n" not in s))[:40],
         characters=tuple(sorted(counts, key=lambda c: (c.isalnum(), -counts[c])))[:16],
     )
-
-
-def _collect(text: str, name: str, found: _Found) -> None:
-    tree = parsed(text.strip())
-    if tree is None:
-        return
-    names = {name, *_aliases(tree, name)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and called(node) in names:
-            found.calls.append(tuple(node.args))
-        elif isinstance(node, ast.Constant):
-            _literal(node.value, found)
-
-
-def _literal(value: object, found: _Found) -> None:
-    if isinstance(value, str):
-        found.strings.append(value)
-    elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1000:
-        found.numbers.append(str(value))
 
 
 def _aliases(tree: ast.Module, name: str) -> Iterator[str]:
@@ -103,7 +83,7 @@ def module_name(path: str) -> str:
 
 def _parsed(texts: Iterable[str]) -> Iterator[ast.Module]:
     """The trees of texts; what does not parse has nothing to offer."""
-    return (tree for tree in map(parsed, texts) if tree is not None)
+    return (tree for text in texts if (tree := parsed(text.strip())) is not None)
 
 
 class ProjectSources:
@@ -131,7 +111,7 @@ class ProjectSources:
 
     def defining(self, name: str) -> tuple[str, ...]:
         """Import names of the modules that define `name` at their top level, shortest first."""
-        pattern = re.compile(rf"^(?:(?:async )?def |class )?{re.escape(name)}\b\s*[(:=]", re.MULTILINE)
+        pattern = re.compile(_DEFINED.format(re.escape(name)), re.MULTILINE)
         found = [module_name(path) for path, text in self._sources.items() if pattern.search(text)]
         return tuple(sorted(found, key=lambda module: (module.count("."), module)))
 
@@ -143,9 +123,7 @@ class ProjectSources:
     def definitions(self, module: str) -> tuple[str, ...]:
         """What a module defines at its top level."""
         text = next((text for path, text in self._sources.items() if module_name(path) == module), "")
-        return tuple(
-            dict.fromkeys(re.findall(r"^(?:(?:async )?def |class )?([A-Za-z_]\w*)\b\s*[(:=]", text, re.MULTILINE))
-        )
+        return tuple(dict.fromkeys(re.findall(_DEFINED.format(r"([A-Za-z_]\w*)"), text, re.MULTILINE)))
 
     def classes_having(self, name: str) -> Iterator[ClassScope]:
         """The classes that set, read of themselves, or define an attribute or method of this name."""

@@ -146,7 +146,7 @@ class ModuleScope:
             tests = [node.test] if isinstance(node, (ast.If, ast.While, ast.IfExp)) else ()
             for test in node.values if isinstance(node, ast.BoolOp) else tests:
                 code = ast.unparse(test)
-                names[code] = _names(test)
+                names[code] = names_in(test)
                 asked[code] += 1
         return tuple(
             Condition(code=code, names=names[code]) for code, _ in asked.most_common() if len(code) <= _LONGEST
@@ -318,8 +318,9 @@ def called(node: ast.AST) -> str:
 def _usage(node: ast.Call, name: str) -> CallUsage:
     named = (f"{word.arg or '**'}={ast.unparse(word.value)}" for word in node.keywords)
     arguments = (*map(ast.unparse, node.args), *named)
-    return CallUsage(code=ast.unparse(node), name=name, arguments=arguments, names=_names(node))
+    return CallUsage(code=ast.unparse(node), name=name, arguments=arguments, names=names_in(node))
 
 
-def _names(node: ast.AST) -> frozenset[str]:
+def names_in(node: ast.AST) -> frozenset[str]:
+    """The names below a node, attributes' own left out."""
     return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name))

@@ -10,7 +10,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import libcst as cst
@@ -127,8 +127,7 @@ def _first_line(node: ast.stmt) -> int:
 
 def _extents(body: Sequence[ast.stmt], *, indented: bool) -> Iterator[Extent]:
     for node in body:
-        opened = isinstance(node, ast.ClassDef) and node.body[0].lineno > node.lineno
-        if opened and isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.ClassDef) and node.body[0].lineno > node.lineno:
             yield from _extents(node.body, indented=True)
         else:
             yield Extent(first_line=_first_line(node), last_line=node.end_lineno or node.lineno, indented=indented)
@@ -140,11 +139,7 @@ def _merged(extents: list[Extent]) -> list[Extent]:
     for extent in extents:
         if merged and merged[-1].last_line >= extent.first_line:
             last = merged.pop()
-            extent = Extent(
-                first_line=last.first_line,
-                last_line=max(last.last_line, extent.last_line),
-                indented=last.indented,
-            )
+            extent = replace(last, last_line=max(last.last_line, extent.last_line))
         merged.append(extent)
     return merged
 
@@ -205,18 +200,9 @@ class Region:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if self.warned else "error")
             try:
-                return fingerprint(
-                    compile(data, "region", "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
-                )
-            except (
-                SyntaxError,
-                SyntaxWarning,
-                DeprecationWarning,
-                ValueError,
-                OverflowError,
-                RecursionError,
-                MemoryError,
-            ):
+                code = compile(data, "region", "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
+                return fingerprint(code)
+            except (SyntaxError, Warning, ValueError, OverflowError, RecursionError, MemoryError):
                 return None
 
     @cached_property

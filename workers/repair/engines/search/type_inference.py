@@ -62,7 +62,7 @@ class Kinds:
 
     def of_code(self, code: str) -> str:
         """The kind of an expression's text."""
-        node = _expression(code)
+        node = expression(code)
         return self.of(node) if node is not None else ""
 
     def of(self, node: ast.expr) -> str:
@@ -180,7 +180,8 @@ class Kinds:
 
 
 @lru_cache(maxsize=4096)
-def _expression(code: str) -> ast.expr | None:
+def expression(code: str) -> ast.expr | None:
+    """The syntax tree of an expression's text; None if it has none."""
     try:
         return ast.parse(f"({code}\n)", mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
@@ -219,10 +220,7 @@ def _constant(value: object) -> str:
 def _annotated(node: ast.expr | None) -> str:
     match node:
         case ast.Constant(value=str(text)):
-            try:
-                return _annotated(ast.parse(text, mode="eval").body)
-            except SyntaxError:
-                return ""
+            return _annotated(expression(text))
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return _ANNOTATED.get(name, "")
         case ast.Subscript(value=value, slice=inner):
