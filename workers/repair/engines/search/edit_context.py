@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -13,6 +13,7 @@ import libcst as cst
 
 from memory.model import Failure
 from workers.repair.classify import Clues
+from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.project import Examples, ProjectSources
 from workers.repair.engines.search.scope import FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.engines.search.source_slice import Region, Splice, Unit
@@ -30,7 +31,7 @@ def precedence(code: str) -> int:
         return 15  # in parentheses of its own
     match node:
         case ast.BinOp(op=op):
-            return _BINARY.get(type(op), 12)
+            return _LEVELS.get(type(op), 12)
         case ast.UnaryOp(op=ast.Not()):
             return 5
         case ast.UnaryOp() | ast.Await():
@@ -40,26 +41,17 @@ def precedence(code: str) -> int:
     return _LEVELS.get(type(node), 15)
 
 
-_LEVELS: dict[type[ast.expr], int] = {
-    ast.Yield: 0,
-    ast.YieldFrom: 0,
-    ast.Lambda: 0,
-    ast.NamedExpr: 0,
-    ast.Tuple: 1,
-    ast.GeneratorExp: 1,
-    ast.Starred: 1,
+_LEVELS: dict[type[ast.AST], int] = {
+    **dict.fromkeys((ast.Yield, ast.YieldFrom, ast.Lambda, ast.NamedExpr), 0),
+    **dict.fromkeys((ast.Tuple, ast.GeneratorExp, ast.Starred), 1),
     ast.IfExp: 2,
     ast.BoolOp: 3,
     ast.Compare: 6,
-}
-_BINARY: dict[type[ast.operator], int] = {
     ast.BitOr: 7,
     ast.BitXor: 8,
     ast.BitAnd: 9,
-    ast.LShift: 10,
-    ast.RShift: 10,
-    ast.Add: 11,
-    ast.Sub: 11,
+    **dict.fromkeys((ast.LShift, ast.RShift), 10),
+    **dict.fromkeys((ast.Add, ast.Sub), 11),
     ast.Pow: 14,
 }
 
@@ -82,22 +74,9 @@ class Edit:
     imports: tuple[str, ...] = ()
 
 
-_LOOSE = (
-    cst.Arg,
-    cst.Assign,
-    cst.AugAssign,
-    cst.AnnAssign,
-    cst.Return,
-    cst.If,
-    cst.While,
-    cst.Expr,
-    cst.Index,
-    cst.Slice,
-    cst.For,
-    cst.Assert,
-    cst.Element,
-    cst.DictElement,
-)
+_STATEMENTS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Return, cst.If, cst.While, cst.Expr, cst.For, cst.Assert)
+_LOOSE = (*_STATEMENTS, cst.Arg, cst.Index, cst.Slice, cst.Element, cst.DictElement)
+"""What needs no parentheses around an expression in it."""
 
 
 class Site:
@@ -166,19 +145,14 @@ class Site:
     @cached_property
     def in_loop(self) -> bool:
         """Whether `break` and `continue` may stand here."""
-        for node in self.ancestors(self.unit.node):
-            if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-                return False
-            if isinstance(node, (cst.For, cst.While)):
-                return True
-        return False
+        kinds = (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)
+        around = next((node for node in self.ancestors(self.unit.node) if isinstance(node, kinds)), None)
+        return isinstance(around, (cst.For, cst.While))
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
         """Names of values in scope, nearest first: parameters, locals, then the module's."""
-        scope = self.function
-        near = (*scope.parameters, *scope.local_names) if scope else ()
-        return tuple(dict.fromkeys((*near, *self.module.variables)))
+        return tuple(dict.fromkeys((*self.local_variables, *self.module.variables)))
 
     @cached_property
     def local_variables(self) -> tuple[str, ...]:
@@ -250,8 +224,13 @@ class Site:
         """Put `code` in a node's place, in parentheses where the text would otherwise read differently."""
         if isinstance(node, cst.BaseExpression):
             code = wrapped(code, self._floor(node))
-        span = self.region.span(node)
-        return Edit(splices=(Splice(*span, code),), around=self._around(span, around), weight=weight)
+        return self.token(node, code, weight=weight, around=around)
+
+    def replacements(
+        self, node: cst.CSTNode, codes: Iterable[str], *, first: float = 1.0, step: float = 0.25
+    ) -> Iterator[Edit]:
+        """Put each of these in a node's place, weighed as by `fading`."""
+        return (self.replace(node, code, weight=weight) for code, weight in fading(codes, first=first, step=step))
 
     def _floor(self, node: cst.BaseExpression) -> int:
         """How tightly a text must bind to stand in a node's place without parentheses."""
@@ -270,7 +249,14 @@ class Site:
     def token(self, node: cst.CSTNode, code: str, *, weight: float = 1.0, around: cst.CSTNode | None = None) -> Edit:
         """Put `code` in a node's place as it is: for operators, keywords, targets, parts of statements."""
         span = self.region.span(node)
-        return Edit(splices=(Splice(*span, code),), around=self._around(span, around), weight=weight)
+        outer = self.region.span(around or node)
+        return self.splice(*span, code, weight=weight, around=(min(span[0], outer[0]), max(span[1], outer[1])))
+
+    def tokens(
+        self, node: cst.CSTNode, codes: Iterable[str], *, step: float = 0.25, around: cst.CSTNode | None = None
+    ) -> Iterator[Edit]:
+        """Put each of these in a node's place as it is, weighed as by `fading`."""
+        return (self.token(node, code, weight=weight, around=around) for code, weight in fading(codes, step=step))
 
     def exchange(self, one: cst.CSTNode, other: cst.CSTNode, *, around: cst.CSTNode, weight: float = 1.0) -> Edit:
         """Swap two nodes' texts."""
@@ -284,12 +270,6 @@ class Site:
         """Put `code` in the place of the region's bytes `start`..`end`."""
         return Edit(splices=(Splice(start, end, code),), around=around or (start, end), weight=weight)
 
-    def _around(self, span: tuple[int, int], around: cst.CSTNode | None) -> tuple[int, int]:
-        if around is None:
-            return span
-        start, end = self.region.span(around)
-        return min(start, span[0]), max(end, span[1])
-
     def lines_of(self, node: cst.CSTNode) -> tuple[int, int]:
         """The whole lines of a statement, decorators included."""
         starts = [self.region.span(node)[0]]
@@ -298,22 +278,17 @@ class Site:
 
     def insert_before(self, lines: Sequence[str], *, weight: float = 1.0) -> Iterator[Edit]:
         """Lines before the statement, at its indentation; nothing where none can stand (before `elif`, `except`)."""
-        if self.siblings is None:
-            return
-        at = self.lines_of(self.unit.node)[0]
-        yield self._inserted(at, lines, weight)
+        return self._inserted(self.lines_of(self.unit.node)[0], lines, weight)
 
     def insert_after(self, lines: Sequence[str], *, weight: float = 1.0) -> Iterator[Edit]:
         """Lines behind the whole statement, at its indentation."""
-        if self.siblings is None:
-            return
-        at = self.lines_of(self.unit.node)[1]
-        yield self._inserted(at, lines, weight)
+        return self._inserted(self.lines_of(self.unit.node)[1], lines, weight)
 
-    def _inserted(self, at: int, lines: Sequence[str], weight: float) -> Edit:
+    def _inserted(self, at: int, lines: Sequence[str], weight: float) -> Iterator[Edit]:
         text = "".join(f"{self.indent}{line}\n" for line in lines)
         missing = "" if at == 0 or self.region.data[at - 1 : at] == b"\n" else "\n"
-        return Edit(splices=(Splice(at, at, missing + text),), around=(at, at), weight=weight)
+        if self.siblings is not None:
+            yield self.splice(at, at, missing + text, weight=weight)
 
     @cached_property
     def siblings(self) -> Sequence[cst.CSTNode] | None:
@@ -324,9 +299,8 @@ class Site:
 
     def rewrite(self, lines: Sequence[str], *, node: cst.CSTNode | None = None, weight: float = 1.0) -> Edit:
         """Whole lines in a statement's place; no lines delete it. The lines carry their own indentation."""
-        start, end = self.lines_of(node or self.unit.node)
         text = "".join(f"{line}\n" for line in lines)
-        return Edit(splices=(Splice(start, end, text),), around=(start, end), weight=weight)
+        return self.splice(*self.lines_of(node or self.unit.node), text, weight=weight)
 
     def text_lines(self, node: cst.CSTNode | None = None) -> list[str]:
         """A statement's whole lines, indentation included."""

@@ -275,14 +275,10 @@ class Region:
 
     def module_source(self, edited: bytes, imports: Sequence[str]) -> str:
         """The whole module with this region's text replaced and lines added to its imports."""
-        old = self.module.data
         end = self.start + len(self.data) - self.prefix
-        inner = edited[self.prefix :]
-        if not imports:
-            return (old[: self.start] + inner + old[end:]).decode()
-        offset, before, behind = self.module.import_place()
-        added = (before + "".join(f"{line}\n" for line in imports) + behind).encode()
-        if offset <= self.start:
-            return (old[:offset] + added + old[offset : self.start] + inner + old[end:]).decode()
-        offset = max(offset, end)
-        return (old[: self.start] + inner + old[end:offset] + added + old[offset:]).decode()
+        splices = [Splice(self.start, end, edited[self.prefix :].decode())]
+        if imports:
+            offset, before, behind = self.module.import_place()
+            at = offset if offset <= self.start else max(offset, end)
+            splices.append(Splice(at, at, before + "".join(f"{line}\n" for line in imports) + behind))
+        return spliced(self.module.data, splices).decode()

@@ -73,10 +73,9 @@ def missing_argument(node: cst.Call, site: Site) -> Iterator[Edit]:
 
 def _at_hand(site: Site) -> list[str]:
     """Variables, the receiver, and the attributes that this function reads."""
-    function = site.function
-    receiver = function.receiver if function else ""
-    read = [site.code(n) for n in site.body if isinstance(n, cst.Attribute) and site.code(n.value) == receiver]
-    return list(dict.fromkeys((*site.local_variables, *([receiver] if receiver else []), *read)))
+    receiver = [site.receiver] if site.receiver else []
+    read = [site.code(n) for n in site.body if isinstance(n, cst.Attribute) and site.code(n.value) == site.receiver]
+    return list(dict.fromkeys((*site.local_variables, *receiver, *read)))
 
 
 def _call(node: cst.Call, site: Site, arguments: list[str]) -> str:
@@ -134,10 +133,9 @@ def missing_parameter(node: cst.Parameters, site: Site) -> Iterator[Edit]:
             yield site.splice(at, at, "self")
     if node.params and node.params[-1].default is None and node.params[-1].name.value not in ("self", "cls"):
         last = node.params[-1]
-        for default, weight in fading(("None", "0", "()", '""', "False")):
-            yield site.token(
-                last.name if not last.annotation else last, f"{site.code(last).rstrip(', ')}={default}", weight=weight
-            )
+        text = site.code(last).rstrip(", ")
+        defaults = (f"{text}={default}" for default in ("None", "0", "()", '""', "False"))
+        yield from site.tokens(last if last.annotation else last.name, defaults)
 
 
 @template(cst.Call, strategy="calls", prior=0.35, families=_ANY)
@@ -202,8 +200,7 @@ def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
     name, own = site.code(node.func).rpartition(".")[2], tuple(site.code(arg) for arg in node.args)
     others = Counter(call.arguments for call in site.module.calls if call.name == name and call.arguments != own)
     alike = sorted(others, key=lambda arguments: (len(arguments) != len(own), -others[arguments]))
-    for arguments, weight in fading(alike[:8]):
-        yield site.replace(node, f"{site.code(node.func)}({', '.join(arguments)})", weight=weight)
+    return site.replacements(node, (f"{site.code(node.func)}({', '.join(arguments)})" for arguments in alike[:8]))
 
 
 _USES = (

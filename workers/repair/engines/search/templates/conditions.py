@@ -20,40 +20,26 @@ from workers.repair.engines.search.predicates import preconditions
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import TYPES, bound_in_statement
 
-_LOGIC = (
-    Family.ASSERTION,
-    Family.VALUE,
-    Family.LOOKUP,
-    Family.TYPE,
-    Family.ATTRIBUTE,
-    Family.RECURSION,
-    Family.TIMEOUT,
-)
+_ANY = (Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION, Family.LOOKUP, Family.VALUE)
+_LOGIC = (*_ANY, Family.RECURSION, Family.TIMEOUT)
 
-
+_TESTED = (cst.If, cst.While, cst.IfExp, cst.CompIf)
 _MOST_NEEDED = 8
 """So many conditions that a block's code needs are tried in its test."""
 
 
 def atoms(site: Site) -> tuple[str, ...]:
     """Short conditions at hand: those used elsewhere in the function, then its parameters and locals, plain and negated."""
-    parts = [n for n in site.body if isinstance(n, (cst.Comparison, cst.Call, cst.Attribute)) and _asked(n, site)]
-    used = dict.fromkeys(site.code(n) for n in parts if len(site.code(n)) <= 40)
-    read = dict.fromkeys(site.code(n) for n in site.body if isinstance(n, cst.Attribute) and not _called(n, site))
+    asking = (*_TESTED, cst.BooleanOperation, cst.UnaryOperation)
+    parts = [n for n in site.body if isinstance(n, (cst.Comparison, cst.Call, cst.Attribute))]
+    used = dict.fromkeys(site.code(n) for n in parts if isinstance(site.parent(n), asking) and len(site.code(n)) <= 40)
+    attributes = [n for n in parts if isinstance(n, cst.Attribute)]
+    read = dict.fromkeys(
+        site.code(n) for n in attributes if not isinstance(site.parent(n), (cst.Call, cst.AssignTarget))
+    )
     names = (*site.local_variables, *list(read)[:10])
     made = [code for name in names for code in (name, f"not {name}", f"{name} is None", f"{name} is not None")]
     return tuple(dict.fromkeys((*used, *made)))
-
-
-def _called(node: cst.CSTNode, site: Site) -> bool:
-    parent = site.parent(node)
-    return isinstance(parent, (cst.Call, cst.AssignTarget)) and not isinstance(parent, cst.Arg)
-
-
-def _asked(node: cst.CSTNode, site: Site) -> bool:
-    return isinstance(
-        site.parent(node), (cst.If, cst.While, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation, cst.CompIf)
-    )
 
 
 @template(cst.BooleanOperation, strategy="guards", prior=0.55, families=_LOGIC)
@@ -66,7 +52,7 @@ def dropped_condition(node: cst.BooleanOperation, site: Site) -> Iterator[Edit]:
 @template(cst.CSTNode, strategy="guards", prior=0.35, families=_LOGIC)
 def extended_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if a and b:`, `if a or b:` with a condition at hand."""
-    if not isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)):
+    if not isinstance(node, _TESTED):
         return
     test = node.test
     text = site.code(test)
@@ -81,7 +67,7 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
     if isinstance(node, cst.BooleanOperation):
         tests = [test for test in (node.left, node.right) if not isinstance(test, cst.BooleanOperation)]
-    elif isinstance(node, (cst.If, cst.While, cst.IfExp, cst.CompIf)):
+    elif isinstance(node, _TESTED):
         tests = [node.test]
     else:
         return
@@ -93,8 +79,7 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         text = site.code(test)
         focus = 1.0 if not site.clues.undefined or site.clues.undefined in text else 0.3
         near = sorted(options, key=lambda code: -likeness(code, text) - about[code])
-        for code, weight in fading((code for code in near if code != text), step=0.1):
-            yield site.replace(test, code, weight=weight * focus)
+        yield from site.replacements(test, (code for code in near if code != text), first=focus, step=0.1)
 
 
 def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
@@ -255,9 +240,6 @@ def _optional(site: Site) -> set[str]:
     params = site.definition.params
     both = (*params.params, *params.kwonly_params)
     return {p.name.value for p in both if isinstance(p.default, cst.Name) and p.default.value == "None"}
-
-
-_ANY = (Family.TYPE, Family.ATTRIBUTE, Family.ASSERTION, Family.LOOKUP, Family.VALUE)
 
 
 @template(cst.Call, strategy="guards", prior=0.5, families=_ANY)

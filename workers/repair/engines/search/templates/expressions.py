@@ -31,6 +31,7 @@ from workers.repair.engines.search.type_inference import (
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.TIMEOUT, Family.RECURSION, Family.ARITHMETIC)
 _LONGEST, _MOST = 40, 16
+_COMPOSED = (cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.Integer, cst.SimpleString)
 
 
 @template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
@@ -43,8 +44,7 @@ def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     fitting = [item for item in stock if comparable(kind, site.kind(item[0]))]
     place = _place(node, site)
     ordered = sorted(fitting, key=lambda item: (item[1] != place, -round(likeness(text, item[0]), 1)))
-    for code, weight in fading(dict.fromkeys(code for code, _ in ordered[:_MOST]), step=0.15):
-        yield site.replace(node, code, weight=weight)
+    yield from site.replacements(node, dict.fromkeys(code for code, _ in ordered[:_MOST]), step=0.15)
 
 
 @template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
@@ -55,8 +55,7 @@ def variable_for_expression(node: cst.BaseExpression, site: Site) -> Iterator[Ed
     kind, text = site.kind(site.code(node)), site.code(node)
     names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if comparable(kind, site.kind(n))]
     inside = [n for n in names if n in text]
-    for name, weight in fading([n for n in names if n not in inside] + inside, step=0.2):
-        yield site.replace(node, name, weight=weight)
+    yield from site.replacements(node, [n for n in names if n not in inside] + inside, step=0.2)
 
 
 @template(cst.AssignTarget, strategy="names", prior=0.35, families=_ANY)
@@ -66,8 +65,7 @@ def reused_target(node: cst.AssignTarget, site: Site) -> Iterator[Edit]:
     read = [n for n in site.body if isinstance(n, (cst.Subscript, cst.Attribute, cst.Name)) and n is not node.target]
     inner = [n for n in read if statement in site.ancestors(n) and is_read_place(n, site)]
     texts = dict.fromkeys(site.code(n) for n in inner)
-    for code, weight in fading([t for t in texts if t != target], step=0.3):
-        yield site.token(node.target, code, weight=weight)
+    return site.tokens(node.target, [text for text in texts if text != target], step=0.3)
 
 
 @template(cst.Name, strategy="names", prior=0.3, families=_ANY)
@@ -98,17 +96,14 @@ def _is_replaceable(node: cst.BaseExpression, site: Site) -> bool:
         return False
     if isinstance(parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param)):
         return False
-    kinds = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.Integer, cst.SimpleString)
-    return isinstance(node, kinds) and not is_target(node, site)
+    return isinstance(node, (cst.Name, *_COMPOSED)) and not is_target(node, site)
 
 
 def _stock(site: Site) -> list[tuple[str, str]]:
     """The function's expressions beyond plain names, and the place of each."""
     found: dict[str, str] = {}
     for node in site.body:
-        if isinstance(
-            node, (cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.SimpleString, cst.Integer)
-        ):
+        if isinstance(node, _COMPOSED):
             if isinstance(site.parent(node), (cst.AssignTarget, cst.Expr, cst.ConcatenatedString)):
                 continue
             text = site.code(node)
@@ -152,41 +147,37 @@ def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     others = (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param, cst.Call)
     if isinstance(parent, others) or is_target(node, site):
         return
-    for ending, weight in fading(_METHODS.get(outer(site.kind(site.code(node))), ())):
-        yield site.replace(node, f"{site.operand(node, 15)}{ending}", weight=weight)
+    endings = _METHODS.get(outer(site.kind(site.code(node))), ())
+    yield from site.replacements(node, (f"{site.operand(node, 15)}{ending}" for ending in endings))
 
 
 @template(cst.Comparison, strategy="calls", prior=0.55, families=_VALUES)
 def both_sides(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a == b` → `set(a) == set(b)`, `a.lower() == b.lower()`, `abs(a) < abs(b)`."""
-    if len(node.comparisons) == 1 and not isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot)):
-        yield from _wrapped(node, node.left, node.comparisons[0].operator, node.comparisons[0].comparator, site)
-
-
-def _wrapped(
-    node: cst.BaseExpression, left: cst.BaseExpression, sign: cst.CSTNode, right: cst.BaseExpression, site: Site
-) -> Iterator[Edit]:
-    kind = outer(site.kind(site.code(left))) or outer(site.kind(site.code(right)))
-    for form, weight in fading(_WRAPS.get(kind, _WRAPS[""])):
-        called = not form.startswith("{}")
-        one, other = (site.code(n) if called else site.operand(n, 15) for n in (left, right))
-        yield site.replace(node, f"{form.format(one)} {site.code(sign)} {form.format(other)}", weight=weight)
+    sign, sides = node.comparisons[0].operator, (node.left, node.comparisons[0].comparator)
+    if len(node.comparisons) > 1 or isinstance(sign, (cst.Is, cst.IsNot)):
+        return
+    kinds = [outer(site.kind(site.code(side))) for side in sides]
+    for form, weight in fading(_WRAPS.get(kinds[0] or kinds[1], _WRAPS[""])):
+        one, other = (form.format(site.operand(n, 15) if form.startswith("{}") else site.code(n)) for n in sides)
+        yield site.replace(node, f"{one} {site.code(sign)} {other}", weight=weight)
 
 
 @template(cst.BaseExpression, strategy="calls", prior=0.35, families=_VALUES)
 def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`best = a` → `best = max(best, a)`; `max(rows)` → `max(best, a)`: a running extreme that forgot itself or the new one."""
     parent = site.parent(node)
-    call = isinstance(node, cst.Call) and site.code(node.func) in ("min", "max")
-    if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)) or not (
-        call or isinstance(node, (cst.Name, cst.BinaryOperation))
-    ):
+    called = site.code(node.func) if isinstance(node, cst.Call) else ""
+    call = called in ("min", "max")
+    if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)):
         return
     if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
         return
+    if not (call or isinstance(node, (cst.Name, cst.BinaryOperation))):
+        return
     names = [n for n in site.live if outer(site.kind(n)) in ("", NUMBER)][:4]
     pairs = list(combinations(names, 2)) if call else [(name, site.code(node)) for name in names]
-    both = (site.code(node.func),) if isinstance(node, cst.Call) and call else ("max", "min")
+    both = (called,) if call else ("max", "min")
     for (one, other), weight in fading([pair for pair in pairs if pair[0] != pair[1]], step=0.2):
         for name in both:
             yield site.replace(node, f"{name}({one}, {other})", weight=weight)
@@ -210,8 +201,8 @@ def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     named += [bounds for name in (*near[:5], *unknown[:2]) for bounds in (f"{name}:", f":{name}")]
     more = [f"{name} + 1:" for name in near[:3]] + [f":{name} + 1" for name in near[:3]]
     known = 1.0 if outer(site.kind(site.code(node))) in (SEQUENCE, TEXT) else 0.6
-    for bounds, weight in fading((*named[:4], *fixed[:4], *named[4:], *fixed[4:], *more), step=0.15):
-        yield site.replace(node, f"{site.operand(node, 15)}[{bounds}]", weight=weight * known)
+    every = (*named[:4], *fixed[:4], *named[4:], *fixed[4:], *more)
+    yield from site.replacements(node, (f"{site.operand(node, 15)}[{b}]" for b in every), first=known, step=0.15)
 
 
 def _complements(site: Site) -> Iterator[str]:
@@ -261,6 +252,5 @@ _COUNTERPARTS = (
 def counterpart(node: cst.Name, site: Site) -> Iterator[Edit]:
     """`min` → `max`, `any` → `all`, `sum` → `len`, and back."""
     others = [b if node.value == a else a for a, b in _COUNTERPARTS if node.value in (a, b)]
-    for name, weight in fading(others):
-        parent = site.parent(node)
-        yield site.token(node, name, weight=weight, around=parent if isinstance(parent, cst.Attribute) else None)
+    parent = site.parent(node)
+    return site.tokens(node, others, around=parent if isinstance(parent, cst.Attribute) else None)

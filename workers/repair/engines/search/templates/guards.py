@@ -37,10 +37,8 @@ def used_values(site: Site) -> tuple[str, ...]:
             found[node.left.value] = None
         elif isinstance(node, cst.Arg) and isinstance(node.value, (cst.Name, cst.Attribute)):
             later[site.code(node.value)] = None
-    receiver = site.receiver
-    names = dict.fromkeys((*found, *later))
-    known = (*site.variables, receiver)
-    return tuple(name for name in names if name != receiver and name.partition(".")[0] in known)
+    known = (*site.variables, site.receiver)
+    return tuple(n for n in {**found, **later} if n != site.receiver and n.partition(".")[0] in known)
 
 
 _LITERALS = frozenset({"True", "False", "0", "-1", "1", "[]", "{}", "()", '""', "''", "set()", "0.0"})
@@ -52,25 +50,12 @@ def exits(site: Site) -> tuple[str, ...]:
     if site.definition is None:
         return loop
     returns = [node.value for node in site.body if isinstance(node, cst.Return) and node.value is not None]
-    short = dict.fromkeys(
-        f"return {site.code(v)}" for v in returns if not isinstance(v, cst.Call) and len(site.code(v)) < 24
-    )
+    texts = [site.code(value) for value in returns if not isinstance(value, cst.Call)]
+    short = dict.fromkeys(f"return {text}" for text in texts if len(text) < 24)
     # What a function returns at its end, where nothing was found, is what it returns for nothing.
     fixed = [code for code in reversed(short) if code.removeprefix("return ") in _LITERALS]
-    usual = dict.fromkeys(
-        (
-            *fixed[:1],
-            "return None",
-            *loop,
-            *short,
-            "return []",
-            "return False",
-            "return 0",
-            'return ""',
-            "return {}",
-            "return True",
-        )
-    )
+    empty = [f"return {value}" for value in ("[]", "False", "0", '""', "{}", "True")]
+    usual = dict.fromkeys((*fixed[:1], "return None", *loop, *short, *empty))
     return tuple("return" if code == "return None" and not returns else code for code in usual)
 
 
@@ -118,11 +103,10 @@ def subscript_to_get(node: cst.Subscript, site: Site) -> Iterator[Edit]:
     )
     if not stored and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
         key = site.code(node.slice[0])
-        for default, weight in fading(("", ", 0", ", []", ', ""', ", {}", ", False", f", {key}", ", ()")):
-            yield site.replace(node, f"{site.operand(node.value, 15)}.get({key}{default})", weight=weight)
+        defaults = ("", ", 0", ", []", ', ""', ", {}", ", False", f", {key}", ", ()")
+        yield from site.replacements(node, (f"{site.operand(node.value, 15)}.get({key}{d})" for d in defaults))
 
 
-_ALL: tuple[Family, ...] = ()
 _COMMON = (
     "ValueError",
     "TypeError",
@@ -142,14 +126,11 @@ _MOST_GUARDS = 120
 
 
 def _own(site: Site) -> list[str]:
-    return [
-        name
-        for name in (*site.module.classes, *site.module.imported)
-        if name.endswith(("Error", "Exception", "Warning"))
-    ]
+    names = (*site.module.classes, *site.module.imported)
+    return [name for name in names if name.endswith(("Error", "Exception", "Warning"))]
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.6, families=_ALL)
+@template(cst.CSTNode, strategy="statements", prior=0.6)
 def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`except A:` → `except B:`, `except (A, B):`; what was really raised comes first."""
     if not isinstance(node, (cst.ExceptHandler, cst.ExceptStarHandler)) or node.type is None:
@@ -162,15 +143,13 @@ def caught_type(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield site.replace(node.type, f"({old}, {name})", weight=weight * 0.9)
 
 
-@template(cst.Raise, strategy="statements", prior=0.6, families=_ALL)
+@template(cst.Raise, strategy="statements", prior=0.6)
 def raised_type(node: cst.Raise, site: Site) -> Iterator[Edit]:
     """`raise A(…)` → `raise B(…)`."""
     if node.exc is None:
         return
     name = node.exc.func if isinstance(node.exc, cst.Call) else node.exc
-    options = [other for other in dict.fromkeys((*_own(site), *_COMMON)) if other != site.code(name)]
-    for other, weight in fading(options):
-        yield site.replace(name, other, weight=weight)
+    yield from site.replacements(name, (o for o in dict.fromkeys((*_own(site), *_COMMON)) if o != site.code(name)))
 
 
 _RAISED = (*_NONE, *_LOOKUPS, Family.ARITHMETIC, Family.IO)

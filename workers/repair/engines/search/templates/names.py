@@ -32,13 +32,8 @@ def is_read(node: cst.Name, site: Site) -> bool:
             return word is not node
         case cst.Param(default=default):
             return default is node
-        case (
-            cst.NamedExpr(target=target)
-            | cst.AnnAssign(target=target)
-            | cst.For(target=target)
-            | cst.CompFor(target=target)
-        ):
-            return target is not node
+        case cst.NamedExpr() | cst.AnnAssign() | cst.For() | cst.CompFor():
+            return parent.target is not node
     kinds = (cst.AssignTarget, cst.NameItem, cst.ImportAlias, cst.AsName, cst.FunctionDef, cst.ClassDef, cst.Annotation)
     return not isinstance(parent, kinds)
 
@@ -73,8 +68,7 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     receiver = site.receiver
     if node.value != receiver:
         options = (*bound_in_statement(site), *site.variables, *((receiver,) if receiver else ()))
-        for name, weight in fading(alike(node.value, options)[:25], step=0.12):
-            yield site.replace(node, name, weight=weight * focus)
+        yield from site.replacements(node, alike(node.value, options)[:25], first=focus, step=0.12)
 
 
 @template(cst.Name, strategy="names", prior=0.6, families=(*_ANY, Family.ARITHMETIC))
@@ -90,16 +84,9 @@ def callable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     fitting = _fitting(call, site)
     called = [name for name in site.variables if name in as_many]
     options = alike(node.value, (*fitting, *site.callables, *site.local_variables, *called, *_BUILTINS))
-    evidence = {
-        name: (name in same) * 4
-        + (name in near) * 2
-        + (name in as_many) * 2
-        + (name in fitting)
-        + (name not in _BUILTINS)
-        for name in options
-    }
-    for name, weight in fading(sorted(options, key=lambda name: -evidence[name]), step=0.1):
-        yield site.replace(node, name, weight=weight)
+    signs = ((same, 4), (near, 2), (as_many, 2), (fitting, 1))
+    evidence = {n: sum(worth for names, worth in signs if n in names) + (n not in _BUILTINS) for n in options}
+    yield from site.replacements(node, sorted(options, key=lambda name: -evidence[name]), step=0.1)
 
 
 def _fitting(call: cst.Call, site: Site) -> tuple[str, ...]:
@@ -239,8 +226,7 @@ def _class_members(site: Site) -> tuple[str, ...]:
 @template(cst.Attribute, strategy="calls", prior=0.65, families=_ATTRIBUTES)
 def method_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`s.lstrip()` → `s.rstrip()`, `a.append(b)` → `a.extend(b)`: methods of one family."""
-    for option, weight in fading(relatives(node.attr.value), step=0.15):
-        yield site.token(node.attr, option, weight=weight, around=node)
+    return site.tokens(node.attr, relatives(node.attr.value), step=0.15, around=node)
 
 
 @template(cst.Name, strategy="names", prior=0.7, families=(Family.NAME, Family.ASSERTION))
@@ -299,23 +285,15 @@ def import_lines(name: str, site: Site) -> list[str]:
     lines = [f"import {name}"] if name in MODULES else []
     lines += [f"from {module} import {name}" for module in site.project.defining(name)[:4]]
     lines += [f"from {module} import {name}" for module, names in WELL_KNOWN.items() if name in names]
-    lines += [
-        f"from {m.rpartition('.')[0]} import {name}" if "." in m else f"import {m}"
-        for m in site.project.modules(name)[:2]
-    ]
+    parents = [module.rpartition(".")[0] for module in site.project.modules(name)[:2]]
+    lines += [f"from {parent} import {name}" if parent else f"import {name}" for parent in parents]
     return list(dict.fromkeys(lines))
-
-
-def _is_defined(name: str, site: Site) -> bool:
-    module = site.module
-    known = (*site.variables, *site.callables, *module.modules, *dir(builtins))
-    return name in known or bool(site.function and name == site.function.receiver)
 
 
 @template(cst.Name, strategy="imports", prior=0.9, families=(Family.NAME,))
 def missing_import(node: cst.Name, site: Site) -> Iterator[Edit]:
     """An undefined name gets its import at the module's top."""
-    if not is_read(node, site) or _is_defined(node.value, site):
+    if not is_read(node, site) or node.value in site.names:
         return
     span = site.region.span(node)
     for line, weight in fading(import_lines(node.value, site)):
@@ -337,13 +315,10 @@ def imported_name(node: cst.ImportAlias, site: Site) -> Iterator[Edit]:
     """`from m import totl` → `from m import total`: another name that the module defines."""
     parent = site.parent(node)
     if not isinstance(parent, cst.ImportFrom):
-        for module, weight in fading(alike(site.code(node.name), MODULES)[:5]):
-            yield site.token(node.name, module, weight=weight)
-        return
+        return site.tokens(node.name, alike(site.code(node.name), MODULES)[:5])
     module = site.code(parent.module) if parent.module else ""
     known = (*site.project.definitions(module), *WELL_KNOWN.get(module, ()))
-    for name, weight in fading(alike(site.code(node.name), known)[:8]):
-        yield site.token(node.name, name, weight=weight)
+    return site.tokens(node.name, alike(site.code(node.name), known)[:8])
 
 
 @template(cst.ImportFrom, strategy="imports", prior=0.8, families=(Family.IMPORT,))
@@ -355,6 +330,5 @@ def imported_from(node: cst.ImportFrom, site: Site) -> Iterator[Edit]:
     homes = [module for module in site.project.defining(names[0]) if module]
     homes += [module for module, known in WELL_KNOWN.items() if names[0] in known]
     text = site.code(node.module)
-    for module, weight in fading(home for home in dict.fromkeys(homes) if home != text):
-        yield site.token(node.module, module, weight=weight)
+    yield from site.tokens(node.module, (home for home in dict.fromkeys(homes) if home != text))
     yield site.token(node.module, f".{text}" if not node.relative else text, weight=0.5)

@@ -61,8 +61,8 @@ def _with_rest(near: dict[str, tuple[str, ...]], sign: str, every: tuple[str, ..
 def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
     """`a < b` → `a <= b`, and the other comparisons; nearest relative first."""
     for target in node.comparisons:
-        for code, weight in fading(_with_rest(_COMPARISONS, site.code(target.operator), _COMPARING)):
-            yield site.token(target.operator, code, weight=weight, around=node)
+        signs = _with_rest(_COMPARISONS, site.code(target.operator), _COMPARING)
+        yield from site.tokens(target.operator, signs, around=node)
 
 
 @template(cst.BinaryOperation, strategy="operators", prior=0.85, families=(*_VALUES, Family.TYPE))
@@ -70,9 +70,8 @@ def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]
     """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip."""
     text = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
     formatting = text and isinstance(node.operator, cst.Modulo)
-    for code, weight in fading(_with_rest(_ARITHMETIC, site.code(node.operator), _COMPUTING)):
-        if not formatting:
-            yield site.token(node.operator, code, weight=weight, around=node)
+    signs = _with_rest(_ARITHMETIC, site.code(node.operator), _COMPUTING)
+    return site.tokens(node.operator, () if formatting else signs, around=node)
 
 
 @template(cst.AugAssign, strategy="operators", prior=0.85, families=(*_VALUES, Family.TYPE))
@@ -82,8 +81,7 @@ def augmented_operator(node: cst.AugAssign, site: Site) -> Iterator[Edit]:
     missed = isinstance(node.target, cst.Attribute) and node.target.attr.value == site.clues.attribute
     first, *rest = (f"{sign}=" for sign in _with_rest(_ARITHMETIC, site.code(node.operator)[:-1], _COMPUTING))
     signs = [first, *([] if missed and not constructed else ["="]), *rest]
-    for code, weight in fading(sign for sign in signs if sign not in ("and=", "or=")):
-        yield site.token(node.operator, code, weight=weight, around=node)
+    return site.tokens(node.operator, (sign for sign in signs if sign not in ("and=", "or=")), around=node)
 
 
 @template(cst.Assign, strategy="operators", prior=0.4, families=(Family.ASSERTION, Family.VALUE))

@@ -26,9 +26,8 @@ def _position(site: Site) -> tuple[Sequence[cst.CSTNode], int]:
 
 
 def _is_statement(node: cst.CSTNode, site: Site) -> bool:
-    return (
-        node is site.unit.node and site.siblings is not None and not isinstance(node, (cst.FunctionDef, cst.ClassDef))
-    )
+    is_unit = node is site.unit.node and site.siblings is not None
+    return is_unit and not isinstance(node, (cst.FunctionDef, cst.ClassDef))
 
 
 def _holds_long_string(node: cst.CSTNode, site: Site) -> bool:
@@ -146,15 +145,8 @@ def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     for text, weight in fading(list(_updates(site))[:40], step=0.12):
         if isinstance(node, cst.SimpleStatementLine):
             yield from site.insert_before((text,), weight=weight)
-        if not _leaves(node):
+        if not _ends_in_a_jump(node):
             yield from site.insert_after((text,), weight=weight)
-
-
-def _leaves(node: cst.CSTNode) -> bool:
-    """Whether nothing behind the statement is reached from it."""
-    return isinstance(node, cst.SimpleStatementLine) and isinstance(
-        node.body[0], (cst.Return, cst.Raise, cst.Break, cst.Continue)
-    )
 
 
 def _updates(site: Site) -> Iterator[str]:
@@ -173,12 +165,8 @@ def _updates(site: Site) -> Iterator[str]:
             yield from (f"{name}.append({other}[{index}])" for other in alike for index in ("-1", "0"))
             yield from (f"{name}.sort()", f"{name}.reverse()", f"{name} = []")
         elif kind == TEXT:
-            yield from (
-                f"{name} = {name}.lower()",
-                f"{name} = {name}.strip()",
-                f'{name} = ""',
-                f"{name} = {name}[::-1]",
-            )
+            codes = (f"{name}.lower()", f"{name}.strip()", '""', f"{name}[::-1]")
+            yield from (f"{name} = {code}" for code in codes)
         elif kind == SET:
             yield from (f"{name}.add({other})" for other in kinds if other != name)
         yield from (f"{name} = {other}" for other in same if kind != NUMBER)
@@ -209,33 +197,33 @@ def wrong_branching(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     other = {"while": ("if",), "if": ("while", "elif"), "elif": ("if",)}.get(word, ())
     for code, weight in fading(other):
         if not (isinstance(node, cst.If) and node.orelse and code == "while"):
-            yield site.splice(
-                start, start + len(word), code, weight=weight, around=(start, site.region.line_end(start))
-            )
+            around = (start, site.region.line_end(start))
+            yield site.splice(start, start + len(word), code, weight=weight, around=around)
 
 
 _ANY = (Family.ASSERTION, Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ITERATION, Family.RECURSION)
 _LONGEST_CALL = 80
 
 
-def _is_last(site: Site) -> bool:
-    return bool(site.siblings) and site.siblings is not None and site.siblings[-1] is site.unit.node
-
-
 @template(cst.CSTNode, strategy="returns", prior=0.55, families=_ANY)
 def missing_return(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`return total` behind a function's, a branch's or a loop's last statement."""
-    if node is not site.unit.node or site.definition is None or not _is_last(site) or _ends_in_a_jump(node):
+    siblings, index = _position(site)
+    if node is not site.unit.node or site.definition is None or index < len(siblings) - 1 or _ends_in_a_jump(node):
         return
-    names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
     receiver = (site.receiver,) if site.receiver else ()
-    for code, weight in fading((*names, *_made(site), "True", "False", "None", *receiver), step=0.15):
+    for code, weight in fading((*_at_hand(site), "True", "False", "None", *receiver), step=0.15):
         yield from site.insert_after((f"return {code}",), weight=weight)
 
 
 def _ends_in_a_jump(node: cst.CSTNode) -> bool:
     last = node.body[-1] if isinstance(node, cst.SimpleStatementLine) and node.body else None
     return isinstance(last, (cst.Return, cst.Raise, cst.Continue, cst.Break))
+
+
+def _at_hand(site: Site) -> list[str]:
+    """What a function may give: the names that it assigns or takes, and what it makes of them."""
+    return [*dict.fromkeys((*_assigned(site), *reversed(site.local_variables))), *_made(site)]
 
 
 def _assigned(site: Site) -> list[str]:
@@ -258,17 +246,13 @@ def _made(site: Site) -> list[str]:
 @template(cst.FunctionDef, strategy="returns", prior=0.55, families=_ANY)
 def missing_final_return(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
     """`return total` at the end of a function that falls off its end."""
-    if (
-        not isinstance(node.body, cst.IndentedBlock)
-        or site.unit.node is not node
-        or _ends_in_a_jump(node.body.body[-1])
-    ):
+    body = node.body.body
+    if not isinstance(node.body, cst.IndentedBlock) or site.unit.node is not node or _ends_in_a_jump(body[-1]):
         return
-    indent = site.text_before(node.body.body[0])
-    at = site.lines_of(node.body.body[-1])[1]
+    indent = site.text_before(body[0])
+    at = site.lines_of(body[-1])[1]
     newline = "" if site.region.data[at - 1 : at] == b"\n" else "\n"
-    names = dict.fromkeys((*_assigned(site), *reversed(site.local_variables)))
     receiver = (site.receiver,) if site.receiver else ()
     if not indent.strip():
-        for code, weight in fading((*names, *_made(site), *receiver, "True", "False"), step=0.15):
+        for code, weight in fading((*_at_hand(site), *receiver, "True", "False"), step=0.15):
             yield site.splice(at, at, f"{newline}{indent}return {code}\n", weight=weight)

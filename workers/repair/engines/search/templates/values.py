@@ -9,7 +9,7 @@ that `$` matches before a last newline is CWE-777. A quarter of real one-hunk fi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import libcst as cst
@@ -35,8 +35,7 @@ def singleton(node: cst.Name, site: Site) -> Iterator[Edit]:
         "False": ("True", "None"),
         "None": ("False", "True", "0", '""', "[]", "{}", "()"),
     }
-    for code, weight in fading(options.get(node.value, ())):
-        yield site.replace(node, code, weight=weight)
+    return site.replacements(node, options.get(node.value, ()))
 
 
 @template(cst.BaseNumber, strategy="boundaries", prior=0.55, families=_VALUES)
@@ -52,13 +51,11 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     options.pop(text, None)
     negated = isinstance(site.parent(node), cst.UnaryOperation)
     fitting = [code for code in options if not (negated and code.startswith("-"))]
-    for code, weight in fading(fitting[:24], step=0.15):
-        yield site.replace(node, code, weight=weight)
+    return site.replacements(node, fitting[:24], step=0.15)
 
 
-def quoted(value: str, like: str) -> str:
-    """A string's literal, with the quotation marks of another one where they fit."""
-    quote = like[-1]
+def quoted(value: str, quote: str) -> str:
+    """A string's literal, with these quotation marks where they fit."""
     return repr(value) if quote in value or "\\" in value else f"{quote}{value}{quote}"
 
 
@@ -93,13 +90,10 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     if value.isalpha() and value.upper() != value.lower():
         forms |= dict.fromkeys((value.capitalize(), value.lower() + value.upper(), value.swapcase()))
     forms.pop(value, None)
-    for text, weight in fading(alike[:12], step=0.2):
-        yield site.replace(node, quoted(text, node.value), weight=weight)
-    for text, weight in fading(_shown(value, site), first=0.7, step=0.2):
-        yield site.replace(node, quoted(text, node.value), weight=weight)
-    for text, weight in fading(forms, first=0.6):
-        quote = node.value[-1]
-        yield site.replace(node, f"{quote}{text}{quote}", weight=weight)
+    quote = node.value[-1]
+    yield from site.replacements(node, (quoted(text, quote) for text in alike[:12]), step=0.2)
+    yield from site.replacements(node, (quoted(text, quote) for text in _shown(value, site)), first=0.7, step=0.2)
+    yield from site.replacements(node, (f"{quote}{text}{quote}" for text in forms), first=0.6)
 
 
 @template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=_VALUES)
@@ -107,13 +101,11 @@ def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit
     """A constant where a variable belongs, or a variable where a constant does."""
     if isinstance(node, (cst.Integer, cst.SimpleString)) or site.code(node) in ("True", "False", "None"):
         if not isinstance(site.parent(node), (cst.Expr, cst.Dict, cst.DictElement, cst.Param)):
-            for name, weight in fading(_instead_of(node, site)):
-                yield site.replace(node, name, weight=weight)
+            yield from site.replacements(node, _instead_of(node, site))
     elif isinstance(node, cst.Name) and node.value in site.variables:
         taken = (cst.Arg, cst.Assign, cst.Return, cst.Comparison, cst.ComparisonTarget, cst.Index)
         options = ("0", "1", "None", "True", "False", '""') if isinstance(site.parent(node), taken) else ()
-        for code, weight in fading(options, first=0.6):
-            yield site.replace(node, code, weight=weight)
+        yield from site.replacements(node, options, first=0.6)
 
 
 def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
@@ -136,10 +128,8 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     order = dict.fromkeys((*_named_types(site.failure.message), *_by_context(node, site), *_WRAPPERS))
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
-    for name, weight in fading(order, step=0.15):
-        yield site.replace(
-            node, f"{name}({site.code(node) if not node.lpar else site.code(node)[1:-1]})", weight=weight * focus
-        )
+    text = site.code(node)[1:-1] if node.lpar else site.code(node)
+    yield from site.replacements(node, (f"{name}({text})" for name in order), first=focus, step=0.15)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.3, families=_TYPES)
@@ -179,21 +169,13 @@ def _by_context(node: cst.CSTNode, site: Site) -> tuple[str, ...]:
 
 def _is_value(node: cst.BaseExpression, site: Site) -> bool:
     parent = site.parent(node)
-    kinds = (
-        cst.Name,
-        cst.Attribute,
-        cst.Call,
-        cst.Subscript,
-        cst.BinaryOperation,
-        cst.GeneratorExp,
-        cst.ListComp,
-        cst.Integer,
-        cst.BooleanOperation,
-    )
-    if not isinstance(node, kinds) or isinstance(
-        parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Attribute, cst.Param)
-    ):
-        return isinstance(node, kinds) and isinstance(parent, cst.Attribute) and parent.value is node
+    simple = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer)
+    if not isinstance(node, (*simple, cst.BinaryOperation, cst.GeneratorExp, cst.ListComp, cst.BooleanOperation)):
+        return False
+    if isinstance(parent, cst.Attribute):
+        return parent.value is node
+    if isinstance(parent, (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Param)):
+        return False
     if isinstance(parent, cst.Call) or (isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node)):
         return False
     return not is_target(node, site)
@@ -202,22 +184,17 @@ def _is_value(node: cst.BaseExpression, site: Site) -> bool:
 @template(cst.BaseExpression, strategy="conversions", prior=0.5, families=(Family.TYPE, Family.ATTRIBUTE))
 def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a.encode()`, `a.decode()`, and back; `"…"` → `b"…"`."""
-    if (
-        isinstance(node, cst.Call)
-        and isinstance(node.func, cst.Attribute)
-        and node.func.attr.value in ("encode", "decode")
-    ):
-        yield site.replace(node, site.code(node.func.value))
-        other = "decode" if node.func.attr.value == "encode" else "encode"
-        yield site.token(node.func.attr, other, around=node)
+    called = node.func if isinstance(node, cst.Call) else None
+    if isinstance(called, cst.Attribute) and called.attr.value in ("encode", "decode"):
+        yield site.replace(node, site.code(called.value))
+        yield site.token(called.attr, "decode" if called.attr.value == "encode" else "encode", around=node)
     elif isinstance(node, cst.SimpleString) and not isinstance(site.parent(node), (cst.Expr, cst.ConcatenatedString)):
-        yield site.token(
-            node, node.value.lstrip("bB") if node.prefix.lower().startswith("b") else f"b{node.value}", weight=0.5
-        )
+        is_bytes = node.prefix.lower().startswith("b")
+        yield site.token(node, node.value.lstrip("bB") if is_bytes else f"b{node.value}", weight=0.5)
     elif isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and _is_value(node, site):
-        named = "bytes" in site.failure.message
-        for method in ("encode", "decode"):
-            yield site.replace(node, f"{site.code(node)}.{method}()", weight=1.0 if named else 0.25)
+        weight = 1.0 if "bytes" in site.failure.message else 0.25
+        yield site.replace(node, f"{site.code(node)}.encode()", weight=weight)
+        yield site.replace(node, f"{site.code(node)}.decode()", weight=weight)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
@@ -228,10 +205,8 @@ def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     if not _is_value(node, site) or not isinstance(node, (cst.Name, cst.Call, cst.Attribute)):
         return
     text = site.code(node)
-    for code, weight in fading(
-        (f"{text}[0]", f"[{text}]", f"{text}[-1]", f"{text}[1]", f"({text},)", f"{text}[:]", f"{text}[::-1]")
-    ):
-        yield site.replace(node, code, weight=weight)
+    forms = ("{}[0]", "[{}]", "{}[-1]", "{}[1]", "({},)", "{}[:]", "{}[::-1]")
+    yield from site.replacements(node, (form.format(text) for form in forms))
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.45, families=_TYPES)
@@ -293,9 +268,7 @@ def regex_detail(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     text = node.value[len(prefix) + len(quote) : -len(quote)]
     if len(text) > LONGEST or not _is_expression(node, text, site):
         return
-    found = (
-        text[: m.start()] + m.expand(new) + text[m.end() :] for old, new in _CHANGES for m in re.finditer(old, text)
-    )
+    found = [text[: m.start()] + m.expand(new) + text[m.end() :] for o, new in _CHANGES for m in re.finditer(o, text)]
     for changed, weight in fading(list(dict.fromkeys(found))[:MOST], step=0.1):
         if changed != text and quote not in changed:
             yield site.token(node, f"{prefix or 'r'}{quote}{changed}{quote}", weight=weight)
@@ -305,22 +278,13 @@ def _is_expression(node: cst.SimpleString, text: str, site: Site) -> bool:
     """Whether a string is meant as a regular expression: it is raw and has their signs, or is given to what takes one."""
     call = site.parent(site.parent(node))
     given = isinstance(call, cst.Call) and site.code(call.func).rpartition(".")[2] in _CALLS
-    plain = "\\" not in text or "r" in node.prefix
-    return (
-        plain
-        and "b" not in node.prefix
-        and (given or "r" in node.prefix)
-        and bool(_SIGNS.search(text) or text[:1] == "^")
-    )
+    raw = "r" in node.prefix
+    meant = raw or (given and "\\" not in text)
+    return meant and "b" not in node.prefix and bool(_SIGNS.search(text) or text[:1] == "^")
 
 
 _TOGETHER = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.TIMEOUT, Family.NAME)
 _MOST, _FEW = 12, 5
-
-
-def _edit(site: Site, nodes: Iterable[cst.CSTNode], codes: Iterable[str], weight: float, at: cst.CSTNode) -> Edit:
-    splices = tuple(Splice(*site.region.span(n), code) for n, code in zip(nodes, codes, strict=True))
-    return Edit(splices=splices, around=site.region.span(at), weight=weight)
 
 
 def _equals(node: cst.CSTNode, site: Site) -> list[cst.CSTNode]:
@@ -340,6 +304,7 @@ def number_everywhere(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
         options = dict.fromkeys((*near, *site.examples.numbers[:6]))
         others = [n for n in nodes if n is not node] if len(nodes) <= _FEW else []
         for code, weight in fading(option for option in options if option != node.value):
-            yield _edit(site, nodes, [code] * len(nodes), weight, node)
-            for other in others if len(nodes) > 2 else ():
-                yield _edit(site, (node, other), (code, code), weight * 0.6, node)
+            pairs = [(node, other) for other in others if len(nodes) > 2]
+            for changed, worth in ((nodes, weight), *((pair, weight * 0.6) for pair in pairs)):
+                splices = tuple(Splice(*site.region.span(each), code) for each in changed)
+                yield Edit(splices=splices, around=site.region.span(node), weight=worth)
