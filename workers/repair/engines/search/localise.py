@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeVar
@@ -163,18 +164,11 @@ def _spectrum(failure: Failure, lines: Mapping[str, Mapping[str, frozenset[int]]
     failed = [lines[test] for test in failure.failing_tests if test in lines]
     passed = [lines[test] for test in dict.fromkeys(passing) if test in lines and test not in failure.failing_tests]
     hit_failed, hit_passed = _hits(failed), _hits(passed)
-    return {
-        key: count / math.sqrt(len(failed) * (count + hit_passed.get(key, 0.0))) for key, count in hit_failed.items()
-    }
+    return {key: count / math.sqrt(len(failed) * (count + hit_passed[key])) for key, count in hit_failed.items()}
 
 
-def _hits(runs: Collection[Mapping[str, frozenset[int]]]) -> Lines:
-    hits: Lines = {}
-    for run in runs:
-        for path, numbers in run.items():
-            for line in numbers:
-                hits[path, line] = hits.get((path, line), 0.0) + 1.0
-    return hits
+def _hits(runs: Collection[Mapping[str, frozenset[int]]]) -> Counter[tuple[str, int]]:
+    return Counter((path, line) for run in runs for path, numbers in run.items() for line in numbers)
 
 
 def _trace(failure: Failure, outlines: Outlines) -> Lines:

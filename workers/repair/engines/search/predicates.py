@@ -157,12 +157,11 @@ def _varied(site: Site) -> Iterator[tuple[str, float]]:
             if not _is_closed(text.replace("(", "[").replace(")", "]"), site, ()):
                 continue
             yield text, 0.7
-            for number in (n for n in node.children if isinstance(n, cst.CSTNode)):
-                yield from _renumbered(site, node, number)
+            yield from _renumbered(site, node)
 
 
-def _renumbered(site: Site, whole: cst.Comparison, part: cst.CSTNode) -> Iterator[tuple[str, float]]:
-    for node in (part, *below(part)):
+def _renumbered(site: Site, whole: cst.Comparison) -> Iterator[tuple[str, float]]:
+    for node in below(whole):
         if isinstance(node, cst.Integer) and site.region.has(node):
             start, end = site.region.span(node)
             first, last = site.region.span(whole)

@@ -204,8 +204,8 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
         match child:
             case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
                 names[name] = None
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                names[name] = None
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                names[child.name] = None
     return tuple(names)
 
 
@@ -222,13 +222,10 @@ def parameters(node: FunctionNode) -> list[str]:
     return [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
 
 
-def _is_static(node: FunctionNode) -> bool:
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-
-
 def _function(node: FunctionNode, prefix: str, owner: str) -> FunctionScope:
     names = parameters(node)
-    receiver = names[0] if owner and names and not _is_static(node) else ""
+    static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+    receiver = names[0] if owner and names and not static else ""
     extra = [arg.arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None]
     shown = tuple(name for name in names if name != receiver)
     defaults = len(node.args.defaults) + sum(d is not None for d in node.args.kw_defaults)
@@ -260,12 +257,9 @@ def _functions(node: ast.AST, prefix: str = "", owner: str = "") -> Iterator[Fun
 
 def _self_attributes(node: ast.ClassDef) -> list[str]:
     """Attributes of `self` and `cls`: those that are set first, then those only read (a base may set them)."""
-    found: list[tuple[bool, str]] = []
-    for child in ast.walk(node):
-        match child:
-            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr, ctx=context):
-                found.append((isinstance(context, ast.Load), attr))
-    return [attr for _, attr in sorted(found, key=lambda item: item[0])]
+    attributes = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)]
+    own = [n for n in attributes if isinstance(n.value, ast.Name) and n.value.id in ("self", "cls")]
+    return [n.attr for n in sorted(own, key=lambda n: isinstance(n.ctx, ast.Load))]
 
 
 def _class(node: ast.ClassDef) -> ClassScope:

@@ -13,9 +13,9 @@ import difflib
 import heapq
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 
 import libcst as cst
 
@@ -87,42 +87,15 @@ class Weighing:
 
     def weighed(self, draft: EditDraft) -> EditDraft | None:
         """The draft with its shape's lift; None where neither a chosen strategy nor a replayed shape includes it."""
-        weight = self.replay.get(draft.shape) if self.replays(draft.template) else None
+        replayed = any(shape.template == draft.template.name for shape in self.replay)
+        weight = self.replay.get(draft.shape) if replayed else None
         if weight is not None:
             return replace(draft, score=_lifted(draft.score, weight), learned=True)
         return draft if draft.template.strategy in self.strategies else None
 
-    def replays(self, template: Template) -> bool:
-        """Whether any shape of this template is to be replayed."""
-        return any(shape.template == template.name for shape in self.replay)
-
 
 def _lifted(score: float, weight: float) -> float:
     return score + (1.0 - score) * LIFT * weight
-
-
-@dataclass(slots=True)
-class Agenda:
-    """A heap of what to do next, the most promising first; ties are broken by the seed."""
-
-    rng: random.Random
-    heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = field(default_factory=list)
-    count: int = 0
-
-    def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]]) -> None:
-        """Add an edit, or a source of edits none of which scores higher."""
-        self.count += 1
-        heapq.heappush(self.heap, (-score, self.rng.random(), self.count, item))
-
-    def drafts(self) -> Iterator[EditDraft]:
-        """Edits in the order of their scores; sources are opened only when nothing better is at hand."""
-        while self.heap:
-            item = heapq.heappop(self.heap)[-1]
-            if isinstance(item, EditDraft):
-                yield item
-            else:
-                for draft in item():
-                    self.push(draft.score, draft)
 
 
 def propose(
@@ -147,26 +120,43 @@ def propose(
         replay=replay,
         template_weight=template_weight,
     )
-    agenda = Agenda(random.Random(seed))  # noqa: S311  # ties, not secrets
-    search = _Search(weighing, ProjectSources(sources), agenda)
+    search = _Search(weighing, ProjectSources(sources), seed)
     by_path: dict[str, dict[int, float]] = {}
     for suspect in suspects:
         if suspect.path in sources and not is_test_path(suspect.path):
             lines = by_path.setdefault(suspect.path, {})
             lines[suspect.line] = max(suspect.score, lines.get(suspect.line, 0.0))
     for path, lines in by_path.items():
-        agenda.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
+        search.push(search.bound(max(lines.values())), partial(search.open_module, sources, path, lines))
     texts = {path: sources[path] for path in by_path} if failure.family is Family.SYNTAX else {}
-    return chain(_mended(texts, weighing), _candidates(agenda.drafts()))
+    return chain(_mended(texts, weighing), _candidates(search.drafts()))
 
 
 class _Search:
-    def __init__(self, weighing: Weighing, project: ProjectSources, agenda: Agenda) -> None:
+    """A heap of edits and of sources of edits, the most promising first; ties are broken by the seed."""
+
+    def __init__(self, weighing: Weighing, project: ProjectSources, seed: int) -> None:
         self.weighing = weighing
         self.project = project
-        self.agenda = agenda
         self.templates = weighing.templates()
         self.clues = clues_of(weighing.failure)
+        self._ties = random.Random(seed)  # noqa: S311  # ties, not secrets
+        self._heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = []
+        self._numbers = count()
+
+    def push(self, score: float, item: EditDraft | Callable[[], Iterable[EditDraft]]) -> None:
+        """Add an edit, or a source of edits none of which scores higher."""
+        heapq.heappush(self._heap, (-score, self._ties.random(), next(self._numbers), item))
+
+    def drafts(self) -> Iterator[EditDraft]:
+        """Edits in the order of their scores; sources are opened only when nothing better is at hand."""
+        while self._heap:
+            item = heapq.heappop(self._heap)[-1]
+            if isinstance(item, EditDraft):
+                yield item
+            else:
+                for draft in item():
+                    self.push(draft.score, draft)
 
     def bound(self, suspect: float) -> float:
         """The most that any edit can score at a suspect."""
@@ -182,7 +172,7 @@ class _Search:
             if (extent := module.extent_at(line)) is not None:
                 by_extent.setdefault(extent, {})[line] = score
         for extent, scores in by_extent.items():
-            self.agenda.push(self.bound(max(scores.values())), partial(self._open_region, module, extent, scores))
+            self.push(self.bound(max(scores.values())), partial(self._open_region, module, extent, scores))
         return ()
 
     def _open_region(self, module: SourceModule, extent: Extent, lines: Mapping[int, float]) -> Iterable[EditDraft]:
@@ -195,9 +185,7 @@ class _Search:
             for template in self.templates:
                 at = [node for node in nodes if isinstance(node, template.node)]
                 if at:
-                    self.agenda.push(
-                        self.weighing.bound(score, template), partial(self._drafts, site, template, at, score)
-                    )
+                    self.push(self.weighing.bound(score, template), partial(self._drafts, site, template, at, score))
         return ()
 
     def _drafts(

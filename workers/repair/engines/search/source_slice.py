@@ -105,7 +105,14 @@ class SourceModule:
     def region(self, extent: Extent) -> Region | None:
         """The parsed region, None if LibCST cannot read it."""
         if extent not in self._regions:
-            self._regions[extent] = _read_region(self, extent)
+            start = sum(map(len, self.lines[: extent.first_line - 1]))
+            text = b"".join(self.lines[extent.first_line - 1 : extent.last_line])
+            data = (_WRAP if extent.indented else b"") + text
+            try:
+                region = Region(self, extent, start, data, cst.parse_module(data.decode()))
+                self._regions[extent] = region if region.faithful else None
+            except (cst.ParserSyntaxError, RecursionError):
+                self._regions[extent] = None
         return self._regions[extent]
 
     def import_place(self) -> tuple[int, str, str]:
@@ -142,18 +149,6 @@ def _merged(extents: list[Extent]) -> list[Extent]:
             extent = replace(last, last_line=max(last.last_line, extent.last_line))
         merged.append(extent)
     return merged
-
-
-def _read_region(module: SourceModule, extent: Extent) -> Region | None:
-    start = sum(map(len, module.lines[: extent.first_line - 1]))
-    text = b"".join(module.lines[extent.first_line - 1 : extent.last_line])
-    data = (_WRAP if extent.indented else b"") + text
-    try:
-        tree = cst.parse_module(data.decode())
-    except (cst.ParserSyntaxError, RecursionError):
-        return None
-    region = Region(module, extent, start, data, tree)
-    return region if region.faithful else None
 
 
 class Region:
@@ -208,12 +203,10 @@ class Region:
     @cached_property
     def units(self) -> tuple[Unit, ...]:
         """Every statement, in source order."""
-        found = [node for node in self._spans if isinstance(node, UNITS) and not self._is_wrapper(node)]
+        wrapper = self.tree.body[0] if self.prefix else None
+        found = [node for node in self._spans if isinstance(node, UNITS) and node is not wrapper]
         units = [Unit(node, self._first_line(node), self._last_line(node)) for node in found]
         return tuple(sorted(units, key=lambda unit: (unit.first_line, -unit.last_line)))
-
-    def _is_wrapper(self, node: cst.CSTNode) -> bool:
-        return bool(self.prefix) and node is self.tree.body[0]
 
     def _first_line(self, node: cst.CSTNode) -> int:
         decorators = (each for each in getattr(node, "decorators", ()) if self.has(each))

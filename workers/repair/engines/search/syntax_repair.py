@@ -14,6 +14,7 @@ import keyword
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -144,14 +145,12 @@ def _mended(source: str, worth: float, steps: int, tries: _Tries) -> Iterator[Me
 
 def wrong_line(source: str) -> int:
     """The line that the parser stops at, 0 when it does not."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings(), suppress(ValueError, RecursionError, MemoryError):
+        warnings.simplefilter("ignore")
+        try:
             compile(source, "module", "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
-    except SyntaxError as error:
-        return max(1, error.lineno or 1)
-    except (ValueError, RecursionError, MemoryError):
-        return 0
+        except SyntaxError as error:
+            return max(1, error.lineno or 1)
     return 0
 
 
@@ -217,15 +216,10 @@ def _of_line(lines: list[str], at: int) -> Iterator[tuple[str, list[str], float]
 
 
 def _headed(text: str) -> Iterator[str]:
-    code, comment = _parted(text)
+    commented = re.match(r"""((?:[^#'"]|'[^']*'|"[^"]*")*?)(\s*(?:#.*)?)$""", text)
+    code, comment = commented.groups() if commented else (text, "")
     if _HEADER.match(text) and not code.endswith(":"):
         yield f"{code.rstrip(';,. ')}:{comment}"
-
-
-def _parted(text: str) -> tuple[str, str]:
-    """A line without its comment, as far as that shows in what is no Python, and the comment."""
-    found = re.match(r"""((?:[^#'"]|'[^']*'|"[^"]*")*?)(\s*(?:#.*)?)$""", text)
-    return (found.group(1), found.group(2)) if found else (text, "")
 
 
 def _foreign(text: str) -> Iterator[str]:

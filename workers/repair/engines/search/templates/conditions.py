@@ -73,7 +73,8 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         return
     ruled = {n.value for n in _ruled(node, site) if isinstance(n, cst.Name)} - {site.receiver}
     needed = preconditions(_ruled(node, site), site)[:_MOST_NEEDED]
-    options = dict.fromkeys((*needed, *_asked_elsewhere(site), *atoms(site)))
+    elsewhere = [asked.code for asked in site.module.conditions if asked.names <= site.names]
+    options = dict.fromkeys((*needed, *elsewhere, *atoms(site)))
     about = {code: (code in needed) + bool(ruled & set(re.findall(r"\w+", code))) for code in options}
     for test in tests:
         text = site.code(test)
@@ -85,11 +86,6 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
 def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:
     """The nodes of what a condition decides about; of a part of one, the whole statement."""
     return below(node.body) if isinstance(node, (cst.If, cst.While, cst.IfExp)) else site.unit.nodes()
-
-
-def _asked_elsewhere(site: Site) -> list[str]:
-    """The conditions of the module whose names are all in scope here."""
-    return [asked.code for asked in site.module.conditions if asked.names <= site.names]
 
 
 @template(cst.IfExp, strategy="guards", prior=0.4, families=_LOGIC)

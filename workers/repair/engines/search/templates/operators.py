@@ -131,6 +131,13 @@ _PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.C
 _JOINED = (*_PLACES, cst.Element, cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.GeneratorExp)
 
 
+_JOINING = {
+    NUMBER: {"+": 1.0, "-": 1.0, "*": 0.8, "//": 0.6, "%": 0.6, "/": 0.5, "**": 0.3},
+    TEXT: {"+": 1.0},
+    SEQUENCE: {"+": 1.0},
+}
+
+
 def operands(site: Site, kind: str) -> list[str]:
     """In-scope values of a kind: names bound here and lengths, then small numbers and those that examples show."""
     names = [n for n in dict.fromkeys((*bound_in_statement(site), *site.live)) if outer(site.kind(n)) == kind]
@@ -159,16 +166,10 @@ def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     text, kind = site.code(node), outer(site.kind(site.code(node)))
     for value, weight in fading((v for v in operands(site, kind or NUMBER) if v != text), step=0.2):
-        for sign, worth in _signs(kind or NUMBER):
+        for sign, worth in _JOINING.get(kind or NUMBER, {}).items():
             yield site.replace(node, f"{site.operand(node, 12)} {sign} {value}", weight=weight * worth)
         if kind in (TEXT, SEQUENCE):
             yield site.replace(node, f"{value} + {site.operand(node, 12)}", weight=weight)
-
-
-def _signs(kind: str) -> tuple[tuple[str, float], ...]:
-    if kind == NUMBER:
-        return ("+", 1.0), ("-", 1.0), ("*", 0.8), ("//", 0.6), ("%", 0.6), ("/", 0.5), ("**", 0.3)
-    return (("+", 1.0),) if kind in (TEXT, SEQUENCE) else ()
 
 
 @template(cst.BinaryOperation, strategy="operators", prior=0.4, families=_VALUES)
@@ -221,14 +222,14 @@ def integer_by_one(node: cst.Integer, site: Site) -> Iterator[Edit]:
     """`3` → `4`, `2`; `a - 1` → `a` rather than `a - 0`."""
     parent = site.parent(node)
     for code in shifted(node, site):
-        if code == "0" and isinstance(parent, cst.BinaryOperation) and _adds(parent, node):
+        if code == "0" and isinstance(parent, cst.BinaryOperation) and parent.right is node and _adds(parent):
             yield site.replace(parent, site.code(parent.left))
         elif not (isinstance(parent, cst.UnaryOperation) and code.startswith("-")):
             yield site.replace(node, code)
 
 
-def _adds(sum_: cst.BinaryOperation, node: cst.BaseExpression) -> bool:
-    return sum_.right is node and isinstance(sum_.operator, (cst.Add, cst.Subtract))
+def _adds(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract))
 
 
 @template(cst.Subscript, strategy="boundaries", prior=0.7, families=_EDGES)
@@ -273,14 +274,11 @@ def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         return
     parent = site.parent(node)
     length = isinstance(node, cst.Call) and site.code(node.func) == "len"
-    counted = isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract))
-    compared = _by_amount(parent)
+    counted, compared = _adds(node), _by_amount(parent)
     if not (length or counted or compared or isinstance(parent, (cst.Return, cst.Assign, cst.AugAssign, cst.Arg))):
         return
-    if isinstance(parent, cst.Arg) and parent.star:
-        return
     weight = 1.0 if length or counted else 0.5 if compared or isinstance(parent, cst.Return) else 0.25
-    for code in shifted(node, site):
+    for code in () if isinstance(parent, cst.Arg) and parent.star else shifted(node, site):
         yield site.replace(node, code, weight=weight)
 
 
