@@ -179,7 +179,7 @@ class _Search:
         region = module.region(extent)
         if region is None:
             return ()
-        for unit, score in _units(region, lines):
+        for unit, score in _units(region, lines).items():
             site = Site(region, unit, self.project, self.weighing.failure, self.clues)
             nodes = tuple(unit.nodes())
             for template in self.templates:
@@ -199,13 +199,12 @@ class _Search:
                     yield draft
 
 
-def _units(region: Region, lines: Mapping[int, float]) -> list[tuple[Unit, float]]:
-    scores: dict[int, tuple[Unit, float]] = {}
+def _units(region: Region, lines: Mapping[int, float]) -> dict[Unit, float]:
+    scores: dict[Unit, float] = {}
     for line, score in lines.items():
-        unit = region.unit_at(line)
-        if unit is not None:
-            scores[id(unit)] = (unit, max(score, scores.get(id(unit), (unit, 0.0))[1]))
-    return list(scores.values())
+        if (unit := region.unit_at(line)) is not None:
+            scores[unit] = max(score, scores.get(unit, 0.0))
+    return scores
 
 
 def _candidates(drafts: Iterator[EditDraft]) -> Iterator[Candidate]:
