@@ -6,7 +6,6 @@ Each process gets only its own settings: the web process never sees a key, the o
 from __future__ import annotations
 
 import ctypes
-import http.client
 import json
 import os
 import signal
@@ -18,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import httpx
 import structlog
 from pydantic import SecretStr
 
@@ -203,11 +203,7 @@ def _free_port(host: str) -> int:
 
 def _answers(web: WebSettings) -> bool:
     host = "127.0.0.1" if web.host in ("0.0.0.0", "::") else web.host  # noqa: S104  # compared, not bound
-    connection = http.client.HTTPConnection(host, web.port, timeout=1.0)
     try:
-        connection.request("GET", "/healthz")
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
+        return httpx.get(f"http://{host}:{web.port}/healthz", timeout=1.0, trust_env=False).is_success
+    except httpx.HTTPError:
         return False
-    finally:
-        connection.close()

@@ -172,7 +172,7 @@ class Playground(server.Playground):
             for known in self.world.installations.values():
                 if known.app is app and known.account is owner:
                     known.repository_ids |= {each.id for each in chosen}
-                    announce_repositories(self.world, known, owner, chosen)
+                    announce_repositories(self.world, known, chosen)
                     return known
             return super().install(app, *full_names)
 
@@ -180,7 +180,7 @@ class Playground(server.Playground):
         """Its tokens die at once."""
         with self.world.lock:
             del self.world.installations[installation.id]
-            server.announce_installed(self.world, installation, installation.account, "deleted")
+            server.announce_installed(self.world, installation, "deleted")
 
 
 class Maintainer(client.Maintainer):

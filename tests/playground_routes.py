@@ -31,7 +31,7 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, app, installation, repository_stub, shown, web
+from bot.playground.payloads import JsonObject, api, app, installation, shown, web
 from bot.playground.pull_payloads import comment, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
@@ -298,10 +298,8 @@ def rerequest_check_run(call: ApiCall) -> JsonObject:
 # Webhooks.
 
 
-def announce_repositories(
-    world: World, made: HostedInstallation, sender: HostedAccount, added: list[HostedRepository]
-) -> None:
+def announce_repositories(world: World, made: HostedInstallation, added: list[HostedRepository]) -> None:
     """The `installation_repositories` event for added repositories."""
-    stubs = [repository_stub(world, each) for each in added]
+    stubs = [shown(world, "repository_stub", each) for each in added]
     parts = {"repository_selection": "selected", "repositories_added": stubs, "repositories_removed": []}
-    announce_installation(world, made, sender, "installation_repositories", "added", **parts)
+    announce_installation(world, made, "installation_repositories", "added", **parts)

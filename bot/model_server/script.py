@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -39,21 +40,15 @@ _UNSUPPORTED = {  # the message, the parameter and the code of the error for eac
 # The request: the fields that a script matches, counts or refuses.
 
 
+@dataclass(eq=False)
 class RequestError(Exception):
     """The endpoint answers with an error in OpenAI's form. `retry_after` are seconds."""
 
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        code: str | None = None,
-        param: str | None = None,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status, self.message, self.code, self.param = status, message, code, param
-        self.retry_after = retry_after
+    status: int
+    message: str
+    code: str | None = None
+    param: str | None = None
+    retry_after: float | None = None
 
 
 class _Url(Struct, frozen=True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,14 +139,14 @@ def demo_environment(out: Console) -> Iterator[DemoEnvironment]:
     """Create the repository, register and install the App, start Apprentice; everything ends with the context."""
     with TemporaryDirectory(prefix="apprentice-demo-") as home, Playground() as playground:
         _create_repository(playground)
-        secret, port = secrets.token_hex(20), _free_port()
+        secret = secrets.token_hex(20)
         app = playground.add_app("apprentice", owner=OWNER, webhook_secret=secret)
         settings = load(WorkerSettings, home=Path(home))
         with (
-            _apprentice(_environment(Path(home), playground, app, secret, port), out),
+            _apprentice(_environment(Path(home), playground, app, secret), out) as web,
             open_store(settings.database()) as store,
         ):
-            playground.set_webhook(app, f"http://127.0.0.1:{port}/webhook")
+            playground.set_webhook(app, f"{web}/webhook")
             playground.install(app, REPOSITORY)
             yield DemoEnvironment(
                 out=out,
@@ -156,7 +156,7 @@ def demo_environment(out: Console) -> Iterator[DemoEnvironment]:
                 store=store,
                 learner=Learner(store, random.Random(SEED), utc_now, control_share=0.0),  # noqa: S311  the demo only explains decisions
                 home=Path(home),
-                web=f"http://127.0.0.1:{port}",
+                web=web,
             )
 
 
@@ -168,14 +168,14 @@ def _create_repository(playground: Playground) -> None:
     playground.grant(REPOSITORY, CONTRIBUTOR, "write")
 
 
-def _environment(home: Path, playground: Playground, app: App, secret: str, port: int) -> dict[str, str]:
+def _environment(home: Path, playground: Playground, app: App, secret: str) -> dict[str, str]:
     """Embedded defaults, except the address of GitHub, a seed, no control arm, and fast polling."""
     key = home / "app.pem"
     key.touch(mode=0o600)
     key.write_text(app.private_key)
     return environment_with(
         home=home,
-        port=port,
+        port=0,
         webhook_secret=secret,
         github_url=playground.url,
         app_id=app.id,
@@ -189,9 +189,9 @@ def _environment(home: Path, playground: Playground, app: App, secret: str, port
 
 
 @contextmanager
-def _apprentice(environment: dict[str, str], out: Console) -> Iterator[None]:
-    """`apprentice up` as a separate process; prints its log."""
-    ready = threading.Event()
+def _apprentice(environment: dict[str, str], out: Console) -> Iterator[str]:
+    """`apprentice up` as a separate process; the address of its web process. Prints its log."""
+    ready: Future[str] = Future()
     process = subprocess.Popen(
         [sys.executable, "-m", "bot.cli", "up"],
         env=environment,
@@ -204,20 +204,15 @@ def _apprentice(environment: dict[str, str], out: Console) -> Iterator[None]:
         assert process.stdout is not None, "it was asked for"
         for line in process.stdout:
             if line.startswith("ready:"):
-                ready.set()
+                ready.set_result(line.split()[1])
             out.print(f"    [dim]{escape(line.rstrip())}[/]")
 
     threading.Thread(target=relay, name="log", daemon=True).start()
     try:
-        if not ready.wait(READY_SECONDS):
+        done, _ = wait([ready], READY_SECONDS)
+        if not done:
             raise DemoFailed(f"`apprentice up` was not ready within {READY_SECONDS:.0f} s")
-        yield
+        yield ready.result()
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

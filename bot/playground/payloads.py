@@ -74,10 +74,6 @@ def user(world: World, account: HostedAccount) -> JsonObject:
     return shown(world, "user", account, f"{home}/users/{quote(account.login)}", f"{home}/{page}", avatar_url=avatar)
 
 
-def user_or_null(world: World, account: HostedAccount | None) -> JsonObject | None:
-    return user(world, account) if account else None
-
-
 def app(world: World, made: App) -> JsonObject:
     """integration."""
     external = made.webhook_url or world.base_url
@@ -107,11 +103,6 @@ def permissions(role: RepositoryRole) -> JsonObject:
     """A role as the five switches that GitHub shows."""
     switches = {"admin": "ADMIN", "maintain": "MAINTAIN", "push": "WRITE", "triage": "TRIAGE", "pull": "READ"}
     return {name: role >= RepositoryRole[needed] for name, needed in switches.items()}
-
-
-def repository_stub(world: World, made: HostedRepository) -> JsonObject:
-    """The five fields that an installation event carries."""
-    return shown(world, "repository_stub", made)
 
 
 def repository(world: World, made: HostedRepository) -> JsonObject:
@@ -157,8 +148,8 @@ def commit(world: World, made: HostedRepository, info: CommitInfo) -> JsonObject
     computed = {
         "node_id": f"C_{node_id('', made.id)[1:]}{info.sha[:12]}",
         "commit": identified,
-        "author": user_or_null(world, _account_of(world, info.author)),
-        "committer": user_or_null(world, _account_of(world, info.committer)),
+        "author": json_of(world, _account_of(world, info.author)),
+        "committer": json_of(world, _account_of(world, info.committer)),
         "parents": [{"sha": sha, "url": f"{home}/{sha}", "html_url": f"{page}/{sha}"} for sha in info.parents],
     }
     return shown(world, "commit", info, f"{home}/{info.sha}", f"{page}/{info.sha}", **computed)

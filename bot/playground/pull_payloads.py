@@ -24,10 +24,10 @@ from bot.playground.models import (
 from bot.playground.payloads import (
     JsonObject,
     api,
+    json_of,
     repository,
     shown,
     user,
-    user_or_null,
     web,
     when,
 )
@@ -163,7 +163,7 @@ def full_pull(world: World, made: HostedPull) -> JsonObject:
         "mergeable": mergeable,
         "rebaseable": mergeable,
         "mergeable_state": state,
-        "merged_by": user_or_null(world, made.merged_by),
+        "merged_by": json_of(world, made.merged_by),
         "comments": len(made.comments),
         "review_comments": sum(len(thread.comments) for thread in made.threads),
         "maintainer_can_modify": made.head_repository is not made.repository,

@@ -34,10 +34,7 @@ class _PullBody(Struct):
 
 
 class _MergeBody(Struct):
-    commit_title: str | None = None
-    commit_message: str | None = None
     sha: str | None = None
-    merge_method: str = "merge"
 
 
 # Opening.
@@ -152,8 +149,6 @@ def get_pull(call: ApiCall) -> JsonObject:
 def merge_pull(call: ApiCall) -> JsonObject:
     """Merge as GitHub does; `sha` of the body is what the head must still be."""
     pull, wanted, bare = call.pull, call.read(_MergeBody), call.repository.git
-    if wanted.merge_method != "merge":
-        raise invalid("PullRequest", "merge_method", "invalid")
     if pull.state == "closed" or pull.draft:
         raise ApiError(405, "Pull Request is still a draft" if pull.draft else "Pull Request is not mergeable")
     if wanted.sha and wanted.sha != pull.head_sha:
@@ -163,8 +158,7 @@ def merge_pull(call: ApiCall) -> JsonObject:
     if base is None or tree is None:
         raise ApiError(405, "Pull Request is not mergeable")
     label = f"{pull.head_repository.owner.login}/{pull.head_ref}"
-    subject = wanted.commit_title or f"Merge pull request #{pull.number} from {label}"
-    text = f"{subject}\n\n{wanted.commit_message or pull.title}".rstrip()
+    text = f"Merge pull request #{pull.number} from {label}\n\n{pull.title}"
     sha = bare.commit_tree(tree, [base, pull.head_sha], text, call.who.user.git_identity, WEB_FLOW)
     bare.set_ref(f"refs/heads/{pull.base_ref}", sha, base)
     _close_merged(call.world, pull, call.who, sha)

@@ -50,17 +50,14 @@ def get_user(call: ApiCall) -> JsonObject:
     return profile(call.world, call.world.user(call.path["login"]))
 
 
-def collaborator_permission(world: World, account: HostedAccount, role: RepositoryRole) -> JsonObject:
-    """repository-collaborator-permission: the old word (maintain is write, triage is read) beside the role's name."""
-    old = {RepositoryRole.MAINTAIN: RepositoryRole.WRITE, RepositoryRole.TRIAGE: RepositoryRole.READ}.get(role, role)
-    shown = {**user(world, account), "permissions": permissions(role), "role_name": role.word}
-    return {"permission": old.word, "role_name": role.word, "user": shown}
-
-
 @routes.on("GET", "{repository}/collaborators/{login}/permission", METADATA)
 def get_permission(call: ApiCall) -> JsonObject:
+    """The old word (maintain is write, triage is read) beside the role's name."""
     account = call.world.user(call.path["login"])
-    return collaborator_permission(call.world, account, call.world.role(account, call.repository))
+    role = call.world.role(account, call.repository)
+    old = {RepositoryRole.MAINTAIN: RepositoryRole.WRITE, RepositoryRole.TRIAGE: RepositoryRole.READ}.get(role, role)
+    shown = {**user(call.world, account), "permissions": permissions(role), "role_name": role.word}
+    return {"permission": old.word, "role_name": role.word, "user": shown}
 
 
 # Apps and installations.
@@ -115,7 +112,7 @@ def redeliver(call: ApiCall) -> JsonObject:
     found = next((each for each in _deliveries(call) if each.id == wanted), None)
     if found is None:
         raise not_found()
-    call.world.outbox.put(replace(found.notice, redelivery=True))
+    call.world.send(replace(found.notice, redelivery=True))
     return {}
 
 

@@ -31,7 +31,7 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import repository_stub
+from bot.playground.payloads import shown
 from bot.playground.pulls import PUSH, pushed
 from bot.playground.webhooks import WebhookSender, announce_installation, ping
 from bot.playground.world import World, utc_now
@@ -145,13 +145,13 @@ class Fixtures:
                 created_at=self.world.now(),
             )
             self.world.installations[made.id] = made
-            announce_installed(self.world, made, made.account, "created")
+            announce_installed(self.world, made, "created")
             return made
 
 
-def announce_installed(world: World, made: HostedInstallation, sender: HostedAccount, action: str) -> None:
-    stubs = [repository_stub(world, world.repositories[number]) for number in sorted(made.repository_ids)]
-    announce_installation(world, made, sender, "installation", action, repositories=stubs)
+def announce_installed(world: World, made: HostedInstallation, action: str) -> None:
+    stubs = [shown(world, "repository_stub", world.repositories[number]) for number in sorted(made.repository_ids)]
+    announce_installation(world, made, "installation", action, repositories=stubs)
 
 
 def directory(root: Path) -> dict[str, Content]:
@@ -203,7 +203,6 @@ class Playground(Fixtures):
         self._sender.drain(timeout)
 
     def __enter__(self) -> Playground:
-        self._sender.start()
         self._server.start()
         return self
 
@@ -228,7 +227,7 @@ class Playground(Fixtures):
 
     def answer(self, request: PlaygroundRequest) -> PlaygroundResponse:
         """The answer to one request, with all its effects."""
-        if is_git(request.path):
+        if _PATH.match(request.path):
             return serve(self.world, request)
         return self._api.respond(request)
 
@@ -236,10 +235,6 @@ class Playground(Fixtures):
 _PATH = re.compile(r"^/(?P<owner>[^/]+)/(?P<repo>[^/]+?)\.git(?P<rest>/info/refs|/git-upload-pack|/git-receive-pack)$")
 PULL = Needs(permissions=("contents",))
 _REALM = {"WWW-Authenticate": 'Basic realm="GitHub"'}
-
-
-def is_git(path: str) -> bool:
-    return _PATH.match(path) is not None
 
 
 def serve(world: World, request: PlaygroundRequest) -> PlaygroundResponse:

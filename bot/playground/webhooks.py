@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import threading
 import time
 import uuid
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import httpx
 
@@ -48,12 +48,10 @@ def announce(
         _queue(world, each.app, event, {**shared, "installation": source}, each.id, where.id)
 
 
-def announce_installation(
-    world: World, made: HostedInstallation, sender: HostedAccount, event: str, action: str, **parts: object
-) -> None:
+def announce_installation(world: World, made: HostedInstallation, event: str, action: str, **parts: object) -> None:
     """An event about an installation, `installation` or `installation_repositories`, which every App gets."""
     shown = {"action": action, "installation": installation(world, made), **parts}
-    _queue(world, made.app, event, {**shown, "requester": None, "sender": user(world, sender)}, made.id)
+    _queue(world, made.app, event, {**shown, "requester": None, "sender": user(world, made.account)}, made.id)
 
 
 def ping(world: World, app: App) -> None:
@@ -82,7 +80,7 @@ def _queue(
         installation_id=installation_id,
         repository_id=repository_id,
     )
-    world.outbox.put(notice)
+    world.send(notice)
 
 
 def headers_of(notice: Webhook) -> dict[str, str]:
@@ -104,33 +102,22 @@ def headers_of(notice: Webhook) -> dict[str, str]:
 
 
 class WebhookSender:
-    """A thread that empties the world's outbox, in order."""
+    """Delivers the world's webhooks in their order, in a thread of its own."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._thread = threading.Thread(target=self._work, name="playground-webhooks", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="playground-webhooks")
+        self._sent: list[Future[None]] = []
+        world.send = lambda notice: self._sent.append(self._thread.submit(self._deliver, notice))
 
     def stop(self) -> None:
         """Deliver what is waiting, then end."""
-        self._world.outbox.put(None)
-        self._thread.join()
+        self._thread.shutdown()
 
     def drain(self, timeout: float) -> None:
         """Wait until every webhook queued so far has been tried; raises TimeoutError."""
-        barrier = threading.Event()
-        self._world.outbox.put(barrier)
-        if not barrier.wait(timeout):
-            raise TimeoutError(f"webhooks were still waiting after {timeout} s")
-
-    def _work(self) -> None:
-        while (item := self._world.outbox.get()) is not None:
-            if isinstance(item, threading.Event):
-                item.set()
-            else:
-                self._deliver(item)
+        for each in tuple(self._sent):
+            each.result(timeout)
 
     def _deliver(self, notice: Webhook) -> None:
         began, at = time.monotonic(), self._world.now()

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from queue import SimpleQueue
 
 from bot.playground.errors import invalid, not_found
 from bot.playground.git import BareRepository
@@ -40,7 +39,7 @@ def utc_now() -> datetime:
 
 
 class World:
-    """The state. `outbox` holds webhooks not yet sent, events to be set when reached, and None for the end."""
+    """The state. `send` takes each webhook; without a sender none leaves."""
 
     def __init__(self, root: Path, clock: Callable[[], datetime] = utc_now) -> None:
         self.root = root
@@ -58,7 +57,7 @@ class World:
         self.check_runs: dict[int, HostedCheckRun] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.deliveries: list[WebhookDelivery] = []
-        self.outbox: SimpleQueue[Webhook | threading.Event | None] = SimpleQueue()
+        self.send: Callable[[Webhook], None] = lambda _notice: None
         self._ids = itertools.count(FIRST_ID)
 
     def next_id(self) -> int:

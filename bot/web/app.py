@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -38,14 +39,13 @@ _TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
 _log = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class RequestRejected(Exception):
     """A rejected request. `reason` is for metrics, `text` for the sender."""
 
-    def __init__(self, status: int, reason: str, text: str) -> None:
-        super().__init__(text)
-        self.status = status
-        self.reason = reason
-        self.text = text
+    status: int
+    reason: str
+    text: str
 
 
 class WebEndpoints:

@@ -105,7 +105,7 @@ class Town:
         world = self.playground.world
         with world.lock:
             delivery = next(each for each in reversed(world.deliveries) if each.notice.event == event)
-            world.outbox.put(replace(delivery.notice, redelivery=True))
+            world.send(replace(delivery.notice, redelivery=True))
         self.settle()
 
     def do_again(self, kind: str) -> None:
