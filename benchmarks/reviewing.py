@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.history import directory_of, name_of
 from benchmarks.report import show, spread
-from workers.git import Mirror, Remote, local_commits
+from workers.git import Mirror, local_commits
 from workers.ports import CompletedRun, SandboxSession, Workload
 from workers.review.engine import Reviewed, review_change
 from workers.sandbox.bubblewrap import Bubblewrap
@@ -100,7 +100,7 @@ def spans(directory: Path) -> list[Span]:
 
 def exported(directory: Path, span: Span, at: Path) -> Trees:
     """Both trees, as a worker has them."""
-    mirror = Mirror(directory, Remote(url=str(directory)))
+    mirror = Mirror(directory, str(directory))
     base, head = local_commits(directory, (f"HEAD~{span.commits}", "HEAD"))
     return Trees(
         base=mirror.export(base, at / "base"), head=mirror.export(head, at / "head"), diff=mirror.diff(base, head)

@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,14 +45,6 @@ _AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
 
 AUTHOR = "Apprentice"
 EMAIL = "apprentice@users.noreply.github.com"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remote:
-    """The address of a repository. Git gets the token through the environment, never in a URL or argv."""
-
-    url: str
-    token: str = ""
 
 
 class GitCommandFailed(CannotRun):
@@ -110,16 +101,12 @@ def run_git(
 
 
 class Mirror:
-    """A bare copy of one repository."""
+    """A bare copy, in `directory`, of the repository at a URL. Git gets the token through the environment, never in a URL or argv."""
 
-    def __init__(self, directory: Path, remote: Remote) -> None:
-        self._directory = directory
-        self._remote = remote
-
-    @property
-    def directory(self) -> Path:
-        """Where the mirror is."""
-        return self._directory
+    def __init__(self, directory: Path, url: str, token: str = "") -> None:
+        self.directory = directory
+        self._url = url
+        self._token = token
 
     def fetch(self, *wanted: str) -> None:
         """Fetch commits, branches or full refs; raises Retryable when the remote is unreadable, Gone when it lacks one."""
@@ -130,21 +117,21 @@ class Mirror:
         try:
             # A user's own clone may be shallow; then our copy is shallow too.
             options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
-            self._run("fetch", *options, self._remote.url, *missing)
+            self._run("fetch", *options, self._url, *missing)
         except GitCommandFailed as error:
             if lost := _GONE.search(str(error)):
                 why = "it was force-pushed away or deleted; push again, or ask again once it is back"
-                raise Gone(f"{lost[1]} is no longer at {self._remote.url}: {why}") from error
-            raise Retryable(f"{self._remote.url} could not be fetched from: {error}") from error
+                raise Gone(f"{lost[1]} is no longer at {self._url}: {why}") from error
+            raise Retryable(f"{self._url} could not be fetched from: {error}") from error
 
     def tip(self, branch: str) -> str:
         """The commit that a branch of the remote points at now; raises Gone for a missing branch."""
         try:
-            listed = self._run("ls-remote", SERVE_FROM_DISK, self._remote.url, f"refs/heads/{branch}").decode().split()
+            listed = self._run("ls-remote", SERVE_FROM_DISK, self._url, f"refs/heads/{branch}").decode().split()
         except GitCommandFailed as error:
-            raise Retryable(f"{self._remote.url} could not be read: {error}") from error
+            raise Retryable(f"{self._url} could not be read: {error}") from error
         if not listed:
-            raise Gone(f"the branch {branch} is no longer at {self._remote.url}")
+            raise Gone(f"the branch {branch} is no longer at {self._url}")
         return listed[0]
 
     def export(self, sha: str, destination: Path) -> Path:
@@ -192,7 +179,7 @@ class Mirror:
     def push(self, sha: str, branch: str) -> None:
         """Create or move a branch of the remote; pushing the same commit again changes nothing."""
         try:
-            self._run("push", "--quiet", "--force", self._remote.url, f"{sha}:refs/heads/{branch}")
+            self._run("push", "--quiet", "--force", self._url, f"{sha}:refs/heads/{branch}")
         except GitCommandFailed as error:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
@@ -243,18 +230,18 @@ class Mirror:
         return True
 
     def _create(self) -> None:
-        if not (self._directory / "HEAD").exists():
-            self._directory.mkdir(parents=True, exist_ok=True)
-            run_git("init", "--quiet", "--bare", ".", at=self._directory)
-        attributes = self._directory / "info" / "attributes"
+        if not (self.directory / "HEAD").exists():
+            self.directory.mkdir(parents=True, exist_ok=True)
+            run_git("init", "--quiet", "--bare", ".", at=self.directory)
+        attributes = self.directory / "info" / "attributes"
         if not attributes.exists():
             attributes.parent.mkdir(exist_ok=True)
             attributes.write_text(_AS_STORED)
 
     def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
-        basic = base64.b64encode(f"x-access-token:{self._remote.token}".encode()).decode()
-        config = {"http.extraHeader": f"Authorization: Basic {basic}"} if self._remote.token else {}
-        return run_git(*arguments, at=self._directory, config=config, extra=extra, stdin=stdin)
+        basic = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
+        config = {"http.extraHeader": f"Authorization: Basic {basic}"} if self._token else {}
+        return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin)
 
 
 def _identity(when: datetime) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from memory.model import Action, Finding, Suggestion
 from tests.unit.workers.history.conftest import Branch, Files
 from workers.diffs import split_lines
-from workers.git import Mirror, Remote
+from workers.git import Mirror
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, plan_review
 from workers.review.suggestions import applied
@@ -34,7 +34,7 @@ class Pull:
     def review(self, scratch: Path, *, may_run_tests: bool = False) -> Reviewed:
         """What a worker does between the fetch and the first word."""
         head = self.branch.commit({})
-        mirror = Mirror(scratch / "mirror", Remote(url=str(self.branch.root)))
+        mirror = Mirror(scratch / "mirror", str(self.branch.root))
         mirror.fetch(self.base, head)
         base_tree = mirror.export(mirror.merge_base(self.base, head), scratch / "base")
         head_tree = mirror.export(head, scratch / "head")

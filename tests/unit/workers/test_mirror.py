@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.workers.history.conftest import Branch
 from workers.errors import Gone
-from workers.git import Mirror, Remote
+from workers.git import Mirror
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def branch(tmp_path: Path) -> Branch:
 @pytest.fixture
 def mirror(tmp_path: Path, branch: Branch) -> Mirror:
     """Ours of it."""
-    return Mirror(tmp_path / "mirror", Remote(url=str(branch.root)))
+    return Mirror(tmp_path / "mirror", str(branch.root))
 
 
 def test_attributes_neither_convert_nor_hide(branch: Branch, mirror: Mirror, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_shallow_clone_is_copied_as_it_is(branch: Branch, tmp_path: Path) -> N
     """Of somebody's shallow clone we have what it has, down to where it was cut off."""
     shas = [branch.commit({"a.py": f"x = {number}\n"}) for number in range(4)]
     branch.git("clone", "--quiet", "--depth", "2", branch.root.as_uri(), str(tmp_path / "shallow"))
-    ours = Mirror(tmp_path / "ours", Remote(url=str(tmp_path / "shallow")))
+    ours = Mirror(tmp_path / "ours", str(tmp_path / "shallow"))
     ours.fetch(shas[3])
     assert [ours.text(sha, "a.py") for sha in shas[2:]] == ["x = 2\n", "x = 3\n"]
     assert ours.text(shas[3], "b.py") is None
