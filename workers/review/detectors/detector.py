@@ -15,6 +15,7 @@ import msgspec
 from memory.model import Severity
 from workers.diffs import Hunk
 from workers.errors import ApprenticeError
+from workers.json_fields import WrongField
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, Workload
 
 MODEL = "model"
@@ -248,7 +249,7 @@ def answer(tool: str, completed: CompletedRun, decode: Callable[[str], T]) -> T:
         raise complaint(tool, completed)
     try:
         return decode(completed.stdout)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, WrongField) as error:
         raise complaint(tool, completed) from error
 
 

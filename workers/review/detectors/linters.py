@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from memory.model import Severity
+from workers.json_fields import below, field
 from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Category,
@@ -49,34 +50,6 @@ _REFUSED = 2
 _UNREADABLE = "E902"
 _AT = ("", "[0-9]*/")
 """Where a file may be: at its place, or below a number, where suggestions are tried."""
-
-
-class _Place(msgspec.Struct, frozen=True):
-    row: int
-    column: int
-
-
-class _Edit(msgspec.Struct, frozen=True):
-    content: str
-    location: _Place
-    end_location: _Place
-
-
-class _RuffFix(msgspec.Struct, frozen=True):
-    applicability: str
-    edits: tuple[_Edit, ...]
-
-
-class _RuffDiagnostic(msgspec.Struct, frozen=True):
-    code: str | None
-    filename: str
-    location: _Place
-    end_location: _Place
-    message: str
-    fix: _RuffFix | None = None
-
-
-_diagnostics = msgspec.json.Decoder(tuple[_RuffDiagnostic, ...])
 
 
 class Ruff:
@@ -127,18 +100,17 @@ def _ruff_arguments(target_version: str, options: RuffOptions, *, everything: bo
 
 def ruff_findings(completed: CompletedRun, *, everything: bool = False) -> Detection:
     """ruff's JSON in our terms, without what is not worth a comment unless `everything` is wanted; raises DetectorFailed."""
-    diagnostics = answer(Ruff.name, completed, _diagnostics.decode)
+    found = answer(Ruff.name, completed, lambda text: list(map(_of_ruff, msgspec.json.decode(text, type=list))))
     return Detection(
-        findings=_wanted(_first_syntax_errors(diagnostics), everything),
-        unread={relative(each.filename): each.message for each in diagnostics if each.code == _UNREADABLE},
+        findings=_wanted(_first_syntax_errors(found), everything),
+        unread={each.path: each.message for each in found if each.rule == _UNREADABLE},
     )
 
 
-def _first_syntax_errors(diagnostics: Sequence[_RuffDiagnostic]) -> Iterable[RawFinding]:
+def _first_syntax_errors(found: Sequence[RawFinding]) -> Iterable[RawFinding]:
     """All findings, but of syntax errors the first of a file alone: the others mostly follow from it."""
     broken: set[str] = set()
-    for diagnostic in diagnostics:
-        finding = _of_ruff(diagnostic)
+    for finding in found:
         if finding.rule == _UNREADABLE or (finding.rule == SYNTAX_ERROR and finding.path in broken):
             continue
         if finding.rule == SYNTAX_ERROR:
@@ -146,37 +118,39 @@ def _first_syntax_errors(diagnostics: Sequence[_RuffDiagnostic]) -> Iterable[Raw
         yield finding
 
 
-def _of_ruff(diagnostic: _RuffDiagnostic) -> RawFinding:
-    rule, start, end = diagnostic.code or SYNTAX_ERROR, diagnostic.location, diagnostic.end_location
+def _of_ruff(diagnostic: object) -> RawFinding:
+    rule, line = field(diagnostic, "code", str, SYNTAX_ERROR), field(diagnostic, "location.row", int)
+    ends_before = field(diagnostic, "end_location.column", int) == 1  # an end in column 1 lies before that line
     category, severity = kind_of(rule)
     return RawFinding(
-        path=relative(diagnostic.filename),
-        line=start.row,
-        end_line=max(start.row, end.row - (end.column == 1)),  # an end in column 1 lies before that line
-        column=start.column,
+        path=relative(field(diagnostic, "filename", str)),
+        line=line,
+        end_line=max(line, field(diagnostic, "end_location.row", int) - ends_before),
+        column=field(diagnostic, "location.column", int),
         tool=Ruff.name,
         rule=rule,
         category=category,
         severity=severity,
-        message=diagnostic.message,
-        fix=_fix(diagnostic.fix),
+        message=field(diagnostic, "message", str),
+        fix=_fix(below(diagnostic, "fix")),
     )
 
 
-def _fix(fix: _RuffFix | None) -> ToolFix | None:
-    if fix is None or fix.applicability not in ("safe", "unsafe"):
+def _fix(fix: object) -> ToolFix | None:
+    applicability = field(fix, "applicability", str, "")
+    if applicability not in ("safe", "unsafe"):
         return None
     edits = tuple(
         FixEdit(
-            line=edit.location.row,
-            column=edit.location.column,
-            end_line=edit.end_location.row,
-            end_column=edit.end_location.column,
-            content=edit.content,
+            line=field(edit, "location.row", int),
+            column=field(edit, "location.column", int),
+            end_line=field(edit, "end_location.row", int),
+            end_column=field(edit, "end_location.column", int),
+            content=field(edit, "content", str, ""),
         )
-        for edit in fix.edits
+        for edit in field(fix, "edits", list)
     )
-    return ToolFix(edits=edits, safe=fix.applicability == "safe")
+    return ToolFix(edits=edits, safe=applicability == "safe")
 
 
 # ── bandit ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,29 +162,6 @@ _INI = ".apprentice-bandit.ini"
 
 _FORMAT = ("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI, "--exclude", "")
 _OURS = ("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP))
-
-
-class _BanditResult(msgspec.Struct, frozen=True):
-    filename: str
-    test_id: str
-    issue_severity: str
-    issue_text: str
-    line_number: int
-    line_range: tuple[int, ...]
-    col_offset: int
-
-
-class _BanditError(msgspec.Struct, frozen=True):
-    filename: str
-    reason: str
-
-
-class _BanditReport(msgspec.Struct, frozen=True):
-    errors: tuple[_BanditError, ...]
-    results: tuple[_BanditResult, ...]
-
-
-_report = msgspec.json.Decoder(_BanditReport)
 
 
 class Bandit:
@@ -236,26 +187,32 @@ class Bandit:
 
 def bandit_findings(completed: CompletedRun, *, everything: bool = False) -> Detection:
     """bandit's JSON in our terms, without what is not worth a comment unless `everything` is wanted; raises DetectorFailed."""
-    report = answer(Bandit.name, completed, _report.decode)
-    return Detection(
-        findings=_wanted(map(_of_bandit, report.results), everything),
-        unread={relative(error.filename): error.reason for error in report.errors},
-    )
+
+    def decode(text: str) -> Detection:
+        report = msgspec.json.decode(text)
+        errors = field(report, "errors", list)
+        return Detection(
+            findings=_wanted(map(_of_bandit, field(report, "results", list)), everything),
+            unread={relative(field(each, "filename", str)): field(each, "reason", str) for each in errors},
+        )
+
+    return answer(Bandit.name, completed, decode)
 
 
-def _of_bandit(result: _BanditResult) -> RawFinding:
+def _of_bandit(result: object) -> RawFinding:
     """bandit's own words, but for the password that it guesses: a comment has more readers than the code may have."""
-    quotes = result.test_id in _QUOTING
+    rule, message = field(result, "test_id", str), field(result, "issue_text", str)
+    line = field(result, "line_number", int)
     return RawFinding(
-        path=relative(result.filename),
-        line=result.line_number,
-        end_line=max((result.line_number, *result.line_range)),
-        column=result.col_offset + 1,
+        path=relative(field(result, "filename", str)),
+        line=line,
+        end_line=max((line, *field(result, "line_range", list))),
+        column=field(result, "col_offset", int) + 1,
         tool=Bandit.name,
-        rule=result.test_id,
+        rule=rule,
         category=Category.SECURITY,
-        severity=_SEVERITIES.get(result.issue_severity, Severity.MINOR),
-        message=result.issue_text.partition(":")[0] if quotes else result.issue_text,
+        severity=_SEVERITIES.get(field(result, "issue_severity", str), Severity.MINOR),
+        message=message.partition(":")[0] if rule in _QUOTING else message,
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from memory.model import Severity
+from workers.json_fields import field
 from workers.ports import CompletedRun, Sandbox
 from workers.review.detectors.detector import (
     Category,
@@ -39,18 +40,6 @@ _INI = ".apprentice-mypy.ini"
 _NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-ignore", "annotation-unchecked", "note"})
 _TYPED_SHARE = 0.5
 _LINES_IN_MESSAGE = re.compile(r"\bline \d+")
-
-
-class _Error(msgspec.Struct, frozen=True):
-    file: str
-    line: int
-    column: int
-    message: str
-    code: str | None
-    severity: str
-
-
-_decoder = msgspec.json.Decoder(_Error)
 
 
 class Mypy:
@@ -130,30 +119,31 @@ def _arguments(target_version: str) -> tuple[str, ...]:
 
 def errors_in(completed: CompletedRun, options: MypyOptions) -> Detection:
     """mypy's JSON lines in our terms; raises DetectorFailed when it did not get through."""
-    errors = answer(Mypy.name, completed, _errors)
+    passed_over = _NOT_OURS | options.disabled
+
+    def decode(text: str) -> tuple[list[object], tuple[RawFinding, ...]]:
+        errors = [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
+        real = (each for each in errors if field(each, "severity", str) == "error")
+        return errors, tuple(raw for raw in map(_raw, real) if raw.rule not in passed_over)
+
+    errors, findings = answer(Mypy.name, completed, decode)
     if completed.exit_code and not errors:
         raise complaint(Mypy.name, completed)
-    passed_over = _NOT_OURS | options.disabled
-    wanted = (each for each in errors if each.severity == "error" and each.code not in passed_over)
-    return Detection(findings=tuple(_raw(each) for each in wanted))
+    return Detection(findings=findings)
 
 
-def _errors(text: str) -> list[_Error]:
-    return [_decoder.decode(line) for line in text.splitlines() if line.strip()]
-
-
-def _raw(error: _Error) -> RawFinding:
-    line = max(error.line, 1)
+def _raw(error: object) -> RawFinding:
+    line = max(field(error, "line", int), 1)
     return RawFinding(
-        path=relative(error.file),
+        path=relative(field(error, "file", str)),
         line=line,
         end_line=line,
-        column=max(error.column, 0) + 1,
+        column=max(field(error, "column", int), 0) + 1,
         tool=Mypy.name,
-        rule=error.code or "mypy",
+        rule=field(error, "code", str, "") or "mypy",
         category=Category.CORRECTNESS,
         severity=Severity.MINOR,
-        message=error.message,
+        message=field(error, "message", str),
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from memory.model import Severity
 from workers.diffs import split_lines
+from workers.json_fields import WrongField, below, field
 from workers.ports import CompletedRun
 from workers.review.detectors.detector import (
     Category,
@@ -108,33 +108,6 @@ def _severity(word: str, score: str = "") -> Severity:
     return next((severity for least, severity in _SCORES if number >= least), Severity.INFO)
 
 
-T = TypeVar("T")
-
-
-def _below(node: object, path: str) -> object:
-    """What is below an object of a report, by keys with dots between; None where it is left out."""
-    for key in path.split("."):
-        if node is None:
-            return None
-        if not isinstance(node, dict):
-            raise _BrokenReport(f"{key!r} is below something else than an object")
-        node = node.get(key)
-    return node
-
-
-def _field(node: object, path: str, kind: type[T], otherwise: T | None = None) -> T:
-    """A value of this type below an object; `otherwise` in place of one that is left out."""
-    found = _below(node, path)
-    found = otherwise if found is None else found
-    if not isinstance(found, kind):
-        raise _BrokenReport(f"its {path!r} is no {kind.__name__}")
-    return found
-
-
-class _BrokenReport(ValueError):
-    """A report lacks a field, or has another type there."""
-
-
 # ── rdjson ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -144,8 +117,8 @@ _NUMBERED = {1: "error", 2: "warning", 3: "info"}
 def _of_rdjson(text: str, reported: Reported) -> list[RawFinding]:
     """The diagnostics of one document."""
     report = msgspec.json.decode(text)
-    severity = _below(report, "severity")
-    return [_of_diagnostic(each, severity, reported) for each in _field(report, "diagnostics", list)]
+    severity = below(report, "severity")
+    return [_of_diagnostic(each, severity, reported) for each in field(report, "diagnostics", list)]
 
 
 def _of_rdjsonl(text: str, reported: Reported) -> list[RawFinding]:
@@ -156,28 +129,28 @@ def _of_rdjsonl(text: str, reported: Reported) -> list[RawFinding]:
 
 def _of_diagnostic(diagnostic: object, otherwise: object, reported: Reported) -> RawFinding:
     """The finding; of its suggestions the first, as the others are other ways."""
-    path = reported.path(_field(diagnostic, "location.path", str))
-    severity = _below(diagnostic, "severity") or otherwise
+    path = reported.path(field(diagnostic, "location.path", str))
+    severity = below(diagnostic, "severity") or otherwise
     edits = tuple(
-        replace(_of_range(_field(each, "range", dict), path, reported), content=_field(each, "text", str, ""))
-        for each in _field(diagnostic, "suggestions", list, [])[:1]
+        replace(_of_range(field(each, "range", dict), path, reported), content=field(each, "text", str, ""))
+        for each in field(diagnostic, "suggestions", list, [])[:1]
     )
     return reported.finding(
         path,
-        _of_range(_field(diagnostic, "location.range", dict, {}), path, reported),
-        rule=_field(diagnostic, "code.value", str, ""),
+        _of_range(field(diagnostic, "location.range", dict, {}), path, reported),
+        rule=field(diagnostic, "code.value", str, ""),
         severity=_severity(_NUMBERED.get(severity, "") if isinstance(severity, int) else str(severity)),
-        message=_field(diagnostic, "message", str),
+        message=field(diagnostic, "message", str),
         fix=ToolFix(edits=edits, safe=False) if edits else None,
     )
 
 
 def _of_range(range_: object, path: str, reported: Reported) -> FixEdit:
     """The range in characters; one without columns is of whole lines."""
-    line, first = _field(range_, "start.line", int, 1), _field(range_, "start.column", int, 0)
-    ends = _below(range_, "end") is not None
-    last = _field(range_, "end.line", int, 1) or line if ends else line
-    end = _field(range_, "end.column", int, 0) if ends else first
+    line, first = field(range_, "start.line", int, 1), field(range_, "start.column", int, 0)
+    ends = below(range_, "end") is not None
+    last = field(range_, "end.line", int, 1) or line if ends else line
+    end = field(range_, "end.column", int, 0) if ends else first
     column = reported.column(path, line, first, "utf-8") if first else 1
     whole = not first or not end
     end_column = len(reported.line(path, last)) + 1 if whole else reported.column(path, last, end, "utf-8")
@@ -192,38 +165,38 @@ _CATEGORIES = {category.value: category for category in Category}
 def _of_sarif(text: str, reported: Reported) -> list[RawFinding]:
     """The results of a log; raises DetectorFailed for another version than 2.1, and for runs that did not succeed."""
     log = msgspec.json.decode(text)
-    version, runs = _field(log, "version", str), _field(log, "runs", list)
+    version, runs = field(log, "version", str), field(log, "runs", list)
     if not version.startswith("2.1"):
         raise DetectorFailed(f"{reported.tool} wrote SARIF {version[:20]}; 2.1 is read")
     return [found for run in runs for each in _results(run, reported) if (found := _of_result(each, run, reported))]
 
 
 def _results(run: object, reported: Reported) -> list[object]:
-    invocations = _field(run, "invocations", list, [])
-    successful = all(_field(each, "executionSuccessful", bool, True) for each in invocations)
-    if not successful or _below(run, "results") is None:
+    invocations = field(run, "invocations", list, [])
+    successful = all(field(each, "executionSuccessful", bool, True) for each in invocations)
+    if not successful or below(run, "results") is None:
         raise DetectorFailed(f"{reported.tool} says that it did not succeed")
-    return _field(run, "results", list)
+    return field(run, "results", list)
 
 
 def _of_result(result: object, run: object, reported: Reported) -> RawFinding | None:
     """A result on a line; None for what passed, was suppressed, or names no place."""
-    locations = (_below(each, "physicalLocation") for each in _field(result, "locations", list, []))
+    locations = (below(each, "physicalLocation") for each in field(result, "locations", list, []))
     place = next(filter(None, locations), None)
-    failed = _field(result, "kind", str, "fail") in ("fail", "open", "review")
-    if place is None or not failed or _below(result, "suppressions"):
+    failed = field(result, "kind", str, "fail") in ("fail", "open", "review")
+    if place is None or not failed or below(result, "suppressions"):
         return None
-    name = _field(result, "ruleId", str, "") or _field(result, "rule.id", str, "")
+    name = field(result, "ruleId", str, "") or field(result, "rule.id", str, "")
     rule = _rule(name, result, run)
-    path = reported.path(_uri(_below(place, "artifactLocation"), run))
-    level = _field(result, "level", str, "") or _field(rule, "defaultConfiguration.level", str, "warning")
-    score = _below(rule, "properties.security-severity")
+    path = reported.path(_uri(below(place, "artifactLocation"), run))
+    level = field(result, "level", str, "") or field(rule, "defaultConfiguration.level", str, "warning")
+    score = below(rule, "properties.security-severity")
     return reported.finding(
         path,
-        _of_region(_below(place, "region"), path, run, reported),
-        rule=name or _field(rule, "id", str, ""),
+        _of_region(below(place, "region"), path, run, reported),
+        rule=name or field(rule, "id", str, ""),
         severity=_severity(level, str(score)),
-        message=_field(result, "message.text", str, ""),
+        message=field(result, "message.text", str, ""),
         fix=_fix(result, path, run, reported),
         category=Category.SECURITY if score else _category(rule),
     )
@@ -231,28 +204,28 @@ def _of_result(result: object, run: object, reported: Reported) -> RawFinding | 
 
 def _rule(name: str, result: object, run: object) -> object:
     """The description of a result's rule, by its place in the list or by its name; None without one."""
-    rules = _field(run, "tool.driver.rules", list, [])
-    index = max(_field(result, "ruleIndex", int, -1), _field(result, "rule.index", int, -1))
+    rules = field(run, "tool.driver.rules", list, [])
+    index = max(field(result, "ruleIndex", int, -1), field(result, "rule.index", int, -1))
     if 0 <= index < len(rules):
         return rules[index]
-    return next((each for each in rules if _below(each, "id") == name), None)
+    return next((each for each in rules if below(each, "id") == name), None)
 
 
 def _category(rule: object) -> Category | None:
-    tags = (str(tag).lower() for tag in _field(rule, "properties.tags", list, []))
+    tags = (str(tag).lower() for tag in field(rule, "properties.tags", list, []))
     return next((_CATEGORIES[tag] for tag in tags if tag in _CATEGORIES), None)
 
 
 def _uri(place: object, run: object) -> str:
-    uri, index = _field(place, "uri", str, ""), _field(place, "index", int, -1)
-    artifacts = _field(run, "artifacts", list, [])
-    return uri if uri or not 0 <= index < len(artifacts) else _field(artifacts[index], "location.uri", str, "")
+    uri, index = field(place, "uri", str, ""), field(place, "index", int, -1)
+    artifacts = field(run, "artifacts", list, [])
+    return uri if uri or not 0 <= index < len(artifacts) else field(artifacts[index], "location.uri", str, "")
 
 
 def _of_region(region: object, path: str, run: object, reported: Reported) -> FixEdit:
-    line, column = _field(region, "startLine", int, 1), _field(region, "startColumn", int, 1)
-    last, end_column = _field(region, "endLine", int, 0) or line, _field(region, "endColumn", int, 0)
-    if _field(run, "columnKind", str, "utf16CodeUnits") == "utf16CodeUnits":
+    line, column = field(region, "startLine", int, 1), field(region, "startColumn", int, 1)
+    last, end_column = field(region, "endLine", int, 0) or line, field(region, "endColumn", int, 0)
+    if field(run, "columnKind", str, "utf16CodeUnits") == "utf16CodeUnits":
         column = reported.column(path, line, column, "utf-16-le")
         end_column = end_column and reported.column(path, last, end_column, "utf-16-le")
     end_column = end_column or len(reported.line(path, last)) + 1
@@ -261,17 +234,17 @@ def _of_region(region: object, path: str, run: object, reported: Reported) -> Fi
 
 def _fix(result: object, path: str, run: object, reported: Reported) -> ToolFix | None:
     """The first fix that edits nothing but the file of the finding."""
-    for fix in _field(result, "fixes", list, []):
-        changes = _field(fix, "artifactChanges", list)
-        if any(reported.path(_uri(_below(each, "artifactLocation"), run)) != path for each in changes):
+    for fix in field(result, "fixes", list, []):
+        changes = field(fix, "artifactChanges", list)
+        if any(reported.path(_uri(below(each, "artifactLocation"), run)) != path for each in changes):
             continue
         edits = tuple(
             replace(
-                _of_region(_field(each, "deletedRegion", dict), path, run, reported),
-                content=_field(each, "insertedContent.text", str, ""),
+                _of_region(field(each, "deletedRegion", dict), path, run, reported),
+                content=field(each, "insertedContent.text", str, ""),
             )
             for change in changes
-            for each in _field(change, "replacements", list)
+            for each in field(change, "replacements", list)
         )
         if edits:
             return ToolFix(edits=edits, safe=False)
@@ -289,6 +262,6 @@ def read_report(text: str, format_: str, reported: Reported) -> list[RawFinding]
     """The findings in a report; raises DetectorFailed for text that is not of its format."""
     try:
         return _READERS[format_](text, reported)
-    except (msgspec.DecodeError, RecursionError, _BrokenReport) as error:
+    except (msgspec.DecodeError, RecursionError, WrongField) as error:
         name = "SARIF" if format_ == "sarif" else format_
         raise DetectorFailed(f"{reported.tool} wrote no {name}: {str(error)[:150]}") from error
