@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-from dataclasses import dataclass, field
 
-import msgspec
-
+from workers.json_fields import WrongField, below, field
 from workers.llm.budgets import most_of, tokens_of
 from workers.llm.errors import CallFailed
 from workers.llm.messages import FinishReason, ModelReply, ModelRequest, TokenUsage, ToolCall
@@ -16,97 +15,53 @@ _ENDS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.REFUSED}
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: object = None
-
-
-class _Call(msgspec.Struct):
-    id: str | None = None
-    index: int | None = None
-    function: _Function = msgspec.field(default_factory=_Function)
-
-
-class _Part(msgspec.Struct):
-    text: str = ""
-
-
-class _Message(msgspec.Struct):
-    content: str | list[_Part] | None = None
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-
-    @property
-    def text(self) -> str:
-        parts = self.content if isinstance(self.content, list) else [_Part(text=self.content or "")]
-        return "".join(part.text for part in parts)
-
-
-class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int
-    prompt_tokens_details: _Details | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message = msgspec.field(default_factory=_Message)
-    delta: _Message = msgspec.field(default_factory=_Message)
-    finish_reason: str | None = None
-
-
-class _Body(msgspec.Struct):
-    """A completion, or a chunk of one. `usage` is decoded separately, so that a bad one does not spoil the answer."""
-
-    choices: list[_Choice]
-    model: str | None = None
-    usage: object = None
-
-
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class RawReply:
     """The text and calls of a reply so far: from the chunks of a stream, or from a whole body."""
 
-    text: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
-    calls: dict[int, list[str]] = field(default_factory=dict)
+    text: list[str] = dataclasses.field(default_factory=list)
+    refusal: list[str] = dataclasses.field(default_factory=list)
+    calls: dict[int, list[str]] = dataclasses.field(default_factory=dict)
     finish: str = ""
     model: str = ""
     usage: object = None
 
     def add_completion(self, body: object) -> None:
         """Add a completion. Raises CallFailed when `body` is none."""
-        found = _convert(body)
-        if not found.choices:
+        self._add(body, "message")
+        if not below(body, "choices"):
             raise malformed("it holds no choice")
-        self._add_message(found, found.choices[0].message)
         self.finish = self.finish or "stop"
 
     def add_chunk(self, body: object) -> None:
         """Add one chunk of a stream. Raises CallFailed when `body` is none."""
-        found = _convert(body)
-        self._add_message(found, found.choices[0].delta if found.choices else _Message())
+        self._add(body, "delta")
 
-    def _add_message(self, body: _Body, message: _Message) -> None:
-        self.model = body.model or self.model
-        self.usage = body.usage or self.usage
-        if body.choices:
-            self.finish = body.choices[0].finish_reason or self.finish
-        self.text.append(message.text)
-        self.refusal.append(message.refusal or "")
-        for place, call in enumerate(message.tool_calls or ()):
-            self._add_call(call, place if call.index is None else call.index)
+    def _add(self, body: object, kind: str) -> None:
+        try:
+            self.model = field(body, "model", str, "") or self.model
+            self.usage = below(body, "usage") or self.usage
+            for choice in field(body, "choices", list)[:1]:
+                self.finish = field(choice, "finish_reason", str, "") or self.finish
+                self._add_message(below(choice, kind))
+        except WrongField as error:
+            raise malformed(str(error)) from error
 
-    def _add_call(self, call: _Call, index: int) -> None:
+    def _add_message(self, message: object) -> None:
+        content = below(message, "content")
+        parts = content if isinstance(content, list) else [{"text": content}]
+        self.text += [field(part, "text", str, "") for part in parts]
+        self.refusal.append(field(message, "refusal", str, ""))
+        for place, call in enumerate(field(message, "tool_calls", list, [])):
+            self._add_call(call, field(call, "index", int, place))
+
+    def _add_call(self, call: object, index: int) -> None:
         """The first chunk of a call holds its name; the next ones hold its arguments in parts."""
         known = self.calls.setdefault(index, ["", "", ""])
-        known[0] = known[0] or call.id or ""
-        known[1] = known[1] or call.function.name or ""
-        arguments = call.function.arguments
-        known[2] += arguments if isinstance(arguments, str) else _as_json(arguments)
+        known[0] = known[0] or field(call, "id", str, "")
+        known[1] = known[1] or field(call, "function.name", str, "")
+        arguments = below(call, "function.arguments")
+        known[2] += arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
 
 
 def reply_of(raw: RawReply, ask: ModelRequest, model: str) -> ModelReply:
@@ -136,31 +91,16 @@ def malformed(why: str) -> CallFailed:
     return CallFailed(f"the answer of the model's API is not a chat completion: {why}", charged=True)
 
 
-def _convert(body: object) -> _Body:
-    try:
-        return msgspec.convert(body, _Body)
-    except msgspec.ValidationError as error:
-        raise malformed(str(error)) from error
-
-
-def _as_json(arguments: object) -> str:
-    return "" if arguments is None else json.dumps(arguments)
-
-
 def _usage(reported: object) -> TokenUsage | None:
     """The usage that the endpoint reports; None when it reports none or an impossible one."""
     try:
-        found = msgspec.convert(reported, _Usage)
-    except msgspec.ValidationError:
+        prompt, completion = field(reported, "prompt_tokens", int), field(reported, "completion_tokens", int)
+        cached = field(reported, "prompt_tokens_details.cached_tokens", int, 0)
+    except WrongField:
         return None
-    cached = (found.prompt_tokens_details.cached_tokens if found.prompt_tokens_details else 0) or 0
-    if found.prompt_tokens < 0 or found.completion_tokens < 0:
+    if prompt < 0 or completion < 0:
         return None
-    return TokenUsage(
-        prompt=found.prompt_tokens,
-        completion=found.completion_tokens,
-        cached=min(max(cached, 0), found.prompt_tokens),
-    )
+    return TokenUsage(prompt=prompt, completion=completion, cached=min(max(cached, 0), prompt))
 
 
 def _estimated(ask: ModelRequest, raw: RawReply) -> TokenUsage:
