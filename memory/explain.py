@@ -49,16 +49,23 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedFeedback:
-    """One piece of feedback on the decision; `limited` when it counts for nothing because of the daily limit."""
+    """One piece of feedback on the decision."""
 
-    kind: str
-    login: str
-    permission: str
-    weight: float
-    source: str
-    at: str
+    signal: Signal
     retracted: bool
-    limited: bool
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values; `limited` when it counts for nothing because of the daily limit, `taken_back` the former name of
+        `retracted`.
+        """
+        given = self.signal
+        return {
+            **{name: getattr(given, name) for name in ("kind", "permission", "weight", "source", "limited")},
+            "login": given.actor.login,
+            "at": given.created_at.isoformat(),
+            "retracted": self.retracted,
+            "taken_back": self.retracted,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +88,7 @@ class Explanation:
     neighbours: tuple[Experience, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain values for `json.dumps`. `taken_back` is the former name of a signal's `retracted`."""
+        """Plain values for `json.dumps`."""
         decision, state = self.decision, self.decision.state
         alike = ("id", "error_type", "strategy", "outcome", "reflection")
         return {
@@ -97,7 +104,7 @@ class Explanation:
             "table": [asdict(each) for each in self.table],
             "components": dict(self.outcome.components) if self.outcome else {},
             "target": self.outcome.target if self.outcome else None,
-            "signals": [asdict(each) | {"taken_back": each.retracted} for each in self.signals],
+            "signals": [each.to_json() for each in self.signals],
             "neighbours": [{name: getattr(each, name) for name in alike} for each in self.neighbours],
         }
 
@@ -194,20 +201,7 @@ def _rows(decision: Decision, cells: Cells) -> tuple[TableRow, ...]:
 
 def _feedback(signals: Sequence[Signal]) -> tuple[ReceivedFeedback, ...]:
     retracted = {signal.retracts for signal in signals}
-    return tuple(
-        ReceivedFeedback(
-            kind=signal.kind,
-            login=signal.actor.login,
-            permission=signal.permission,
-            weight=signal.weight,
-            source=signal.source,
-            at=signal.created_at.isoformat(),
-            retracted=signal.id in retracted,
-            limited=signal.limited,
-        )
-        for signal in signals
-        if not signal.retracts
-    )
+    return tuple(ReceivedFeedback(signal=each, retracted=each.id in retracted) for each in signals if not each.retracts)
 
 
 def _neighbours(store: Store, decision: Decision) -> tuple[Experience, ...]:
@@ -272,6 +266,7 @@ def _from(row: TableRow) -> str:
     return f", from {row.witnesses} repositories" if row.witnesses > 1 else ""
 
 
-def _feedback_line(given: ReceivedFeedback) -> str:
-    but = ", over the daily limit" if given.limited else ", retracted" if given.retracted else ""
-    return f"{given.login} ({given.permission}): {given.kind.replace('_', ' ')}, weight {given.weight:.1f}{but}."
+def _feedback_line(received: ReceivedFeedback) -> str:
+    given = received.signal
+    but = ", over the daily limit" if given.limited else ", retracted" if received.retracted else ""
+    return f"{given.actor.login} ({given.permission}): {given.kind.replace('_', ' ')}, weight {given.weight:.1f}{but}."

@@ -22,6 +22,7 @@ from memory.model import (
     Permission,
     Severity,
     Sighting,
+    Signal,
     SignalKind,
     State,
     TaskKind,
@@ -83,7 +84,10 @@ def test_a_repair_is_explained_whole(store: Store, learner: Learner) -> None:
     ]
     assert why.outcome is not None
     assert why.outcome.target == pytest.approx(0.75)
-    assert [(s.login, s.permission, s.weight) for s in why.signals] == [("ada", "maintain", 1.0), ("eve", "none", 0.0)]
+    assert [(s.signal.actor.login, s.signal.permission, s.signal.weight) for s in why.signals] == [
+        ("ada", "maintain", 1.0),
+        ("eve", "none", 0.0),
+    ]
     text = why.text()
     for words in (f"Chose {decision.chosen}", "ada (maintain): fix merged, weight 1.0", "eve (none)", "target 0.75"):
         assert words in text
@@ -240,16 +244,11 @@ def _option(name: str, probability: float, proof: float) -> ExplainedOption:
 
 
 def _feedback(*, retracted: bool) -> ReceivedFeedback:
-    return ReceivedFeedback(
-        kind="fix_merged",
-        login="ada",
-        permission="write",
-        weight=1.0,
-        source="pull:1",
-        at="2026-01-01T00:00:00+00:00",
-        retracted=retracted,
-        limited=False,
-    )
+    signal = Signal(
+        id="s1", decision_id="d1", kind=SignalKind.FIX_MERGED, actor=ADA, permission=Permission.WRITE, source="pull:1",
+        created_at=NOW, weights_version="1", weight=1.0,
+    )  # fmt: skip
+    return ReceivedFeedback(signal=signal, retracted=retracted)
 
 
 def test_the_text_of_an_explanation() -> None:
