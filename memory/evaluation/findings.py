@@ -88,11 +88,7 @@ def suppression(log: Sequence[LoggedDecision]) -> tuple[HiddenShare, ...]:
 
 
 def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
-    quiet = [
-        e
-        for e in log
-        if e.decision.arm is Arm.LEARNED and _may_be_loud(e.decision) and _likeliest(e.decision) == action
-    ]
+    quiet = [e for e in log if _could_be_shown(e.decision) and _likeliest(e.decision) == action]
     shown = [entry for entry in quiet if entry.decision.chosen in LOUD]
     verdicts = [(entry.decision.probability, verdict(entry.signals)) for entry in shown]
     judged = [(1.0 / chance, value > 0.5) for chance, value in verdicts if value is not None]
@@ -113,8 +109,8 @@ def _suppression(action: Action, log: Sequence[LoggedDecision]) -> HiddenShare:
     )
 
 
-def _may_be_loud(decision: Decision) -> bool:
-    return any(action in LOUD for action in decision.available)
+def _could_be_shown(decision: Decision) -> bool:
+    return decision.arm is Arm.LEARNED and not LOUD.isdisjoint(decision.available)
 
 
 def _likeliest(decision: Decision) -> str:
