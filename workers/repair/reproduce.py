@@ -7,7 +7,7 @@ import difflib
 import heapq
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -75,7 +75,8 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
     if not failing:
         return Reproduction(report=report, flaky=(), uncollected=uncollected, lines={}, passing=(), test_runs=runs)
     stuck = [result.id for result in there.failing() if result.error_type == "Timeout"]
-    tests = (*_without(failing, stuck)[:FAILING_TRACED], *companions(there))
+    ending = [test for test in failing if test not in stuck]
+    tests = (*ending[:FAILING_TRACED], *companions(there))
     brief = replace(limits, wall_seconds=min(STUCK_SECONDS, limits.wall_seconds))
     traced = [
         run_tests(sandbox, project, tests=group, limits=bounds, trace=True, test_seconds=TRACED_TEST_SECONDS)
@@ -93,10 +94,6 @@ def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = Non
     )
 
 
-def _without(tests: Sequence[str], others: Collection[str]) -> list[str]:
-    return [test for test in tests if test not in others]
-
-
 def without(report: TestReport, ids: Collection[str]) -> TestReport:
     """The report less some results."""
     return replace(report, results=tuple(result for result in report.results if result.id not in ids))
@@ -106,15 +103,15 @@ def companions(report: TestReport) -> tuple[str, ...]:
     """Passing tests to be traced beside the failing ones: those of the same files first, until time is used up."""
     files = {result.id.partition("::")[0] for result in report.failing()}
     near = sorted(report.passing(), key=lambda result: result.id.partition("::")[0] not in files)
-    return tuple(_within(near))
+    return tuple(within([(result.id, result.seconds) for result in near[:MOST_TRACED]], TRACED_SECONDS))
 
 
-def _within(results: Sequence[TestResult]) -> Iterator[str]:
-    left = TRACED_SECONDS
-    for result in results[:MOST_TRACED]:
-        if result.seconds <= left:
-            left -= result.seconds
-            yield result.id
+def within(costs: Iterable[tuple[str, float]], seconds: float) -> Iterator[str]:
+    """The tests, of given costs, that fit into so many seconds together; one that no longer fits is passed over."""
+    for test, cost in costs:
+        if cost <= seconds:
+            seconds -= cost
+            yield test
 
 
 def _whole(sandbox: Sandbox, project: Project, limits: Limits) -> tuple[TestReport, int]:
@@ -183,15 +180,11 @@ def screening_tests(reproduction: Reproduction, failure: Failure, suspects: Sequ
     """The failing tests, the quickest first, and the passing ones that run most of the suspected code; the proof runs all the others."""
     seconds = {result.id: result.seconds for result in reproduction.report.results}
     failing = tuple(sorted(failure.failing_tests, key=lambda test: seconds.get(test, 0.0)))[:MOST_FAILING]
-    covering: list[str] = []
-    left = COVERING_SECONDS
-    for test in islice(_by_overlap(reproduction, suspects), MOST_COVERING):
-        if seconds.get(test, 0.0) <= left:
-            left -= seconds.get(test, 0.0)
-            covering.append(test)
+    likely = islice(_by_overlap(reproduction, suspects), MOST_COVERING)
+    covering = tuple(within(((test, seconds.get(test, 0.0)) for test in likely), COVERING_SECONDS))
     endless = failure.family is Family.TIMEOUT
     spent = sum(seconds.get(test, 0.0) for test in (*(() if endless else failing), *covering))
-    return ScreeningTests(failing=failing, covering=tuple(covering), seconds=spent, endless=endless)
+    return ScreeningTests(failing=failing, covering=covering, seconds=spent, endless=endless)
 
 
 def _by_overlap(reproduction: Reproduction, suspects: Sequence[Suspect]) -> Iterator[str]:

@@ -9,17 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
-from memory.model import (
-    Attempt,
-    AttemptOutcome,
-    Decision,
-    EditShape,
-    Experience,
-    Failure,
-    NearMiss,
-    Proof,
-    Task,
-)
+from memory.model import Attempt, AttemptOutcome, Decision, EditShape, Experience, Failure, NearMiss, Proof, Task
 from memory.policy.learner import usual
 from memory.rewards import repair_components
 from memory.skills import tried_as

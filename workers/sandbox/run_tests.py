@@ -252,9 +252,4 @@ def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, l
     trouble = problem_of(completed, decoded, limits, python=project.python, program=project.test_command[0])
     whole = decoded.sessions > 0 and decoded.finished == decoded.sessions and decoded.exit_status in OWN_ENDINGS
     results = cut_short(decoded, cut_error(completed.ending), trouble)
-    return TestReport(
-        results=results,
-        started=decoded.sessions > 0,
-        complete=whole and not trouble,
-        trouble=trouble,
-    )
+    return TestReport(results=results, started=decoded.sessions > 0, complete=whole and not trouble, trouble=trouble)

@@ -52,10 +52,7 @@ class UnsandboxedRunner:
     @contextmanager
     def session(self, workload: Workload) -> Iterator[SandboxSession]:
         """Start a process that answers requests; leaving the context ends it."""
-        with (
-            self._started(workload, subprocess.PIPE) as (tree, paths),
-            line_session(tree, workload.limits) as session,
-        ):
+        with self._started(workload, subprocess.PIPE) as (tree, paths), line_session(tree, workload.limits) as session:
             yield _TranslatedSession(session, paths)
 
     @contextmanager

@@ -87,29 +87,10 @@ def _named(tests: Sequence[str]) -> str:
 
 # ── The files that a fix may not touch: they decide what counts as passing ──────────────────────────────────────────
 
-CONFIGURATION = frozenset(
-    {
-        ".coveragerc",
-        ".gitattributes",
-        ".gitlab-ci.yml",
-        ".pre-commit-config.yaml",
-        ".pytest.ini",
-        ".pytest.toml",
-        ".travis.yml",
-        "Makefile",
-        "azure-pipelines.yml",
-        "conftest.py",
-        "noxfile.py",
-        "pyproject.toml",
-        "pytest.ini",
-        "pytest.toml",
-        "setup.cfg",
-        "setup.py",
-        "sitecustomize.py",
-        "tox.ini",
-        "usercustomize.py",
-    }
-)
+PYTEST = {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", ".coveragerc"}
+BUILD = {"Makefile", "noxfile.py", "pyproject.toml", "setup.cfg", "setup.py", ".gitattributes"}
+CI = {".gitlab-ci.yml", ".pre-commit-config.yaml", ".travis.yml", "azure-pipelines.yml"}
+CONFIGURATION = frozenset({*PYTEST, *BUILD, *CI, "sitecustomize.py", "usercustomize.py"})
 """Names of files that configure pytest, CI, the build or the interpreter's start, wherever they lie."""
 
 MODULES = frozenset({"_pytest", "apprentice_probe", "pytest", "sitecustomize", "usercustomize"})

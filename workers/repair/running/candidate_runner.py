@@ -17,7 +17,7 @@ from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict, implausible
 from workers.repair.judging.prove import passes
-from workers.repair.reproduce import ScreeningTests
+from workers.repair.reproduce import ScreeningTests, within
 from workers.repair.running.forkserver import (
     Baseline,
     Brief,
@@ -305,12 +305,8 @@ class CandidateRunner:
 
 def _quick(request: ForkRequest, baseline: Baseline) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The failing and the covering tests that do not take long together; the first failing one in any case."""
-    chosen: set[str] = set(request.failing[:1])
-    left = OBSERVED_SECONDS
-    for test, usual in zip((*request.failing, *request.covering), baseline.each, strict=False):
-        if usual <= left:
-            left -= usual
-            chosen.add(test)
+    costs = zip((*request.failing, *request.covering), baseline.each, strict=False)
+    chosen = {*request.failing[:1], *within(costs, OBSERVED_SECONDS)}
     failing, covering = (tuple(t for t in tests if t in chosen) for tests in (request.failing, request.covering))
     return failing, covering
 
@@ -318,10 +314,7 @@ def _quick(request: ForkRequest, baseline: Baseline) -> tuple[tuple[str, ...], t
 def _screened(candidate: Candidate, brief: Brief | None) -> Screened | None:
     if brief is None:
         return None
-    verdict = ScreenVerdict(
-        candidate=candidate, plausible=False, passed=0, error_type=brief.error_type, message=brief.message
-    )
-    return Screened(verdict=verdict, swapped=True, together=True)
+    return Screened(verdict=implausible(candidate, brief.error_type, brief.message), swapped=True, together=True)
 
 
 def verdict_of(candidate: Candidate, answer: ForkAnswer) -> ScreenVerdict:

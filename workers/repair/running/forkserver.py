@@ -125,13 +125,12 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     how: str
     ended: str
     cpu: float
-    passed: int
-    done: bool
-    outcomes: dict[str, bool]
-    costs: dict[str, float]
-    error_type: str
-    message: str
-    test: str
+    passed: int = 0
+    done: bool = False
+    outcomes: dict[str, bool] = {}
+    costs: dict[str, float] = {}
+    error_type: str = ""
+    message: str = ""
     observed: Observed | None = None
     briefs: tuple[Brief | None, ...] = ()
 
@@ -162,10 +161,7 @@ def workload(project: Project, limits: Limits) -> Workload:
         command=(str(project.python), "-c", _START, str(PACKAGE.parent)),
         tree=project.tree,
         python=project.python,
-        env={
-            **base_environment(project),
-            "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache {ROOT_OPTION}",
-        },
+        env={**base_environment(project), "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache {ROOT_OPTION}"},
         read_only=(*project.read_only, PACKAGE),
         limits=limits,
     )

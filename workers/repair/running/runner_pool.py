@@ -18,12 +18,7 @@ from threading import Lock
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import TIMEOUT, Candidate, ScreenVerdict, implausible
 from workers.repair.reproduce import ScreeningTests
-from workers.repair.running.candidate_runner import (
-    CandidateRunner,
-    ScheduledCandidate,
-    Screened,
-    TimeoutSchedule,
-)
+from workers.repair.running.candidate_runner import CandidateRunner, ScheduledCandidate, Screened, TimeoutSchedule
 from workers.repair.running.forkserver import Observe, Observed, cores
 from workers.sandbox.run_tests import Project
 

@@ -151,7 +151,7 @@ WANTED = ScreeningTests(failing=("t.py::a", "t.py::b"), covering=("t.py::c",))
 
 def answer(**told: object) -> ForkAnswer:
     known: dict[str, object] = {"id": 1, "how": "swap", "ended": "answered", "cpu": 0.1, "passed": 0, "done": False}
-    known |= {"outcomes": {}, "costs": {}, "error_type": "", "message": "", "test": "", **told}
+    known |= {"outcomes": {}, "costs": {}, "error_type": "", "message": "", **told}
     return ForkAnswer(**known)  # type: ignore[arg-type]  # names checked by Answer
 
 

@@ -15,21 +15,6 @@ from typing import IO, Any, Dict, NamedTuple  # noqa: UP035 - a subscripted dict
 Message = Dict[str, Any]  # noqa: UP006 - the same
 """One decoded JSON line."""
 
-BLANK: Message = {
-    "passed": 0,
-    "done": False,
-    "outcomes": {},
-    "costs": {},
-    "error_type": "",
-    "message": "",
-    "test": "",
-}
-"""What is known of an edit before any test has run.
-
-`outcomes` tells of each test that ran whether it passed, `costs` of each that was asked for what it computed in seconds.
-"""
-
-
 LEAST_SECONDS = 0.001
 """A timer of no seconds would never ring."""
 
@@ -68,7 +53,7 @@ class Child(NamedTuple):
 
 def answer_of(child: Child, how: str, request: Message) -> Message:
     """The answer to a request, from what became of the process that tried it."""
-    return dict(child.answer or BLANK, id=request["id"], how=how, ended=child.ended, cpu=child.cpu)
+    return dict(child.answer or {}, id=request["id"], how=how, ended=child.ended, cpu=child.cpu)
 
 
 _answered: list[int] = []

@@ -9,7 +9,7 @@ Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says
 Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
 empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
-Its answer is {id, how, ended, cpu} and the fields of trial.BLANK. With `sources`, several texts of `path`, these are tried
+Its answer is {id, how, ended, cpu} and what Trial.run found out. With `sources`, several texts of `path`, these are tried
 together; `briefs` tells of the first ones among them (see _together and batch.py). With `observe` (see compare.py; else null) the tests
 serve to record calls, and the answer tells as well how calls like them end.
 """
@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 
 from .batch import Board, Plan, Unwatchable, WatchedState, brief, roots, swap, try_together
-from .children import BLANK, Child, Fork, Line, Message, answer_of, fork, in_child
+from .children import Child, Fork, Line, Message, answer_of, fork, in_child
 from .codeswap import Loaded, Recorder, Source, Swap, Unswappable, put
 from .compare import observe
 from .trial import Trial
@@ -93,7 +93,7 @@ class Collecting:
             self._line.close()
             path = Path(self._root, request["path"])
             try_together(plans, path, lambda: brief(session, request, trial), state, board)
-            return dict(BLANK)
+            return {}
 
         _forget_output()
         answer = answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
@@ -275,7 +275,7 @@ class Fresh:
 
     def give_up(self, trouble: str) -> None:
         """Say that there were none, and end."""
-        self._side.leave(dict(BLANK, message=trouble))
+        self._side.leave({"message": trouble})
 
 
 class AppliedEdit:
@@ -300,7 +300,7 @@ class AppliedEdit:
         try:
             compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
-            known = dict(BLANK, error_type=type(error).__name__, message=str(error))
+            known = {"error_type": type(error).__name__, "message": str(error)}
             return answer_of(Child(known, "answered", 0.0), "compile", self.request)
         return None
 

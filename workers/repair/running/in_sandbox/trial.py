@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from _pytest.assertion import util
 
-from .children import BLANK, Allowance, Message
+from .children import Allowance, Message
 from .recording import Caught
 
 try:
@@ -189,13 +189,14 @@ class Trial:
     def run(self, session: pytest.Session, request: Message, *, hasty: bool = False) -> Message:
         """Run the failing tests, then the covering ones; unless `whole`, stop once the edit is known not to do.
 
-        With `hasty`, stop as well once it may do.
+        With `hasty`, stop as well once it may do. `outcomes` tells of each test that ran whether it passed, `costs` of each
+        that was asked for what it computed in seconds, `test` which was the first to fail.
         """
+        answer: Message = {"outcomes": {}, "costs": {}, "test": "", "error_type": "", "message": ""}
         chosen = self.choose(session, request)
         failing = [test for test in chosen if test.place < len(request["failing"])]
         if not chosen or any(test.item is None for test in chosen):
-            return dict(BLANK, message=self.trouble("a test is no longer collected"))
-        answer = dict(BLANK, outcomes={}, costs={})
+            return dict(answer, message=self.trouble("a test is no longer collected"))
         allowance, enough = Allowance(request["each"]), _enough(failing, request["each"])
         for position, test in enumerate(chosen):
             following = chosen[position + 1].item if position + 1 < len(chosen) else None
