@@ -358,8 +358,9 @@ def test_an_attempt_without_success_says_what_came_closest(garden: Project) -> N
         late = bench.attempt(candidates, strategies=("planted",), deadline=time.monotonic())
         again = bench.attempt(candidates[:2], strategies=("planted",), deadline=time.monotonic() + 120)
     assert result.outcome is AttemptOutcome.NOTHING_PLAUSIBLE
-    assert result.became is not None
-    assert result.became.error_type == "TypeError"
+    assert result.moved
+    assert result.nearest is not None
+    assert result.nearest.error_type == "TypeError"
     assert "the failure becomes TypeError" in result.reflection
     assert late.outcome is AttemptOutcome.OUT_OF_BUDGET
     assert again.candidates == 0

@@ -14,7 +14,7 @@ from memory.policy.learner import usual
 from memory.rewards import repair_components
 from memory.skills import tried_as
 from workers.ports import Image
-from workers.repair.classify import family_of, signature
+from workers.repair.classify import signature
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 
 LONGEST_MESSAGE = 120
@@ -49,8 +49,8 @@ class AttemptResult:
     """The result of trying one strategy. `patch` is a unified diff, empty unless proven; so are `shape` and `proof`.
 
     `candidates` are edits that were tried, or steps of a model; `effort` is the share of a model's steps, None for a search.
-    `fixed` is the most failing tests that any candidate made pass, `became` the failure that the nearest candidate led to
-    (None if it stayed the same), `tried` the candidates up to the first plausible one by template, `wasted` those whose
+    `fixed` is the most failing tests that any candidate made pass, `moved` whether the nearest candidate led to another
+    failure, `tried` the candidates up to the first plausible one by template, `wasted` those whose
     tests never ended or ended their process, `ruled_out` digests of failed candidates, `path` the file of the proven or
     nearest edit, `images` what the model was shown. `counts` is false where the model was unavailable: such an attempt
     says nothing about its strategy.
@@ -65,7 +65,7 @@ class AttemptResult:
     nearest: NearMiss | None = None
     first: First | None = None
     tried: Mapping[str, int] = field(default_factory=dict)
-    became: Failure | None = None
+    moved: bool = False
     wasted: int = 0
     ruled_out: tuple[str, ...] = ()
     patch: str = ""
@@ -144,7 +144,7 @@ def components(failure: Failure, result: AttemptResult) -> dict[str, float]:
         failing_before=len(failure.failing_tests),
         fixed=len(failure.failing_tests) if proven else result.fixed,
         broken=int(result.outcome is AttemptOutcome.UNPROVEN),
-        moved=result.became is not None,
+        moved=result.moved,
         proven=proven,
         patch_lines=_patch_lines(result.patch),
         candidates=result.candidates if result.effort is None else 0,
@@ -244,17 +244,9 @@ class AttemptTally:
         """The candidate that came nearest."""
         return self.nearest.candidate if self.nearest else None
 
-    def became(self) -> Failure | None:
-        """What the failure turned into with the nearest candidate; None if it stayed, or none was near."""
-        if self.nearest is None or not self._moved(self.nearest):
-            return None
-        return Failure(
-            error_type=self.nearest.error_type,
-            family=family_of(self.nearest.error_type),
-            message=self.nearest.message,
-            frames=(),
-            failing_tests=self.failure.failing_tests,
-        )
+    def moved(self) -> bool:
+        """Whether the failure turned into another one with the nearest candidate."""
+        return self.nearest is not None and self._moved(self.nearest)
 
     def _nearness(self, verdict: ScreenVerdict) -> tuple[bool, int, bool]:
         return verdict.plausible, verdict.passed, self._moved(verdict)

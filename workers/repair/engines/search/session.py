@@ -259,7 +259,7 @@ class SearchSession:
             nearest=self.nearest(tally),
             first=tally.first,
             tried=dict(tally.tried),
-            became=tally.became() if best is None else None,
+            moved=best is None and tally.moved(),
             wasted=tally.wasted,
             ruled_out=tuple(screened),
             patch=self.diff(best.candidate) if best else "",
