@@ -98,10 +98,6 @@ def _error_type(result: TestResult) -> str:
     return result.error_type
 
 
-def _is_collection_error(result: TestResult) -> bool:
-    return result.outcome is TestOutcome.ERROR and "::" not in result.id
-
-
 def _place(result: TestResult) -> tuple[str, str, int]:
     """Where a test broke: path, function and line. One that computed too long was ended somewhere in a loop."""
     frame = innermost(result.frames)
@@ -117,7 +113,8 @@ def failure_of(report: TestReport) -> Failure | None:
     broke with the same error at the same place; between equals, the group that was seen first.
     """
     failing = report.failing()
-    candidates = [result for result in failing if _is_collection_error(result)] or list(failing)
+    uncollected = [result for result in failing if result.outcome is TestOutcome.ERROR and "::" not in result.id]
+    candidates = uncollected or list(failing)
     if not candidates:
         return None
     keys = [(_error_type(result), _place(result)) for result in candidates]

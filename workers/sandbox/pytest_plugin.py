@@ -87,7 +87,8 @@ class Stopwatch:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Generator[None, pluggy.Result[Any], None]:
-        if not self.is_free():
+        unused = signal.getsignal(signal.SIGPROF) is signal.SIG_DFL
+        if not unused or threading.current_thread() is not threading.main_thread():
             yield
             return
         before = signal.signal(signal.SIGPROF, self.ring)
@@ -95,12 +96,6 @@ class Stopwatch:
         yield
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-
-    @staticmethod
-    def is_free() -> bool:
-        """Whether the timer is unused, and this thread can handle signals."""
-        unused = signal.getsignal(signal.SIGPROF) is signal.SIG_DFL
-        return unused and threading.current_thread() is threading.main_thread()
 
     def ring(self, _signal: int, _frame: object) -> None:
         self.seconds = max(self.seconds / 2, LEAST_TEST_SECONDS)

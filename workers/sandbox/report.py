@@ -277,7 +277,12 @@ def problem_of(completed: CompletedRun, decoded: DecodedReport, limits: Limits, 
         return _not_collected(decoded)
     if decoded.finished < decoded.sessions:
         return _with_place(f"pytest died with exit code {completed.exit_code}", decoded) + _tail(completed)
-    return _own_ending(completed, decoded)
+    status = decoded.exit_status
+    if status in OWN_ENDINGS:
+        return ""
+    if status == NOTHING_COLLECTED:
+        return "no tests were collected"
+    return _ODD_ENDINGS.get(status, f"pytest ended with exit code {status}") + _tail(completed)
 
 
 def cut_error(ending: Ending) -> str:
@@ -315,16 +320,8 @@ def _not_collected(decoded: DecodedReport) -> str:
     first = decoded.results[decoded.broken_files[0]]
     count = len(decoded.broken_files)
     what = "one file cannot" if count == 1 else f"{count} files cannot"
-    return f"{what} be collected: {first.id}: {first.error_type}: {_line(first.message)}"
-
-
-def _own_ending(completed: CompletedRun, decoded: DecodedReport) -> str:
-    status = decoded.exit_status
-    if status in OWN_ENDINGS:
-        return ""
-    if status == NOTHING_COLLECTED:
-        return "no tests were collected"
-    return _ODD_ENDINGS.get(status, f"pytest ended with exit code {status}") + _tail(completed)
+    message = next((line.strip() for line in first.message.splitlines() if line.strip()), "no message")
+    return f"{what} be collected: {first.id}: {first.error_type}: {message}"
 
 
 def _with_place(text: str, decoded: DecodedReport) -> str:
@@ -336,7 +333,3 @@ def _tail(completed: CompletedRun) -> str:
     """The end of what was written, on one line."""
     output = (completed.stderr.strip() or completed.stdout.strip())[-TAIL_CHARACTERS:]
     return f": {' | '.join(line.strip() for line in output.splitlines() if line.strip())}" if output else ""
-
-
-def _line(message: str) -> str:
-    return next((line.strip() for line in message.splitlines() if line.strip()), "no message")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from memory.model import DistinguishingCall, Failure, Proof
+from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.candidates import Candidate
@@ -269,6 +269,7 @@ class Proofs:
         best = min(proven, key=lambda number: _left_failing(shown[field.edits[number].candidate]))
         candidate = field.edits[best].candidate
         rival = judged.rival if best == judged.order[0] else judged.order[0]
+        apart = rival if judged.clusters > 1 else None
         proof = replace(
             shown[candidate],
             confidence=judged.confidence,
@@ -277,15 +278,10 @@ class Proofs:
             alike=judged.alike,
             clusters=judged.clusters,
             share=round(judged.share, 3),
-            telling=self._telling(field, best, rival) if judged.clusters > 1 else None,
+            telling=None if apart is None else telling(field, best, apart, self._diff(field.edits[apart].candidate)),
         )
         if self.best is None or _left_failing(proof) < _left_failing(self.best.proof):
             self.best = Proven(candidate=candidate, proof=proof)
-
-    def _telling(self, field: Field, best: int, rival: int | None) -> DistinguishingCall | None:
-        if rival is None:
-            return None
-        return telling(field, best, rival, self._diff(field.edits[rival].candidate))
 
 
 def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:

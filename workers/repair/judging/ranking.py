@@ -81,12 +81,8 @@ class Field:
             return {}
         before = _by_key(self.unedited) if self.unedited else {}
         keys = [key for key in seen[0] if all(key in calls for calls in seen[1:])]
-        return {key: self._weight(seen[0][key], before.get(key)) for key in keys}
-
-    def _weight(self, call: ObservedCall, before: ObservedCall | None) -> float:
-        weight = FULL if call.inside else OUTSIDE
-        spoilt = before is not None and before.raised and not self.raising
-        return weight * (SPOILT if spoilt else 1.0)
+        spoilt = {key for key, call in before.items() if call.raised and not self.raising}
+        return {key: (FULL if seen[0][key].inside else OUTSIDE) * (SPOILT if key in spoilt else 1.0) for key in keys}
 
     def comparable(self) -> bool:
         """Whether there is any call to compare by."""

@@ -136,11 +136,15 @@ class _Observation:
             for each in inputs(calls, count, self._wanted["seed"], self._wanted["constants"]):
                 if time.process_time() > self._deadline or self._slow > SLOW_CALLS:
                     break
-                text = _described(each.call)
+                made = {
+                    "key": _digest(f"{each.call.function.__qualname__}{each.key}"),
+                    "call": _described(each.call),
+                    "inside": each.inside,
+                }
                 with Caught():
                     ended = self._made(each)
                     mistyped += ended.mistyped
-                    found.append(_told(each, text, ended))
+                    found.append({**made, **ended._asdict()})
         return {"calls": found, "mistyped": mistyped}
 
     def _made(self, each: Input) -> CallOutcome:
@@ -160,15 +164,6 @@ class _Observation:
             return CallOutcome("raises", "does not end", raised=True, mistyped=False)
         kind = "raises" if isinstance(error, ACCIDENTS) else f"raises {type(error).__name__}"
         return CallOutcome(kind, f"raises {type(error).__name__}", raised=True, mistyped=False)
-
-
-def _told(each: Input, text: str, ended: CallOutcome) -> Message:
-    return {
-        "key": _digest(f"{each.call.function.__qualname__}{each.key}"),
-        "call": text,
-        "inside": each.inside,
-        **ended._asdict(),
-    }
 
 
 def _finished(value: object) -> object:

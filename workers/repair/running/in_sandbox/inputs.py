@@ -24,7 +24,7 @@ _PROSE = frozenset({"letter", " "})
 
 
 class Habits:
-    """What holds for all of `values`, and for what they contain."""
+    """What holds for all of `values`, and for what they contain; `sorted`: all sequences were."""
 
     def __init__(self, values: Iterable[object], depth: int = DEPTH) -> None:
         seen = list(values)
@@ -32,7 +32,7 @@ class Habits:
         rows = [v for v in seen if isinstance(v, (list, tuple)) and len(v) > 1]
         self._kinds = {type(v) for v in seen}
         self._least = 1 if numbers and min(numbers) > 0 else 0 if numbers and min(numbers) >= 0 else None
-        self._sorted = bool(rows) and all(map(_is_sorted, rows))
+        self.sorted = bool(rows) and all(map(_is_sorted, rows))
         self._unique = len(rows) > 1 and all(map(_is_unique, rows))
         self._characters = _characters(v for v in seen if isinstance(v, str))
         self._within = Habits([p for v in seen for p in _parts(v)], depth - 1) if depth and seen else None
@@ -45,16 +45,12 @@ class Habits:
             return False
         if isinstance(value, str):
             return not self._characters or self._characters >= _PROSE or _characters([value]) <= self._characters
-        if isinstance(value, (list, tuple)) and not self._kept_by_row(value):
+        if isinstance(value, (list, tuple)) and self.sorted and not _is_sorted(value):
+            return False
+        if isinstance(value, (list, tuple)) and self._unique and not _is_unique(value):
             return False
         parts = _parts(value)
         return self._within is None or not parts or all(map(self._within.kept_by, parts))
-
-    def _kept_by_row(self, value: Sequence[object]) -> bool:
-        return not (self._sorted and not _is_sorted(value)) and not (self._unique and not _is_unique(value))
-
-    def is_sorted(self) -> bool:
-        return self._sorted
 
 
 def _parts(value: object) -> list[object]:
@@ -326,7 +322,7 @@ class _Maker:
         if slot in self._optional and rng.random() < ABSENT:
             return None
         made = Mutation(rng, self._seen[slot], self._constants).of(value)
-        if isinstance(made, (list, tuple)) and self._habits[slot].is_sorted() and rng.random() < RESORTED:
+        if isinstance(made, (list, tuple)) and self._habits[slot].sorted and rng.random() < RESORTED:
             return type(made)(sorted(made))
         return made
 

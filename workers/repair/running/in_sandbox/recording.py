@@ -14,6 +14,7 @@ import reprlib
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import NamedTuple
 
@@ -103,21 +104,13 @@ class _Walk:
         if isinstance(value, Mapping):
             return "{" + ",".join(sorted(f"{self.text(key)}:{self.text(part)}" for key, part in value.items())) + "}"
         if isinstance(value, Iterator):
-            return "iter" + self._items(value)
+            return "iter[" + ",".join([self.text(part) for part in islice(value, MOST_ITEMS)]) + "]"
         if isinstance(value, BaseException):
             return f"{kind}({self.text(value.args)})"
         state = _state(value)
         if state:
             return f"{kind}({','.join(f'{name}={self.text(state[name])}' for name in sorted(state))})"
         return _ADDRESS.sub("", repr(value))
-
-    def _items(self, values: Iterator[object]) -> str:
-        items = []
-        for value in values:
-            items.append(self.text(value))
-            if len(items) >= MOST_ITEMS:
-                break
-        return "[" + ",".join(items) + "]"
 
 
 def _simple(value: object) -> str | None:
