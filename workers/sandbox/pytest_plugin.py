@@ -17,6 +17,7 @@ import json
 import os
 import signal
 import threading
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Callable, Generator
 
 import pytest
@@ -123,8 +124,7 @@ class FailureDetails:
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, pluggy.Result[Any], None]:
         outcome = yield
         report = outcome.get_result()
-        if report.failed and call.excinfo is not None:
-            report.apprentice = self.describe(call.excinfo.value)
+        self.annotate(report, call)
         if call.when == "teardown" and self.tracer is not None:
             report.apprentice_lines = self.tracer.take()
 
@@ -132,16 +132,17 @@ class FailureDetails:
     def pytest_make_collect_report(self) -> Generator[None, pluggy.Result[Any], None]:
         outcome = yield
         report = outcome.get_result()
-        call = getattr(report, "call", None)
-        if report.failed and call is not None and call.excinfo is not None:
-            report.apprentice = self.describe(call.excinfo.value)
+        self.annotate(report, getattr(report, "call", None))
 
-    def describe(self, error: BaseException) -> dict[str, object]:
+    def annotate(self, report: Any, call: pytest.CallInfo[Any] | None) -> None:  # noqa: ANN401 - it gets a field more
         """Type, message, frames and operands of an exception, or of its cause where pytest wraps it during collection."""
+        if not report.failed or call is None or call.excinfo is None:
+            return
+        error = call.excinfo.value
         if type(error).__name__ == "CollectError" and error.__cause__ is not None:
             error = error.__cause__
         operands = self.operands if isinstance(error, AssertionError) else []
-        return {
+        report.apprentice = {
             "type": type(error).__name__,
             "message": rendered(str, error, LONGEST_MESSAGE),
             "frames": frames_of(error, self.root),
@@ -253,13 +254,10 @@ def rendered(how: Callable[[object], str], value: object, longest: int) -> str:
 def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:
     """Path, line and function of the frames inside the checkout, outermost first, the middle of a deep stack left out."""
     found: list[tuple[str, int, str]] = []
-    traceback = error.__traceback__
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        path = inside(code.co_filename, root)
+    for frame, line in walk_tb(error.__traceback__):
+        path = inside(frame.f_code.co_filename, root)
         if path is not None:
-            found.append((path, traceback.tb_lineno, code.co_name))
-        traceback = traceback.tb_next
+            found.append((path, line, frame.f_code.co_name))
     if isinstance(error, SyntaxError) and error.filename:
         path = inside(error.filename, root)
         if path is not None:
@@ -271,10 +269,7 @@ def frames_of(error: BaseException, root: str) -> list[tuple[str, int, str]]:
 
 def unittest_operands(error: BaseException) -> list[str]:
     """The operands that a failing method of unittest.TestCase compared."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        frame = traceback.tb_frame
+    for frame, _ in walk_tb(error.__traceback__):
         if frame.f_globals.get("__name__") == "unittest.case" and {"first", "second"} <= set(frame.f_locals):
             return [rendered(repr, frame.f_locals[name], LONGEST_OPERAND) for name in ("first", "second")]
-        traceback = traceback.tb_next
     return []

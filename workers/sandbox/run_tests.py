@@ -74,13 +74,11 @@ def _environment_python(home: Path) -> Path | None:
 
 
 def _has_tests(tree: Path) -> bool:
-    return any(_is_configured(tree / name, mark) for name, mark in CONFIGURED_IN.items()) or any(
-        file.name.startswith("test_") or file.name.endswith("_test.py") for file in python_files(tree)
-    )
-
-
-def _is_configured(path: Path, mark: str) -> bool:
-    return path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace")
+    for name, mark in CONFIGURED_IN.items():
+        path = tree / name
+        if path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace"):
+            return True
+    return any(file.name.startswith("test_") or file.name.endswith("_test.py") for file in python_files(tree))
 
 
 def python_files(tree: Path) -> Iterator[Path]:

@@ -195,14 +195,14 @@ class Prover:
 
     def demonstrating(self, edits: Mapping[str, str], tests: Mapping[str, str]) -> dict[str, str]:
         """Those of the added tests that fail without the edits and pass with them: only these show anything."""
-        return {path: text for path, text in tests.items() if self._demonstrates(path, text, edits)}
-
-    def _demonstrates(self, path: str, text: str, edits: Mapping[str, str]) -> bool:
-        added: dict[str, bytes | None] = {path: text.encode(errors="replace")}
-        repaired = added | {name: edited.encode(errors="replace") for name, edited in edits.items()}
-        if not still_failing((path,), self.run((path,), added)):
-            return False
-        return not still_failing((path,), self.run((path,), repaired))
+        repaired = {path: text.encode(errors="replace") for path, text in edits.items()}
+        found = {}
+        for path, text in tests.items():
+            added = {path: text.encode(errors="replace")}
+            before = still_failing((path,), self.run((path,), dict(added)))
+            if before and not still_failing((path,), self.run((path,), {**added, **repaired})):
+                found[path] = text
+        return found
 
 
 # ── The best of several plausible candidates ───────────────────────────────────────────────────────────────────────
