@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -17,8 +19,11 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
 
 from memory.store.database import FreeText, UtcDateTime
+
+Value = TypeVar("Value")
 
 _NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -33,16 +38,8 @@ def _keys(*names: str) -> list[Column[str]]:
     return [Column(name, String, primary_key=True) for name in names]
 
 
-def _names(*names: str) -> list[Column[str]]:
-    return [Column(name, String, nullable=False) for name in names]
-
-
-def _integers(*names: str) -> list[Column[int]]:
-    return [Column(name, Integer, nullable=False) for name in names]
-
-
-def _big(*names: str) -> list[Column[int]]:
-    return [Column(name, BigInteger, nullable=False) for name in names]
+def _required(kind: type[TypeEngine[Value]], *names: str) -> list[Column[Value]]:
+    return [Column(name, kind, nullable=False) for name in names]
 
 
 # ── Work ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,7 +48,7 @@ deliveries = Table(
     "deliveries",
     metadata,
     *_keys("id"),
-    *_names("event"),
+    *_required(String, "event"),
     Column("received_at", UtcDateTime, nullable=False),
 )
 
@@ -60,14 +57,13 @@ jobs = Table(
     metadata,
     *_keys("id"),
     Column("delivery_id", String, ForeignKey("deliveries.id")),
-    *_names("kind"),
+    *_required(String, "kind"),
     Column("payload", LargeBinary, nullable=False),
-    *_names("state"),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("run_after", UtcDateTime, nullable=False),
+    *_required(String, "state"),
+    *_required(UtcDateTime, "created_at", "run_after"),
     Column("sent_at", UtcDateTime),
-    *_integers("attempts", "abandoned", "token"),
-    *_names("worker"),
+    *_required(Integer, "attempts", "abandoned", "token"),
+    *_required(String, "worker"),
     Column("lease_until", UtcDateTime),
     Column("ended_at", UtcDateTime),
     Column("reason", FreeText, nullable=False),
@@ -78,7 +74,7 @@ effects = Table(
     "effects",
     metadata,
     *_keys("key"),
-    *_names("job_id"),
+    *_required(String, "job_id"),
     Column("begun_at", UtcDateTime, nullable=False),
     Column("done_at", UtcDateTime),
     Column("reference", Text, nullable=False),
@@ -88,11 +84,10 @@ tasks = Table(
     "tasks",
     metadata,
     *_keys("id"),
-    *_names("kind", "repository"),
+    *_required(String, "kind", "repository"),
     Column("created_at", UtcDateTime, nullable=False),
-    *_names("status"),
-    Column("summary", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    *_required(String, "status"),
+    *_required(Text, "summary", "body"),
     Index(None, "repository", "created_at"),
 )
 
@@ -101,7 +96,7 @@ attempts = Table(
     metadata,
     Column("task_id", String, ForeignKey("tasks.id"), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    *_names("decision_id"),
+    *_required(String, "decision_id"),
     Column("body", Text, nullable=False),
     UniqueConstraint("task_id", "decision_id"),
 )
@@ -111,8 +106,8 @@ model_calls = Table(
     metadata,
     *_keys("id"),
     Column("task_id", String, nullable=False, index=True),
-    *_names("repository", "purpose", "tier", "model", "state"),
-    *_big("prompt", "cached", "completion", "micros"),
+    *_required(String, "repository", "purpose", "tier", "model", "state"),
+    *_required(BigInteger, "prompt", "cached", "completion", "micros"),
     Column("estimated", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index(None, "created_at"),
@@ -127,7 +122,7 @@ decisions = Table(
     *_keys("id"),
     Column("task_id", String, nullable=False, index=True),
     Column("subject", String, nullable=False, index=True),
-    *_names("kind", "repository", "label", "family", "place", "arm", "chosen"),
+    *_required(String, "kind", "repository", "label", "family", "place", "arm", "chosen"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -137,7 +132,7 @@ outcomes = Table(
     metadata,
     Column("decision_id", String, ForeignKey("decisions.id"), primary_key=True),
     Column("target", Double, nullable=False),
-    *_integers("target_millionths"),
+    *_required(Integer, "target_millionths"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
 )
@@ -154,12 +149,12 @@ signals = Table(
     metadata,
     *_keys("id"),
     Column("decision_id", String, ForeignKey("decisions.id"), nullable=False),
-    *_names("kind", "source"),
+    *_required(String, "kind", "source"),
     Column("retracts", String, nullable=False, index=True),
-    *_big("actor"),
+    *_required(BigInteger, "actor"),
     Column("login", String, nullable=False, index=True),
-    *_integers("weight_millionths"),
-    *_names("weights_version"),
+    *_required(Integer, "weight_millionths"),
+    *_required(String, "weights_version"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
     UniqueConstraint("decision_id", "kind", "source", "retracts"),
@@ -180,7 +175,7 @@ cells = Table(
     "cells",
     metadata,
     *_keys("scope", "key", "strategy", "factor", "repository", "teacher"),
-    *_big("weight", "value"),
+    *_required(BigInteger, "weight", "value"),
 )
 
 # ── Memory ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,7 +185,7 @@ experiences = Table(
     metadata,
     *_keys("id"),
     Column("sequence", BigInteger, nullable=False, unique=True),
-    *_names("repository", "error_type", "family", "outcome"),
+    *_required(String, "repository", "error_type", "family", "outcome"),
     Column("likeness", String, nullable=False, index=True),
     Column("edit", String, nullable=False, index=True),
     Column("same_as", String),
@@ -206,7 +201,7 @@ vectors = Table(
     metadata,
     *_keys("embedder_id", "view"),
     Column("experience_id", String, ForeignKey("experiences.id", ondelete="CASCADE"), primary_key=True),
-    *_integers("dimensions"),
+    *_required(Integer, "dimensions"),
     Column("data", LargeBinary, nullable=False),
 )
 
@@ -215,7 +210,7 @@ posts = Table(
     metadata,
     *_keys("repository", "kind"),
     Column("github_id", BigInteger, primary_key=True, autoincrement=False),
-    *_big("number"),
+    *_required(BigInteger, "number"),
     Column("watched", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
@@ -237,7 +232,7 @@ documents = Table(
     "documents",
     metadata,
     *_keys("kind", "key"),
-    *_names("owner"),
+    *_required(String, "owner"),
     Column("created_at", UtcDateTime, nullable=False),
     Column("body", Text, nullable=False),
     Index(None, "kind", "owner", "created_at"),
