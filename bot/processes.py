@@ -6,7 +6,6 @@ Each process gets only its own settings: the web process never sees a key, the o
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import socket
@@ -19,11 +18,10 @@ from dataclasses import dataclass
 
 import httpx
 import structlog
-from pydantic import SecretStr
 
 from bot.web.app import required_secret
 from workers.errors import CannotRun
-from workers.settings import PREFIX, ReviewTool, Settings, WebSettings, WorkerSettings, child_environment
+from workers.settings import PREFIX, WebSettings, WorkerSettings, child_environment
 
 TICK_SECONDS = 0.2
 GRACE_SECONDS = 20.0
@@ -87,26 +85,25 @@ class SupervisedProcess:
             self._process.wait()
 
 
-def up(web: WebSettings, worker: WorkerSettings, say: Callable[[str], None]) -> int:
+def up(web: WebSettings, say: Callable[[str], None]) -> int:
     """Run everything until SIGTERM or SIGINT; returns the exit code. Raises BadInput without a webhook secret."""
     required_secret(web)
-    if web.port == 0:
-        web = web.model_copy(update={"port": _free_port(web.host)})
-    address = f"http://{web.host}:{web.port}"
+    port = web.port or _free_port(web.host)
+    address = f"http://{web.host}:{port}"
     ready = threading.Event()
 
     def report_when_ready() -> None:
-        if not ready.is_set() and _answers(web):
+        if not ready.is_set() and _answers(web.host, port):
             ready.set()
             say(f"ready: {address} (webhooks at {address}/webhook)")
 
-    return supervise(process_specs(web, worker), report_when_ready)
+    return supervise(process_specs(port), report_when_ready)
 
 
-def process_specs(web: WebSettings, worker: WorkerSettings) -> tuple[ProcessSpec, ...]:
+def process_specs(port: int) -> tuple[ProcessSpec, ...]:
     """The processes of one machine, each with its own settings."""
-    for_web = child_environment(without=WorkerSettings, keep=WebSettings) | _exported(web)
-    for_worker = child_environment(without=WebSettings, keep=WorkerSettings) | _exported(worker)
+    for_web = child_environment(without=WorkerSettings, keep=WebSettings) | {f"{PREFIX}PORT": str(port)}
+    for_worker = child_environment(without=WebSettings, keep=WorkerSettings)
     keys = {"APP_ID", "PRIVATE_KEY_FILE", "MODEL_API_KEY"}
     for_sweeper = {name: value for name, value in for_worker.items() if name.removeprefix(PREFIX) not in keys}
     return (
@@ -180,30 +177,15 @@ def _command(name: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "bot.cli", name)
 
 
-def _exported(settings: Settings) -> dict[str, str]:
-    """The explicitly set settings as variables, so that a child gets them whatever their source."""
-    values = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return {PREFIX + name.upper(): _written(value) for name, value in values.items() if value is not None}
-
-
-def _written(value: object) -> str:
-    """A setting's value as a variable holds it; lists are JSON."""
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    if isinstance(value, tuple):
-        return json.dumps([each.model_dump(mode="json") if isinstance(each, ReviewTool) else each for each in value])
-    return str(value)
-
-
 def _free_port(host: str) -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
-def _answers(web: WebSettings) -> bool:
-    host = "127.0.0.1" if web.host in ("0.0.0.0", "::") else web.host  # noqa: S104  # compared, not bound
+def _answers(host: str, port: int) -> bool:
+    host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104  # compared, not bound
     try:
-        return httpx.get(f"http://{host}:{web.port}/healthz", timeout=1.0, trust_env=False).is_success
+        return httpx.get(f"http://{host}:{port}/healthz", timeout=1.0, trust_env=False).is_success
     except httpx.HTTPError:
         return False

@@ -25,13 +25,12 @@ from bot.playground.issues import (
 )
 from bot.playground.models import (
     ActingAccount,
-    HostedAccount,
     HostedInstallation,
     HostedIssue,
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, app, installation, shown, web
+from bot.playground.payloads import JsonObject, api, app, installation, shown, user, web
 from bot.playground.pull_payloads import comment, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
@@ -40,8 +39,6 @@ from bot.playground.repositories import (
     calling_app,
     full_repository,
     get_repository,
-    owned_count,
-    profile,
 )
 from bot.playground.reviews import (
     COMMENT,
@@ -71,13 +68,6 @@ RERUN = Needs(permissions=("checks",), level="write", role=RepositoryRole.WRITE)
 # Users, Apps and installations.
 
 
-def own_profile(world: World, account: HostedAccount) -> JsonObject:
-    """private-user: what users see of their own account."""
-    owned = owned_count(world, account, private=True)
-    counts = {"total_private_repos": owned, "owned_private_repos": owned}
-    return {**profile(world, account), **shown(world, "own_profile", account, **counts)}
-
-
 @routes.on("GET", "/user")
 def get_own_profile(call: ApiCall) -> JsonObject:
     token = call.caller.token
@@ -85,7 +75,8 @@ def get_own_profile(call: ApiCall) -> JsonObject:
         raise ApiError(401, "Requires authentication")
     if token.installation:
         raise ApiError(403, "Resource not accessible by integration")
-    return own_profile(call.world, token.user)
+    public = {**user(call.world, token.user), **shown(call.world, "profile", token.user)}
+    return {**public, **shown(call.world, "own_profile", token.user)}
 
 
 @routes.on("GET", "/app", AS_APP)

@@ -91,7 +91,8 @@ def up() -> None:
     with refusing():
         web = load(WebSettings)
         configure(web)
-        code = run(web, worker_settings(), note)
+        worker_settings()  # a wrong setting of the worker is refused before anything starts
+        code = run(web, note)
     raise typer.Exit(code)
 
 

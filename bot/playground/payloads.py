@@ -70,14 +70,12 @@ def when(moment: datetime) -> str:
 def user(world: World, account: HostedAccount) -> JsonObject:
     """simple-user."""
     home, page = world.base_url, f"apps/{account.app_slug}" if account.app_slug else account.login
-    avatar = f"{home}/avatars/u/{account.id}?v=4"
-    return shown(world, "user", account, f"{home}/users/{quote(account.login)}", f"{home}/{page}", avatar_url=avatar)
+    return shown(world, "user", account, f"{home}/users/{quote(account.login)}", f"{home}/{page}")
 
 
 def app(world: World, made: App) -> JsonObject:
     """integration."""
-    external = made.webhook_url or world.base_url
-    return shown(world, "app", made, "", f"{world.base_url}/apps/{made.slug}", external_url=external)
+    return shown(world, "app", made, "", f"{world.base_url}/apps/{made.slug}")
 
 
 def installation(world: World, made: HostedInstallation) -> JsonObject:
@@ -107,26 +105,11 @@ def permissions(role: RepositoryRole) -> JsonObject:
 
 def repository(world: World, made: HostedRepository) -> JsonObject:
     """repository, as other objects and webhooks carry it."""
-    forks = sum(1 for each in world.repositories.values() if each.parent is made)
-    still_open = sum(1 for issue in made.issues.values() if issue.state == "open")
-    host = world.base_url.removeprefix("http://")
-    computed = {
-        "fork": made.parent is not None,
-        "git_url": f"git://{host}/{made.full_name}.git",
-        "ssh_url": f"git@{host.split(':')[0]}:{made.full_name}.git",
-        "visibility": "private" if made.private else "public",
-        **dict.fromkeys(("forks_count", "forks"), forks),
-        **dict.fromkeys(("open_issues_count", "open_issues"), still_open),
-    }
+    computed = {"fork": made.parent is not None, "visibility": "private" if made.private else "public"}
     return shown(world, "repository", made, api(world, made), web(world, made), **computed)
 
 
 # What git holds.
-
-
-def _account_of(world: World, identity: GitIdentity) -> HostedAccount | None:
-    """The account that a commit's e-mail address belongs to."""
-    return next((each for each in world.users.values() if each.git_identity.email == identity.email), None)
 
 
 def _signature(identity: GitIdentity, at: datetime) -> JsonObject:
@@ -148,8 +131,6 @@ def commit(world: World, made: HostedRepository, info: CommitInfo) -> JsonObject
     computed = {
         "node_id": f"C_{node_id('', made.id)[1:]}{info.sha[:12]}",
         "commit": identified,
-        "author": json_of(world, _account_of(world, info.author)),
-        "committer": json_of(world, _account_of(world, info.committer)),
         "parents": [{"sha": sha, "url": f"{home}/{sha}", "html_url": f"{page}/{sha}"} for sha in info.parents],
     }
     return shown(world, "commit", info, f"{home}/{info.sha}", f"{page}/{info.sha}", **computed)

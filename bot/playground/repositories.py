@@ -13,7 +13,6 @@ from bot.playground.auth import Needs
 from bot.playground.errors import ApiError, not_found, unprocessable
 from bot.playground.models import (
     App,
-    HostedAccount,
     HostedRepository,
     RepositoryRole,
     WebhookDelivery,
@@ -35,19 +34,10 @@ class _TokenBody(Struct):
 # Users.
 
 
-def profile(world: World, account: HostedAccount) -> JsonObject:
-    """public-user."""
-    counts = {"public_repos": owned_count(world, account, private=False)}
-    return {**user(world, account), **shown(world, "profile", account, **counts)}
-
-
-def owned_count(world: World, account: HostedAccount, *, private: bool) -> int:
-    return sum(1 for each in world.repositories.values() if each.owner is account and each.private is private)
-
-
 @routes.on("GET", "/users/{login}")
 def get_user(call: ApiCall) -> JsonObject:
-    return profile(call.world, call.world.user(call.path["login"]))
+    account = call.world.user(call.path["login"])
+    return {**user(call.world, account), **shown(call.world, "profile", account)}
 
 
 @routes.on("GET", "{repository}/collaborators/{login}/permission", METADATA)

@@ -17,7 +17,7 @@ import pytest
 
 from bot.processes import process_specs, up
 from workers.errors import BadInput
-from workers.settings import WebSettings, WorkerSettings
+from workers.settings import WebSettings
 
 PATIENCE = 60.0
 
@@ -106,21 +106,19 @@ def test_supervisor_killed(tmp_path: Path) -> None:
 
 def test_each_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The webhook secret reaches the web process alone, the private key the worker alone; the home reaches all."""
-    monkeypatch.setenv("APPRENTICE_WEBHOOK_SECRET", "from the environment")
-    monkeypatch.setenv("APPRENTICE_PRIVATE_KEY_FILE", "/keys/from-the-environment.pem")
-    monkeypatch.setenv("APPRENTICE_APP_ID", "9")
-    web = WebSettings(home=tmp_path, webhook_secret="s3cret")
-    worker = WorkerSettings(home=tmp_path, private_key_file=Path("/keys/app.pem"), app_id=7)
+    monkeypatch.setenv("APPRENTICE_HOME", str(tmp_path))
+    monkeypatch.setenv("APPRENTICE_WEBHOOK_SECRET", "s3cret")
+    monkeypatch.setenv("APPRENTICE_PRIVATE_KEY_FILE", "/keys/app.pem")
+    monkeypatch.setenv("APPRENTICE_APP_ID", "7")
     seen = {
-        part.name: {name for name in part.environment if name.startswith("APPRENTICE_")}
-        for part in process_specs(web, worker)
+        part.name: {name for name in part.environment if name.startswith("APPRENTICE_")} for part in process_specs(8080)
     }
     assert seen == {
-        "web": {"APPRENTICE_HOME", "APPRENTICE_WEBHOOK_SECRET"},
+        "web": {"APPRENTICE_HOME", "APPRENTICE_PORT", "APPRENTICE_WEBHOOK_SECRET"},
         "worker": {"APPRENTICE_HOME", "APPRENTICE_APP_ID", "APPRENTICE_PRIVATE_KEY_FILE"},
         "sweeper": {"APPRENTICE_HOME"},
     }
-    values = {part.name: part.environment for part in process_specs(web, worker)}
+    values = {part.name: part.environment for part in process_specs(8080)}
     assert values["web"]["APPRENTICE_WEBHOOK_SECRET"] == "s3cret"
     assert values["worker"]["APPRENTICE_PRIVATE_KEY_FILE"] == "/keys/app.pem"
 
@@ -128,7 +126,7 @@ def test_each_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_no_secret(tmp_path: Path) -> None:
     """Without a webhook secret nothing is started."""
     with pytest.raises(BadInput, match="APPRENTICE_WEBHOOK_SECRET"):
-        up(WebSettings(home=tmp_path), WorkerSettings(home=tmp_path), print)
+        up(WebSettings(home=tmp_path), print)
 
 
 def test_whole_machine(tmp_path: Path) -> None:
