@@ -184,7 +184,7 @@ def _free_port(host: str) -> int:
 
 
 def _answers(host: str, port: int) -> bool:
-    host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104  # compared, not bound
+    host = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104  # compared, not bound
     try:
         return httpx.get(f"http://{host}:{port}/healthz", timeout=1.0, trust_env=False).is_success
     except httpx.HTTPError:

@@ -264,6 +264,11 @@ def create_comment(call: ApiCall) -> JsonObject:
     return review_comment(call.world, added)
 
 
+@routes.on("GET", "{repository}/pulls/comments/{comment_id:int}", PULLS)
+def get_review_comment(call: ApiCall) -> JsonObject:
+    return review_comment(call.world, call.world.review_comment(call.repository, int(call.path["comment_id"])))
+
+
 @routes.on("GET", "{repository}/pulls/comments", PULLS)
 def list_repository_comments(call: ApiCall) -> list[JsonObject]:
     found = comments_of(call.repository.pulls())
@@ -276,7 +281,8 @@ def list_repository_comments(call: ApiCall) -> list[JsonObject]:
 def list_annotations(call: ApiCall) -> list[JsonObject]:
     made = check_run_of(call)
     home = f"{web(call.world, made.repository)}/blob/{made.head_sha}"
-    return [{**asdict(each), "blob_href": f"{home}/{each.path}"} for each in made.annotations]
+    unset = dict.fromkeys(("raw_details", "start_column", "end_column"))
+    return [{**asdict(each), **unset, "blob_href": f"{home}/{each.path}"} for each in made.annotations]
 
 
 @routes.on("POST", "{repository}/check-runs/{check_run_id:int}/rerequest", RERUN, status=201)

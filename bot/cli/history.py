@@ -88,15 +88,9 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
 
 @contextmanager
 def _bar(doing: str) -> Iterator[ReportProgress]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn, Progress
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("changes"),
-        TimeRemainingColumn(),
-    )
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task(doing, total=None)
         yield lambda done, of: bar.update(task, completed=done, total=of)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -24,9 +23,8 @@ WRITE = Needs(permissions=("checks",), level="write")
 
 
 class _Output(Struct):
+    title: str
     summary: str
-    title: str | None = None
-    text: str | None = None
     annotations: tuple[CheckAnnotation, ...] = ()
 
 
@@ -38,9 +36,6 @@ class _CheckBody(Struct):
     status: Literal["queued", "in_progress", "completed"] | None = None
     conclusion: Conclusion | None = None
     external_id: str | None = None
-    details_url: str | None = None
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
     output: _Output | None = None
 
 
@@ -58,10 +53,9 @@ def create_check_run(call: ApiCall) -> JsonObject:
         name=wanted.name,
         head_sha=wanted.head_sha,
         external_id="",
-        details_url=app.webhook_url or world.base_url,
         status="queued",
         conclusion=None,
-        started_at=wanted.started_at or world.now(),
+        started_at=world.now(),
         completed_at=None,
     )
     _apply(world, made, wanted)
@@ -106,24 +100,18 @@ def _read(call: ApiCall) -> _CheckBody:
         raise unprocessable(f"Invalid request.\n\n{counts}")
     if wanted.status == "completed" and wanted.conclusion is None:
         raise unprocessable('Invalid request.\n\n"conclusion" wasn\'t supplied.')
-    if output and output.annotations and not output.title:
-        raise unprocessable('Invalid request.\n\n"title" wasn\'t supplied.')
     return wanted
 
 
 def _apply(world: World, made: HostedCheckRun, wanted: _CheckBody) -> None:
-    for source, names in (
-        (wanted, ("name", "external_id", "details_url", "status", "conclusion")),
-        (wanted.output, ("title", "summary", "text")),
-    ):
-        for name in names:
-            if (value := getattr(source, name, None)) is not None:
-                setattr(made, name, value)
+    made.name = wanted.name or made.name
+    made.external_id = wanted.external_id or made.external_id
+    made.status = wanted.status or made.status
     if wanted.output:
+        made.title, made.summary = wanted.output.title, wanted.output.summary
         made.annotations.extend(wanted.output.annotations)
     if wanted.conclusion:
-        made.status = "completed"
-        made.completed_at = wanted.completed_at or world.now()
+        made.status, made.conclusion, made.completed_at = "completed", wanted.conclusion, world.now()
 
 
 def announce_check(world: World, made: HostedCheckRun, who: ActingAccount, action: str) -> None:

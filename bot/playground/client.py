@@ -145,9 +145,6 @@ class Maintainer:
         found = self.request("GET", f"/repos/{repository}/pulls/{number}/comments?per_page=100")
         return [shown_comment(each) for each in found]
 
-    def review_comment(self, repository: str, comment_id: int) -> ShownComment:
-        return shown_comment(self.request("GET", f"/repos/{repository}/pulls/comments/{comment_id}"))
-
     def checks(self, repository: str, sha: str) -> list[ShownCheck]:
         found = self.request("GET", f"/repos/{repository}/commits/{sha}/check-runs?filter=all&per_page=100")
         return [_check(each) for each in found["check_runs"]]
@@ -216,7 +213,7 @@ class Maintainer:
         As on GitHub: the suggester becomes co-author, outdated comments are refused, the threads get resolved.
         """
         pull = self.pull(repository, number)
-        chosen = [self.review_comment(repository, each) for each in comment_ids]
+        chosen = [each for each in self.review_comments(repository, number) if each.id in comment_ids]
         files = self._suggested(pull, chosen)
         subject = f"Update {chosen[0].path}" if len(chosen) == 1 else "Apply suggestions from code review"
         authors = {each.author: self.request("GET", f"/users/{quote(each.author)}")["id"] for each in chosen}

@@ -68,7 +68,6 @@ class App(Hosted, kw_only=True, eq=False):
 
     prefix = "A"
     slug: str
-    name: str
     client_id: str
     owner: HostedAccount
     bot: HostedAccount
@@ -220,7 +219,6 @@ class HostedReview(Hosted, kw_only=True, eq=False):
     state: str
     sha: str
     submitted_at: datetime
-    updated_at: datetime
 
 
 class Anchor(Struct, frozen=True, kw_only=True):
@@ -251,7 +249,6 @@ class ReviewComment(Hosted, kw_only=True, eq=False):
     line: int | None
     position: int | None
     created_at: datetime
-    updated_at: datetime
     reply_to: int | None = None
     reactions: list[HostedReaction] = field(default_factory=list)
 
@@ -272,9 +269,6 @@ class CheckAnnotation(Struct, frozen=True, kw_only=True):
     annotation_level: Literal["notice", "warning", "failure"]
     message: str
     title: str | None = None
-    raw_details: str | None = None
-    start_column: int | None = None
-    end_column: int | None = None
 
 
 class HostedCheckRun(Hosted, kw_only=True, eq=False):
@@ -284,14 +278,12 @@ class HostedCheckRun(Hosted, kw_only=True, eq=False):
     name: str
     head_sha: str
     external_id: str
-    details_url: str
     status: str
     conclusion: str | None
     started_at: datetime
     completed_at: datetime | None
     title: str | None = None
     summary: str | None = None
-    text: str | None = None
     annotations: list[CheckAnnotation] = field(default_factory=list)
 
     @property

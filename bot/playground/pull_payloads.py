@@ -190,7 +190,7 @@ def review(world: World, made: HostedReview) -> JsonObject:
 
 def review_event(world: World, made: HostedReview) -> JsonObject:
     """A review as webhooks carry it: the state in small letters, null for an empty body."""
-    changed = {"body": made.body or None, "state": made.state.lower(), "updated_at": when(made.updated_at)}
+    changed = {"body": made.body or None, "state": made.state.lower(), "updated_at": when(made.submitted_at)}
     return {**review(world, made), **changed}
 
 

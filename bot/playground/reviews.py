@@ -80,7 +80,6 @@ def add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, bod
         state=state,
         sha=sha,
         submitted_at=now,
-        updated_at=now,
     )
     world.reviews[made.id] = made
     pull.reviews.append(made)
@@ -129,7 +128,6 @@ def _add_to_thread(world: World, begun: HostedThread, made: HostedReview, body: 
         line=first.line if first else anchor.line,
         position=first.position if first else anchor.position,
         created_at=made.submitted_at,
-        updated_at=made.submitted_at,
         reply_to=first.id if first else None,
     )
     begun.comments.append(added)
@@ -158,11 +156,6 @@ def create_reply(call: ApiCall) -> JsonObject:
 @routes.on("GET", "{repository}/pulls/{number:int}/comments", READ)
 def list_comments(call: ApiCall) -> list[JsonObject]:
     return [review_comment(call.world, each) for each in comments_of([call.pull])]
-
-
-@routes.on("GET", "{repository}/pulls/comments/{comment_id:int}", READ)
-def get_comment(call: ApiCall) -> JsonObject:
-    return review_comment(call.world, call.world.review_comment(call.repository, int(call.path["comment_id"])))
 
 
 def comments_of(pulls: Sequence[HostedPull]) -> list[ReviewComment]:

@@ -110,7 +110,6 @@ class Fixtures:
             made = App(
                 id=self.world.next_id(),
                 slug=slug,
-                name=slug,
                 client_id=f"Iv23li{secrets.token_hex(7)}",
                 owner=self.world.user(owner),
                 bot=bot,
