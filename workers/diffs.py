@@ -7,6 +7,7 @@ reads no quoted paths. A line ends at a line feed, as git and GitHub count; a ca
 from __future__ import annotations
 
 import difflib
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -254,9 +255,7 @@ def _quoted(name: str) -> str:
 
 def split_lines(text: str) -> list[str]:
     """The lines of `text` with their ends; only a line feed ends one."""
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return list(io.StringIO(text, newline="\n"))
 
 
 def unified(path: str, before: str | None, after: str | None) -> str:

@@ -23,7 +23,6 @@ OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", 
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
-"""Shorter values of such variables may be ordinary words, so they do not count as secrets."""
 
 S = TypeVar("S", bound="Settings")
 

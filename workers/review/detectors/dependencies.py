@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from memory.model import Severity
 from workers.diffs import split_lines
@@ -27,18 +28,13 @@ def popular() -> frozenset[str]:
     return frozenset(Path(__file__).with_name("popular_packages.txt").read_text(encoding="utf-8").split())
 
 
-def canonical(name: str) -> str:
-    """The name as package indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 @cache
 def mistaken_for(name: str) -> str | None:
     """The very popular package whose name is one edit away from this other name, if there is one.
 
     An edit is a letter added, left out, changed, or swapped with its neighbour; a hyphen added or left out is one too.
     """
-    own = canonical(name)
+    own = canonicalize_name(name)
     if own in popular() or len(own) < SHORTEST:
         return None
     return next((known for known in sorted(popular()) if len(known) >= SHORTEST and is_one_edit(own, known)), None)
@@ -218,13 +214,13 @@ def _needed(text: str) -> Needed | None:
     if re.match(r"(git|hg|svn|bzr)\+|https?://", text):
         name = re.search(r"egg=([\w.-]+)", text) or _ARCHIVE.match(text)
         named = name[1] if name else re.split(r"[@#?]", text)[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
-        return Needed(text=text, name=canonical(named), source=text, pinned=bool(_COMMIT.search(text)))
+        return Needed(text=text, name=canonicalize_name(named), source=text, pinned=bool(_COMMIT.search(text)))
     try:
         parsed = Requirement(text)
     except (InvalidRequirement, RecursionError):
         return None
     pinned = any(each.operator in ("==", "===") and "*" not in each.version for each in parsed.specifier)
-    return Needed(text=text, name=canonical(parsed.name), source=parsed.url or "", pinned=pinned)
+    return Needed(text=text, name=canonicalize_name(parsed.name), source=parsed.url or "", pinned=pinned)
 
 
 def _finding(path: str, line: int, rule: str, *names: str) -> RawFinding:
