@@ -139,12 +139,6 @@ class InlineComment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostedComment:
-    id: int
-    body: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewThread:
     """A review thread's current state; its id is GraphQL's. `by_author`: the account that began it resolved it."""
 

@@ -85,15 +85,15 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
 
 def _watch(this: Round, review: int, decided: Decided, context: JobContext) -> None:
     """Remember the decision of each comment, so that feedback on the comment reaches it."""
-    for comment in this.github.review_comments(this.pull.number, review):
-        fingerprint = marked(comment.body)
+    for comment, body in this.github.review_comments(this.pull.number, review).items():
+        fingerprint = marked(body)
         if fingerprint in decided:
             context.store.posts.add(
                 Post(
                     repository=this.job.repository.full_name,
                     kind=PostKind.REVIEW_COMMENT,
                     number=this.pull.number,
-                    github_id=comment.id,
+                    github_id=comment,
                     decision_ids=(decided[fingerprint].decision.id,),
                     fingerprint=fingerprint,
                     created_at=context.clock(),

@@ -38,18 +38,17 @@ def reply_in_place(
     post_comment(job.number, text, key, context, github, thread=thread)
 
 
-def reply_to_outsider(
-    job: Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion, context: JobContext, github: GitHub
-) -> None:
+CommandedJob = Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion
+
+
+def reply_to_outsider(job: CommandedJob, context: JobContext, github: GitHub) -> None:
     """Refuse an outsider's commands with one reply for each comment: outsiders cannot make the bot post more."""
     number = job.issue if isinstance(job, Fix) else job.number
     key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
     post_comment(number, conversation.outsider(job.actor.login), key, context, github)
 
 
-def connected(
-    job: Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion, context: JobContext
-) -> GitHub | None:
+def connected(job: CommandedJob, context: JobContext) -> GitHub | None:
     """GitHub for a user who may give this command; None after the refusal of an outsider."""
     github = context.connect(job.repository)
     if may_command(github, job.actor):

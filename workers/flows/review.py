@@ -42,15 +42,12 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     if job.commanded and not may_command(github, job.actor):
         reply_to_outsider(job, context, github)
         return ()
-    pull = github.pull(job.number)
-    if _overtaken(job, pull):
-        _say_overtaken(job, pull, github, context)
+    pull = _current(job, github, context)
+    if pull is None:
         return ()
     this = _open(job, pull, github, context)
     read = _read(this, context)
-    now = github.pull(job.number)
-    if _overtaken(job, now):
-        _say_overtaken(job, now, github, context)
+    if _current(job, github, context) is None:
         return ()
     this, reviewed = recognised(this, read, context)
     record_endings(this, reviewed, context)
@@ -72,15 +69,15 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def _overtaken(job: ReviewPull, pull: PullRequest) -> bool:
-    """Closed, or pushed to since: the newer push has a job of its own."""
-    return pull.state != "open" or (bool(job.head_sha) and pull.head_sha != job.head_sha)
-
-
-def _say_overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> None:
+def _current(job: ReviewPull, github: GitHub, context: JobContext) -> PullRequest | None:
+    """The pull request; None, with a reply to a command, once it is closed or pushed to: the newer push has its own job."""
+    pull = github.pull(job.number)
+    if pull.state == "open" and job.head_sha in ("", pull.head_sha):
+        return pull
     if job.commanded and job.comment_id:
-        key = f"{context.job_id}:overtaken"
-        post_comment(job.number, review.overtaken(closed=pull.state != "open"), key, context, github)
+        text = review.overtaken(closed=pull.state != "open")
+        post_comment(job.number, text, f"{context.job_id}:overtaken", context, github)
+    return None
 
 
 def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:

@@ -27,7 +27,6 @@ from workers.ports import (
     BranchHead,
     Image,
     InlineComment,
-    PostedComment,
     PullRequest,
     ReviewThread,
     UserReaction,
@@ -159,13 +158,14 @@ class GitHub:
         with translated(f"reading the reviews of #{number}"):
             return _ours(self._repository.get_pull(number).get_reviews(), marker)
 
-    def review_comments(self, number: int, review_id: int) -> tuple[PostedComment, ...]:
+    def review_comments(self, number: int, review_id: int) -> dict[int, str]:
+        """The texts of a review's comments, by their ids."""
         path = f"/repos/{self._ref.full_name}/pulls/{number}/reviews/{review_id}/comments"
         with translated(f"reading the review of #{number}"):
             # PyGithub's objects would ask for each comment again, because a list holds less of it. A page holds more
             # than one review of ours.
             _, answer = self._client.requester.requestJsonAndCheck("GET", path, parameters={"per_page": 100})
-        return tuple(PostedComment(id=c["id"], body=c["body"]) for c in answer)
+        return {comment["id"]: comment["body"] for comment in answer}
 
     def create_check(
         self,
