@@ -14,7 +14,7 @@ from memory.model import PostKind
 from memory.sharing import PATH, BadLearnings, Learnings, harvest, merged, parse, render
 from workers.context import JobContext
 from workers.errors import BadInput
-from workers.flows.replies import connected, reply_in_place
+from workers.flows.replies import connected, post_comment
 from workers.git import Mirror
 from workers.jobs import AnswerCommand, AnswerQuestion, Job, ShareLearnings
 from workers.messages import conversation
@@ -27,11 +27,24 @@ if TYPE_CHECKING:  # loaded only where a model is set
     from workers.llm.messages import Model
 
 
-def answer_command(job: AnswerCommand, context: JobContext) -> Sequence[Job]:
-    """Reply once, in the thread or conversation of the command."""
-    if github := connected(job, context):
-        reply_in_place(job, _answer_text(job, context), context, github)
+def run(job: AnswerCommand | AnswerQuestion | ShareLearnings, context: JobContext) -> Sequence[Job]:
+    """Check the user's permission, and reply once, in the command's review thread or conversation."""
+    github = connected(job, context)
+    if github is not None:
+        in_thread = not isinstance(job, ShareLearnings) and job.review_comment
+        key, thread = f"{context.job_id}:answer", job.comment_id if in_thread else 0
+        post_comment(job.number, _reply(job, github, context), key, context, github, thread=thread)
     return ()
+
+
+def _reply(job: AnswerCommand | AnswerQuestion | ShareLearnings, github: GitHub, context: JobContext) -> str:
+    match job:
+        case AnswerCommand():
+            return _answer_text(job, context)
+        case AnswerQuestion():
+            return _question_text(job, github, context)
+        case ShareLearnings():
+            return _shared(job, context, github)
 
 
 def _answer_text(job: AnswerCommand, context: JobContext) -> str:
@@ -61,14 +74,8 @@ EXPLAIN = (
 )
 
 
-def answer_question(job: AnswerQuestion, context: JobContext) -> Sequence[Job]:
-    """Check the user's permission, answer the question at the pinned commit, and reply once to its comment."""
-    if github := connected(job, context):
-        reply_in_place(job, _question_text(job, github, context), context, github)
-    return ()
-
-
 def _question_text(job: AnswerQuestion, github: GitHub, context: JobContext) -> str:
+    """The answer to the question at the pinned commit."""
     model = context.model(context.job_id, job.repository.full_name)
     if model is None:
         return conversation.NO_MODEL
@@ -124,14 +131,8 @@ def _findings(job: AnswerQuestion, context: JobContext) -> list[str]:
 BRANCH = "apprentice/learnings"
 
 
-def share(job: ShareLearnings, context: JobContext) -> Sequence[Job]:
-    """Check the user's permission, collect the learnings, open or update one pull request, and reply."""
-    if github := connected(job, context):
-        reply_in_place(job, _shared(job, context, github), context, github)
-    return ()
-
-
 def _shared(job: ShareLearnings, context: JobContext, github: GitHub) -> str:
+    """Collect the learnings, and open or update one pull request."""
     if not context.settings.share_learnings:
         return conversation.SWITCHED_OFF
     learned = harvest(

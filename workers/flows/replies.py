@@ -29,15 +29,6 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
     )
 
 
-def reply_in_place(
-    job: AnswerCommand | AnswerQuestion | ShareLearnings, text: str, context: JobContext, github: GitHub
-) -> None:
-    """Reply once in the command's review thread or conversation."""
-    in_thread = not isinstance(job, ShareLearnings) and job.review_comment
-    key, thread = f"{context.job_id}:answer", job.comment_id if in_thread else 0
-    post_comment(job.number, text, key, context, github, thread=thread)
-
-
 CommandedJob = Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion
 
 
