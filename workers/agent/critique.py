@@ -183,10 +183,7 @@ def _revised(candidate: ModelFinding, verdict: CritiqueVerdict) -> ModelFinding:
     title = shortened(verdict.title or "", LONGEST_TITLE) or candidate.title
     explanation = verdict.explanation if verdict.explanation is not None else candidate.explanation
     return replace(
-        candidate,
-        severity=severity,
-        title=title,
-        explanation=shortened(explanation, LONGEST_MESSAGE - len(title)),
+        candidate, severity=severity, title=title, explanation=shortened(explanation, LONGEST_MESSAGE - len(title))
     )
 
 

@@ -277,11 +277,7 @@ def readers_of_trees(sandbox: Sandbox, base: Path, tools: Sequence[ReviewTool]) 
     return (Ruff(sandbox, ruff_options(base)), Bandit(sandbox), *(Configured(sandbox, tool) for tool in tools))
 
 
-def readers_of_changes(
-    sandbox: Sandbox,
-    base: Path,
-    head: HeadTree,
-) -> tuple[ChangeDetector, ...]:
+def readers_of_changes(sandbox: Sandbox, base: Path, head: HeadTree) -> tuple[ChangeDetector, ...]:
     """The detectors that compare both sides."""
     return (
         Secrets(),
