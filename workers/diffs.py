@@ -105,7 +105,7 @@ def commentable_lines(file: FileChange) -> frozenset[int]:
 def parse_diff(text: str) -> Change:
     """Read a unified diff with the prefixes a/ and b/, as `git diff` writes it by default.
 
-    Raises BadInput when a hunk is cut short or the diff has more than two sides.
+    Raises BadInput when a hunk is not as long as its header says or the diff has more than two sides.
     """
     reader = _DiffReader(text.removesuffix("\n").split("\n"))
     files = []
@@ -171,6 +171,8 @@ class _DiffReader:
                 raise BadInput("the diff ends inside a hunk; give the whole diff")
             old -= not line.startswith(("+", "\\"))
             new -= not line.startswith(("-", "\\"))
+            if old < 0 or new < 0:
+                raise BadInput("a hunk of the diff is longer than its header says")
             self.at += 1
             yield line or " "
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workers.diffs import (
@@ -170,6 +170,7 @@ PIECES = [
 ]
 
 
+@example("diff --git a/x b/x\n@@ -1,2 +1,2 @@\n--- a/x\n+++ b/x\n+++ b/x\n+++ b/x\n--- a/x")
 @given(st.lists(st.sampled_from(PIECES)).map("\n".join) | st.text())
 def test_no_text_crashes_the_parser(text: str) -> None:
     """Any text is read as a diff or refused with a clear line, and added lines always lie inside their hunks."""
