@@ -169,17 +169,14 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _spans_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     runs = list(_TICKS.finditer(text, start, end))
-    later: dict[int, list[int]] = {}
-    for index in reversed(range(len(runs))):
-        later.setdefault(len(runs[index][0]), []).append(index)
-    closed = -1
-    for index, run in enumerate(runs):
-        same = later[len(run[0])]
-        while same and same[-1] <= max(index, closed):
-            same.pop()
-        if index > closed and same:
-            closed = same[-1]
-            yield run.start(), runs[closed].end()
+    last = {len(run[0]): place for place, run in enumerate(runs)}
+    place = 0
+    while place < len(runs):
+        opening = runs[place]
+        if last[len(opening[0])] > place:
+            place = next(n for n in range(place + 1, len(runs)) if len(runs[n][0]) == len(opening[0]))
+            yield opening.start(), runs[place].end()
+        place += 1
 
 
 # From commands to jobs.
