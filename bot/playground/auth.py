@@ -97,38 +97,22 @@ def _token(world: World, value: str) -> AccessToken:
 def _app(world: World, value: str) -> App:
     """Verify an App's JWT as GitHub does: RS256 by the App's key, at most ten minutes long, issued in the past."""
     try:
-        claims = jwt.decode(value, options={"verify_signature": False})
-        issuer = str(claims.get("iss", ""))
+        issuer = str(jwt.decode(value, options={"verify_signature": False}).get("iss", ""))
         app = next(each for each in world.apps.values() if issuer in (str(each.id), each.client_id))
-        options = {
-            "verify_exp": False,
-            "verify_iat": False,
-            "verify_nbf": False,
-            "verify_iss": False,
-            "verify_sub": False,
-        }
-        claims = jwt.decode(value, app.public_key, algorithms=["RS256"], options=options)  # type: ignore[arg-type]  # PyJWT's TypedDict
+        claims = jwt.decode(value, app.public_key, algorithms=["RS256"], options={"require": ["exp", "iat"]})
     except StopIteration:
         raise ApiError(404, "Integration not found") from None
+    except jwt.ExpiredSignatureError:
+        problem = "must be a numeric value representing the future time at which the assertion expires"
+        raise ApiError(401, f"'Expiration time' claim ('exp') {problem}") from None
+    except jwt.ImmatureSignatureError:
+        problem = "must be an Integer representing the time that the assertion was issued"
+        raise ApiError(401, f"'Issued at' claim ('iat') {problem}") from None
     except jwt.InvalidTokenError:
         raise ApiError(401, "A JSON web token could not be decoded") from None
-    _check_times(world, claims.get("exp"), claims.get("iat"))
-    return app
-
-
-def _check_times(world: World, expires: object, issued: object) -> None:
-    now = world.now().timestamp()
-    if not isinstance(expires, int | float) or expires <= now:
-        raise ApiError(
-            401,
-            "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
-        )
-    if expires > now + _LONGEST_JWT + _CLOCK_DRIFT:
+    if claims["exp"] > world.now().timestamp() + _LONGEST_JWT + _CLOCK_DRIFT:
         raise ApiError(401, "'Expiration time' claim ('exp') is too far in the future")
-    if not isinstance(issued, int | float) or issued > now + _CLOCK_DRIFT:
-        raise ApiError(
-            401, "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
-        )
+    return app
 
 
 def check(world: World, caller: Caller, where: HostedRepository | None, needs: Needs) -> None:

@@ -15,7 +15,6 @@ from bot.playground.models import AccessToken, App, HostedRepository, Repository
 from bot.playground.server import Fixtures
 from bot.playground.world import World
 
-NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ISSUES = Needs(permissions=("issues", "pull_requests"), level="write")
 
 
@@ -23,7 +22,7 @@ class Clock:
     """Time that stands until it is moved."""
 
     def __init__(self) -> None:
-        self.now = NOW
+        self.now = datetime.now(UTC).replace(microsecond=0)
 
     def __call__(self) -> datetime:
         return self.now
