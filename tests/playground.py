@@ -9,8 +9,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
@@ -19,7 +17,6 @@ from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.errors import ApiError
 from bot.playground.models import ActingAccount, App, HostedInstallation
 from bot.playground.pulls import pushed
-from bot.playground.world import utc_now
 from tests.playground_routes import announce_repositories, routes
 
 Content = str | bytes | None
@@ -102,8 +99,8 @@ def delay(seconds: float) -> Hook:
 class Playground(server.Playground):
     """A playground whose requests tests can delay, fail and watch."""
 
-    def __init__(self, root: Path | None = None, *, port: int = 0, clock: Callable[[], datetime] = utc_now) -> None:
-        super().__init__(root, port=port, clock=clock, routes=routes.table)
+    def __init__(self) -> None:
+        super().__init__(routes.table)
         self._faults = _Faults()
         self._attachments: dict[str, bytes] = {}
 

@@ -36,17 +36,15 @@ class CommitInfo:
     message: str
 
 
-def environment(**extra: str) -> dict[str, str]:
-    """What git needs and nothing of the host's: no configuration, no credentials, no prompts."""
-    fixed = {
-        "PATH": os.defpath,
-        "HOME": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C.UTF-8",
-    }
-    return {**fixed, **extra}
+# What git needs and nothing of the host's: no configuration, no credentials, no prompts.
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "HOME": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C.UTF-8",
+}
 
 
 def git(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, ok: Sequence[int] = (0,)) -> bytes:
@@ -55,7 +53,7 @@ def git(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = Non
     if program is None:
         raise PlaygroundGitFailed("git is not installed: install it and start again")
     done = subprocess.run(  # noqa: S603 - fixed program, arguments are built here and never reach a shell
-        [program, *arguments], input=stdin, capture_output=True, env=environment(**(env or {})), check=False
+        [program, *arguments], input=stdin, capture_output=True, env={**_ENVIRONMENT, **(env or {})}, check=False
     )
     if done.returncode not in ok:
         raise PlaygroundGitFailed(done.stderr.decode(errors="replace").strip() or f"git {arguments[0]} failed")

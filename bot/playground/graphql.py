@@ -94,14 +94,13 @@ class GraphqlRoot:
 
     def _settle(self, given: Mapping[str, str], *, resolved: bool) -> JsonObject:
         """Only the author of the pull request and users with triage may resolve."""
-        made = _node(self.world.threads.values(), given["threadId"])
+        made = _node(self.world.threads(), given["threadId"])
         self._check_write(made.pull)
         set_resolved(self.world, made, self.caller.actor(), resolved=resolved)
         return {"clientMutationId": given.get("clientMutationId"), "thread": _thread(made)}
 
     def _mark_ready(self, given: Mapping[str, str]) -> JsonObject:
-        pulls = [pull for each in self.world.repositories.values() for pull in each.pulls()]
-        made = _node(pulls, given["pullRequestId"])
+        made = _node(self.world.pulls(), given["pullRequestId"])
         self._check_write(made)
         mark_ready(self.world, made, self.caller.actor())
         return {"clientMutationId": given.get("clientMutationId"), "pullRequest": _pull(made)}

@@ -154,7 +154,6 @@ def create_comment(call: ApiCall) -> JsonObject:
     )
     made.issue.comments.append(made)
     made.issue.updated_at = now
-    call.world.comments[made.id] = made
     announce_comment(call.world, made, call.who, "created")
     return comment(call.world, made)
 

@@ -186,7 +186,7 @@ def pushed(world: World, where: HostedRepository, who: ActingAccount, ref: str, 
     if not ref.startswith("refs/heads/"):
         return
     branch = ref.removeprefix("refs/heads/")
-    still_open = [pull for each in world.repositories.values() for pull in each.pulls() if pull.state == "open"]
+    still_open = [pull for pull in world.pulls() if pull.state == "open"]
     for pull in still_open:
         if pull.head_repository is where and pull.head_ref == branch:
             _follow_head(world, pull, who, after)

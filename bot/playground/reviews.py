@@ -18,7 +18,7 @@ from bot.playground.models import ActingAccount, Anchor, HostedPull, HostedRevie
 from bot.playground.payloads import JsonObject
 from bot.playground.pull_payloads import review, review_comment, review_event, simple_pull, thread
 from bot.playground.webhooks import announce
-from bot.playground.world import World
+from bot.playground.world import World, with_id
 
 _STATES = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED"}
 COMMENT = "PullRequestReviewComment"
@@ -81,7 +81,6 @@ def add_review(world: World, pull: HostedPull, who: ActingAccount, sha: str, bod
         sha=sha,
         submitted_at=now,
     )
-    world.reviews[made.id] = made
     pull.reviews.append(made)
     pull.updated_at = now
     return made
@@ -95,9 +94,7 @@ def list_reviews(call: ApiCall) -> list[JsonObject]:
 @routes.on("GET", "{repository}/pulls/{number:int}/reviews/{review_id:int}/comments", READ)
 def list_comments_of_review(call: ApiCall) -> list[JsonObject]:
     """The comments without their lines, with positions alone, as on GitHub."""
-    made = call.world.reviews.get(int(call.path["review_id"]))
-    if made is None or made.pull is not call.pull:
-        raise not_found()
+    made = with_id(int(call.path["review_id"]), call.pull.reviews)
     shown = [review_comment(call.world, each) for each in comments_of([made.pull]) if each.review is made]
     return [{key: value for key, value in each.items() if key not in _NOT_LISTED} for each in shown]
 
@@ -108,7 +105,6 @@ def list_comments_of_review(call: ApiCall) -> list[JsonObject]:
 def begin_thread(world: World, made: HostedReview, body: str, anchor: Anchor) -> ReviewComment:
     """A new thread with one comment."""
     begun = HostedThread(id=world.next_id(), pull=made.pull)
-    world.threads[begun.id] = begun
     made.pull.threads.append(begun)
     return _add_to_thread(world, begun, made, body, anchor)
 
@@ -131,7 +127,6 @@ def _add_to_thread(world: World, begun: HostedThread, made: HostedReview, body: 
         reply_to=first.id if first else None,
     )
     begun.comments.append(added)
-    world.review_comments[added.id] = added
     return added
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import re
 import secrets
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 
 from starlette.applications import Starlette
@@ -34,7 +32,7 @@ from bot.playground.models import (
 from bot.playground.payloads import shown
 from bot.playground.pulls import PUSH, pushed
 from bot.playground.webhooks import WebhookSender, announce_installation, ping
-from bot.playground.world import World, utc_now
+from bot.playground.world import World
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 PERMISSIONS: Mapping[str, str] = {
@@ -176,25 +174,17 @@ def served_routes() -> list[Route]:
 class Playground(Fixtures):
     """A GitHub on loopback. `url` is the root of its API, of its git and of its pages.
 
-    Without `root` the repositories live in a temporary directory that goes with it. `port` 0 takes a free one. `routes`
-    are served beside those that Apprentice and the demo call.
+    The repositories live in a temporary directory that goes with it. `routes` are served beside those that Apprentice
+    and the demo call.
     """
 
-    def __init__(
-        self,
-        root: Path | None = None,
-        *,
-        port: int = 0,
-        clock: Callable[[], datetime] = utc_now,
-        routes: Sequence[Route] = (),
-    ) -> None:
-        self._temporary = root is None
-        self._root = root or Path(tempfile.mkdtemp(prefix="playground-"))
-        super().__init__(World(self._root, clock))
+    def __init__(self, routes: Sequence[Route] = ()) -> None:
+        self._root = TemporaryDirectory(prefix="playground-")
+        super().__init__(World(Path(self._root.name)))
         self._api = Api(self.world, (*served_routes(), *routes))
         self._sender = WebhookSender(self.world)
         application = Starlette(routes=[HttpRoute("/{path:path}", self._serve, methods=METHODS)])
-        self._server = BackgroundServer(application, name="playground", port=port)
+        self._server = BackgroundServer(application, name="playground")
         self.url = self.world.base_url = self._server.root
 
     def drain(self, timeout: float = 30.0) -> None:
@@ -210,8 +200,7 @@ class Playground(Fixtures):
     ) -> None:
         self._server.stop()
         self._sender.stop()
-        if self._temporary:
-            shutil.rmtree(self._root)
+        self._root.cleanup()
 
     async def _serve(self, http: HttpRequest) -> HttpResponse:
         request = PlaygroundRequest(

@@ -5,22 +5,24 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from bot.playground.errors import invalid, not_found
 from bot.playground.git import BareRepository
 from bot.playground.models import (
     AccessToken,
     App,
+    Hosted,
     HostedAccount,
     HostedCheckRun,
     HostedComment,
     HostedInstallation,
     HostedIssue,
+    HostedPull,
     HostedRepository,
-    HostedReview,
     HostedThread,
     RepositoryRole,
     ReviewComment,
@@ -28,6 +30,7 @@ from bot.playground.models import (
     WebhookDelivery,
 )
 
+T = TypeVar("T", bound=Hosted)
 TOKEN_LIFE = timedelta(hours=1)
 
 FIRST_ID = 5_000_000_001  # past 32 bits, as most of GitHub's are
@@ -50,11 +53,6 @@ class World:
         self.apps: dict[int, App] = {}
         self.installations: dict[int, HostedInstallation] = {}
         self.repositories: dict[int, HostedRepository] = {}
-        self.comments: dict[int, HostedComment] = {}
-        self.reviews: dict[int, HostedReview] = {}
-        self.review_comments: dict[int, ReviewComment] = {}
-        self.threads: dict[int, HostedThread] = {}
-        self.check_runs: dict[int, HostedCheckRun] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.deliveries: list[WebhookDelivery] = []
         self.send: Callable[[Webhook], None] = lambda _notice: None
@@ -129,22 +127,20 @@ class World:
         return repository.issues[number]
 
     def comment(self, repository: HostedRepository, number: int) -> HostedComment:
-        found = self.comments.get(number)
-        if found is None or found.issue.repository is not repository:
-            raise not_found()
-        return found
+        return with_id(number, (each for issue in repository.issues.values() for each in issue.comments))
 
     def review_comment(self, repository: HostedRepository, number: int) -> ReviewComment:
-        found = self.review_comments.get(number)
-        if found is None or found.thread.pull.repository is not repository:
-            raise not_found()
-        return found
+        threads = (thread for pull in repository.pulls() for thread in pull.threads)
+        return with_id(number, (each for thread in threads for each in thread.comments))
 
     def check_run(self, repository: HostedRepository, number: int) -> HostedCheckRun:
-        found = self.check_runs.get(number)
-        if found is None or found.repository is not repository:
-            raise not_found()
-        return found
+        return with_id(number, repository.check_runs)
+
+    def pulls(self) -> list[HostedPull]:
+        return [pull for each in self.repositories.values() for pull in each.pulls()]
+
+    def threads(self) -> list[HostedThread]:
+        return [thread for pull in self.pulls() for thread in pull.threads]
 
     def installations_on(self, repository: HostedRepository) -> list[HostedInstallation]:
         return [each for each in self.installations.values() if repository.id in each.repository_ids]
@@ -176,3 +172,11 @@ class World:
         )
         self.tokens[made.value] = made
         return made
+
+
+def with_id(number: int, things: Iterable[T]) -> T:
+    """The thing with this id; raises ApiError 404."""
+    for each in things:
+        if each.id == number:
+            return each
+    raise not_found()

@@ -71,7 +71,7 @@ def test_suggestions_become_a_commit_with_a_co_author(playground: Playground, ad
     )
     lines = {said.id: said.line for said in ada.review_comments(REPOSITORY, number)}
     assert lines == {first: None, second: None, third: 11}
-    settled = [thread.resolved_by is not None for thread in playground.world.threads.values()]
+    settled = [thread.resolved_by is not None for thread in playground.world.threads()]
     assert settled == [True, True, False]
 
 
@@ -107,9 +107,9 @@ def test_reactions_and_threads_can_be_taken_back(playground: Playground, ada: Ma
     reaction = ada.react(REPOSITORY, comment, "-1")
     assert ada.react(REPOSITORY, comment, "-1") == reaction
     ada.unreact(REPOSITORY, comment, reaction)
-    assert playground.world.review_comments[comment].reactions == []
+    assert playground.world.review_comment(playground.world.repository("ada", "sums"), comment).reactions == []
     answer = ada.reply(REPOSITORY, number, comment, "Well")
-    (thread,) = playground.world.threads.values()
+    (thread,) = playground.world.threads()
     assert [each.id for each in thread.comments] == [comment, answer]
     ada.resolve(REPOSITORY, number, answer)
     assert thread.resolved_by is not None

@@ -368,7 +368,7 @@ def test_nothing_is_said_twice(tmp_path: Path) -> None:
         assert len(remarks(town, number)) == 1
         assert findings(town, number) == [("model-correctness", 6, Severity.MAJOR)]
         assert "1 finding posted in an earlier round" in town.checks(number)[-1].summary
-        assert not any(thread.resolved_by for thread in town.playground.world.threads.values())
+        assert not any(thread.resolved_by for thread in town.playground.world.threads())
 
 
 def test_what_is_gone_is_told(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_taken_back(town: Town) -> None:
     town.push("jars", {"pantry/jars.py": None})
     (check,) = town.checks(number)
     assert (check.conclusion, check.title) == snapshot(("neutral", "Nothing changed: no file differs from the base"))
-    assert all(thread.resolved_by for thread in town.playground.world.threads.values())
+    assert all(thread.resolved_by for thread in town.playground.world.threads())
 
 
 def test_moved_alone(town: Town) -> None:

@@ -175,7 +175,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
 """,
         )
     )
-    resolved = [thread for thread in town.playground.world.threads.values() if thread.resolved_by is not None]
+    resolved = [thread for thread in town.playground.world.threads() if thread.resolved_by is not None]
     assert ["**F401**" in thread.comments[0].body for thread in resolved] == [True]
     town.push("jars", {"README.md": "# The pantry\n"})
     assert [each.id for each in town.reviews(number)] == [first.id, second.id]

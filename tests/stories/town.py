@@ -251,7 +251,7 @@ def founded(
 ) -> Iterator[tuple[Playground, dict[str, object]]]:
     """The repository, its people, and Apprentice listening; with the settings by which a worker finds them."""
     migrated(home / "apprentice.db")
-    with Playground(home / "github") as playground:
+    with Playground() as playground:
         for login in ("kitchen", "maya", "finn", "tara", "olga"):
             playground.add_user(login)
         playground.add_repository(REPOSITORY, files)
