@@ -300,16 +300,10 @@ def _with_holes(tokens: Iterable[_Token], numbers: dict[str, int]) -> str:
 
 
 def _hole(kind: str, token: str, numbers: dict[str, int]) -> str:
-    if kind == "operator" or (kind == "name" and token in EVERYWHERE):
-        return token
-    if kind == "number" and token in CONSTANTS:
+    if kind == "operator" or (kind == "name" and token in EVERYWHERE) or (kind == "number" and token in CONSTANTS):
         return token
     if kind == "string":
         quote = token.lstrip("rbfuRBFU")
         prefix = token[: len(token) - len(quote)].lower().replace("u", "")
-        return f"{prefix}''" if quote in ("''", '""') else f"{prefix}'${_number(quote, numbers)}'"
-    return f"${_number(token, numbers)}"
-
-
-def _number(token: str, numbers: dict[str, int]) -> int:
-    return numbers.setdefault(token, len(numbers))
+        return f"{prefix}''" if quote in ("''", '""') else f"{prefix}'${numbers.setdefault(quote, len(numbers))}'"
+    return f"${numbers.setdefault(token, len(numbers))}"

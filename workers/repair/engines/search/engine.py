@@ -12,7 +12,7 @@ from memory.model import Attempt, Decision, EditShape
 from memory.reflections import given
 from memory.skills import current, edit_weights, fitting
 from workers.repair.engines.engine import Case, Options, PreviousAttempts, RepairDeps, put_off, restored
-from workers.repair.engines.search.candidates import Candidate, CandidateQueue
+from workers.repair.engines.search.candidates import CandidateQueue
 from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
@@ -77,9 +77,10 @@ class SearchEngine:
         self._fitting = self._learned_edits()
         self._choice = previous.choose()
         self._given = given(self._choice.mode, previous.reflections())
-        seed = deps.rng.getrandbits(32)
-        self._queue = CandidateQueue(self._in_order(STRATEGIES, seed=seed), tried=session.tried)
-        self._first = self._tried_first()
+        proposed = session.proposed(STRATEGIES, replay=self._fitting, seed=deps.rng.getrandbits(32))
+        self._queue = CandidateQueue(put_off(proposed, self._given.later, session.digest), tried=session.tried)
+        nearest = (restored(miss, session.sources.get(miss.path)) for miss in self._given.start)
+        self._first = tuple(candidate for candidate in nearest if candidate is not None)
 
     @property
     def test_runs(self) -> int:
@@ -123,17 +124,6 @@ class SearchEngine:
         family, repository = case.failure.family, case.task.repository
         skills = current(self._deps.store)
         return replayable(fitting(skills, case.recalled, family=family, repository=repository, quorum=quorum))
-
-    def _in_order(self, strategies: Sequence[str], *, seed: int) -> Iterator[Candidate]:
-        """What is proposed, best first, and what failed in an earlier repair later than that."""
-        proposed = self._session.proposed(strategies, replay=self._fitting, seed=seed)
-        return put_off(proposed, self._given.later, self._session.digest)
-
-    def _tried_first(self) -> tuple[Candidate, ...]:
-        """What came nearest in an earlier repair."""
-        sources = self._session.sources
-        found = (restored(miss, sources.get(miss.path)) for miss in self._given.start)
-        return tuple(each for each in found if each is not None)
 
 
 def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:

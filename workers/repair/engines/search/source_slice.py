@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper, ParentNodeProvider
@@ -181,19 +182,16 @@ class Region:
 
     @cached_property
     def warned(self) -> bool:
-        """Whether the compiler warns about the unedited text."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                compile(self.data, "region", "exec", flags=self.module.futures, dont_inherit=True)
-            except SyntaxError:
-                return True  # it parses but is wrong, as a `break` outside a loop is
-        return bool(caught)
+        """Whether the compiler warns about the unedited text, or refuses it, as it does a `break` outside a loop."""
+        return self._compiled(self.data, "error") is None
 
     def meaning(self, data: bytes) -> object:
         """What a text in the region's place compiles to; None if it does not, or if the compiler warns of it only now."""
+        return self._compiled(data, "ignore" if self.warned else "error")
+
+    def _compiled(self, data: bytes, on_warning: Literal["error", "ignore"]) -> object:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore" if self.warned else "error")
+            warnings.simplefilter(on_warning)
             try:
                 code = compile(data, "region", "exec", flags=self.module.futures, dont_inherit=True, optimize=0)
                 return fingerprint(code)

@@ -40,6 +40,13 @@ _ANNOTATED = {
     **dict.fromkeys(("dict", "Dict", "Mapping", "MutableMapping", "Counter", "defaultdict"), MAPPING),
     **dict.fromkeys(("set", "Set", "frozenset", "FrozenSet"), SET),
 }
+_DISPLAYED: dict[type[ast.expr], str] = {
+    **dict.fromkeys((ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp), SEQUENCE),
+    **dict.fromkeys((ast.Set, ast.SetComp), SET),
+    **dict.fromkeys((ast.Dict, ast.DictComp), MAPPING),
+    ast.JoinedStr: TEXT,
+    ast.Compare: TRUTH,
+}
 _PASSES = 3
 """A name's kind may depend on that of one bound further down."""
 
@@ -72,28 +79,16 @@ class Kinds:
                 return self.names.get(name, "")
             case ast.Constant(value=value):
                 return TRUTH if isinstance(value, bool) else _constant(value)
-            case ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
-                return f"{SEQUENCE} {self.of(first)}".strip()
-            case ast.Set(elts=[first, *_]):
-                return f"{SET} {self.of(first)}".strip()
-            case ast.List() | ast.Tuple():
-                return SEQUENCE
-            case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner):
-                return f"{SEQUENCE} {self.of(inner)}".strip()
-            case ast.SetComp(elt=inner):
-                return f"{SET} {self.of(inner)}".strip()
-        return self._compound(node)
+            case ast.List(elts=[inner, *_]) | ast.Tuple(elts=[inner, *_]) | ast.Set(elts=[inner, *_]):
+                return f"{_DISPLAYED[type(node)]} {self.of(inner)}".strip()
+            case ast.ListComp(elt=inner) | ast.GeneratorExp(elt=inner) | ast.SetComp(elt=inner):
+                return f"{_DISPLAYED[type(node)]} {self.of(inner)}".strip()
+            case ast.UnaryOp(operand=inner):
+                return TRUTH if isinstance(node.op, ast.Not) else self.of(inner)
+        return _DISPLAYED.get(type(node)) or self._compound(node)
 
     def _compound(self, node: ast.expr) -> str:
         match node:
-            case ast.Dict() | ast.DictComp():
-                return MAPPING
-            case ast.JoinedStr():
-                return TEXT
-            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
-                return TRUTH
-            case ast.UnaryOp(operand=inner):
-                return self.of(inner)
             case ast.IfExp(body=one, orelse=other) | ast.BoolOp(values=[one, other, *_]):
                 return self.of(one) or self.of(other)
             case ast.BinOp():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 
 import libcst as cst
 
@@ -35,13 +35,10 @@ def signatures(node: cst.Call, site: Site) -> tuple[Signature, ...]:
 def swapped_arguments(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`f(a, b)` → `f(b, a)`: neighbours first."""
     plain = [arg for arg in node.args if not arg.star and arg.keyword is None]
-    pairs = [(i, j) for i in range(len(plain)) for j in range(i + 1, len(plain))]
-    for i, j in sorted(pairs, key=lambda pair: pair[1] - pair[0]):
+    for i, j in sorted(combinations(range(len(plain)), 2), key=lambda pair: pair[1] - pair[0]):
         yield site.exchange(plain[i].value, plain[j].value, around=node, weight=1 / (j - i))
-    named = [arg for arg in node.args if arg.keyword is not None]
-    for i, one in enumerate(named):
-        for other in named[i + 1 :]:
-            yield site.exchange(one.value, other.value, around=node, weight=0.6)
+    for one, other in combinations([arg for arg in node.args if arg.keyword is not None], 2):
+        yield site.exchange(one.value, other.value, around=node, weight=0.6)
 
 
 @template(cst.Call, strategy="calls", prior=0.5, families=_ANY)

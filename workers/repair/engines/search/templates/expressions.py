@@ -139,13 +139,9 @@ _WRAPS = {
 @template(cst.BaseExpression, strategy="calls", prior=0.45, families=_VALUES)
 def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`set(a)` → `set(a.lower())`; `for x in a` → `for x in a.items()`: by what kind of value it is."""
-    parent = site.parent(node)
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.SimpleString)):
+    if isinstance(node, (cst.BinaryOperation, cst.Integer)) or isinstance(site.parent(node), cst.Call):
         return
-    if isinstance(node, cst.Name) and (not is_read(node, site) or (isinstance(parent, cst.Call))):
-        return
-    others = (cst.AssignTarget, cst.Expr, cst.Decorator, cst.Annotation, cst.Param, cst.Call)
-    if isinstance(parent, others) or is_target(node, site):
+    if not _is_replaceable(node, site):
         return
     endings = _METHODS.get(outer(site.kind(site.code(node))), ())
     yield from site.replacements(node, (f"{site.operand(node, 15)}{ending}" for ending in endings))
