@@ -78,20 +78,18 @@ class NearMisses:
 
     def __init__(self, failure: Failure) -> None:
         self._failure = failure
-        self._kept: list[tuple[float, int, Candidate]] = []
-        self._seen = 0
+        self._kept: list[tuple[float, Candidate]] = []
 
     def add(self, verdict: ScreenVerdict) -> None:
         """Keep a candidate if it is among the best; of equals the first one, which was the likeliest."""
-        self._seen += 1
         weight = nearness(verdict, self._failure)
         if weight > 0.0 and "+" not in verdict.candidate.template:
-            self._kept.append((weight * verdict.candidate.score, -self._seen, verdict.candidate))
-            self._kept = sorted(self._kept, reverse=True)[:MOST_KEPT]
+            self._kept.append((weight * verdict.candidate.score, verdict.candidate))
+            self._kept = sorted(self._kept, key=lambda kept: -kept[0])[:MOST_KEPT]
 
     def best(self) -> list[tuple[Candidate, float]]:
         """Each with its weight, within [0, 1]."""
-        return [(candidate, weight / candidate.score) for weight, _, candidate in self._kept if candidate.score]
+        return [(candidate, weight / candidate.score) for weight, candidate in self._kept if candidate.score]
 
 
 def nearness(verdict: ScreenVerdict, failure: Failure) -> float:

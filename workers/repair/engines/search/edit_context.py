@@ -297,14 +297,14 @@ class Site:
         body = parent.body if isinstance(parent, (cst.IndentedBlock, cst.Module)) else None
         return body if body is not None and any(node is self.unit.node for node in body) else None
 
-    def rewrite(self, lines: Sequence[str], *, node: cst.CSTNode | None = None, weight: float = 1.0) -> Edit:
-        """Whole lines in a statement's place; no lines delete it. The lines carry their own indentation."""
+    def rewrite(self, lines: Sequence[str], *, weight: float = 1.0) -> Edit:
+        """Whole lines in the statement's place; no lines delete it. The lines carry their own indentation."""
         text = "".join(f"{line}\n" for line in lines)
-        return self.splice(*self.lines_of(node or self.unit.node), text, weight=weight)
+        return self.splice(*self.lines_of(self.unit.node), text, weight=weight)
 
-    def text_lines(self, node: cst.CSTNode | None = None) -> list[str]:
-        """A statement's whole lines, indentation included."""
-        return self.region.text(*self.lines_of(node or self.unit.node)).splitlines()
+    def text_lines(self) -> list[str]:
+        """The statement's whole lines, indentation included."""
+        return self.region.text(*self.lines_of(self.unit.node)).splitlines()
 
 
 def below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

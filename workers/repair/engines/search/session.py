@@ -93,11 +93,7 @@ class SearchSession:
         return self._prover.runs + (self._pool.test_runs if self._pool else 0)
 
     def proposed(
-        self,
-        strategies: Sequence[str],
-        *,
-        replay: Mapping[EditShape, float] | None = None,
-        seed: int = 0,
+        self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
     ) -> Iterator[Candidate]:
         """What these strategies and learned edits propose, best first."""
         return propose(
@@ -105,7 +101,7 @@ class SearchSession:
             self._suspects,
             self._failure,
             strategies=tuple(strategies),
-            replay=replay or {},
+            replay=replay,
             template_weight=self._weights,
             seed=seed,
         )

@@ -83,13 +83,14 @@ def _guarded(site: Site, header: str) -> Iterator[Edit]:
 @template(cst.SimpleStatementLine, strategy="guards", prior=0.4, families=(*_NONE, *_LOOKUPS, Family.ARITHMETIC))
 def guarded_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a.b)` → `if a is not None: f(a.b)`, `if a:`; `x[k]` → `if k in x:`, `if k not in x:`."""
+    del node
     if any("\n" in site.code(n) for n in site.unit.nodes() if isinstance(n, (cst.SimpleString, cst.FormattedString))):
         return  # more indentation would change the string
     values = used_values(site)[:4]
     conditions = [f"{name} is not None" for name in values] + list(values)
     keys = [n for n in site.unit.nodes() if isinstance(n, cst.Subscript) and isinstance(n.slice[0].slice, cst.Index)]
     conditions += [f"{site.code(n.slice[0])} {word} {site.code(n.value)}" for n in keys for word in ("in", "not in")]
-    body = [site.step + line for line in site.text_lines(node)]
+    body = [site.step + line for line in site.text_lines()]
     for condition, weight in fading(conditions, step=0.15):
         yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 
@@ -194,7 +195,7 @@ def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator
     text = site.code(node)
     if '"""' in text or "'''" in text:
         return  # more indentation would change the string
-    body = [site.step + line for line in site.text_lines(node)]
+    body = [site.step + line for line in site.text_lines()]
     for condition, weight in predicates(site, near=text):
         yield site.rewrite((f"{site.indent}if {condition}:", *body), weight=weight)
 

@@ -65,7 +65,7 @@ def unwrapped_block(node: cst.If, site: Site) -> Iterator[Edit]:
     if not _is_statement(node, site) or node.orelse or not isinstance(node.body, cst.IndentedBlock):
         return
     if not _holds_long_string(node, site):
-        body = site.text_lines(node)[1:]
+        body = site.text_lines()[1:]
         lines = [line.removeprefix(site.step) for line in body]
         if all(line.startswith(site.indent) or not line.strip() for line in lines):
             yield site.rewrite(lines)
