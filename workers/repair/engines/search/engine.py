@@ -131,9 +131,8 @@ def priors(near: Mapping[str, float], *, replayable: bool) -> dict[str, float]:
 
     Learned edits are one when any fit, the last resort always.
     """
-    known = {strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}
-    found = {REPLAY: REPLAY_PRIOR, **known} if replayable else known
-    return {**found, DEEP: DEEP_PRIOR}
+    replay = {REPLAY: REPLAY_PRIOR} if replayable else {}
+    return {**replay, **{strategy: TURN_PRIOR * nearness for strategy, nearness in near.items()}, DEEP: DEEP_PRIOR}
 
 
 def open_strategies(strategies: Iterable[str], tried: Collection[str]) -> tuple[str, ...]:

@@ -53,10 +53,8 @@ class EditDraft:
     def shape(self) -> EditShape:
         """The edit without its names. Dear enough not to be asked of every draft."""
         start, end = self.edit.around
-        data, inside = (
-            self.site.region.data[start:end],
-            (s for s in self.edit.splices if start <= s.start <= s.end <= end),
-        )
+        data = self.site.region.data[start:end]
+        inside = [s for s in self.edit.splices if start <= s.start <= s.end <= end]
         after = spliced(data, [Splice(s.start - start, s.end - start, s.code) for s in inside]).decode()
         return shape_of(self.template.name, data.decode(), "\n".join((*self.edit.imports, after)))
 
@@ -69,11 +67,6 @@ class Weighing:
     strategies: frozenset[str]
     replay: Mapping[EditShape, float]
     template_weight: Mapping[str, float]
-
-    def templates(self) -> tuple[Template, ...]:
-        """The templates that can yield anything."""
-        replayed = {shape.template for shape in self.replay}
-        return tuple(t for t in all_templates() if t.strategy in self.strategies or t.name in replayed)
 
     def base(self, suspect: float, template: Template) -> float:
         """The score of a template's best edit at a suspect, without replay."""
@@ -138,7 +131,8 @@ class _Search:
     def __init__(self, weighing: Weighing, project: ProjectSources, seed: int) -> None:
         self.weighing = weighing
         self.project = project
-        self.templates = weighing.templates()
+        replayed = {shape.template for shape in weighing.replay}
+        self.templates = [t for t in all_templates() if t.strategy in weighing.strategies or t.name in replayed]
         self.clues = clues_of(weighing.failure)
         self._ties = random.Random(seed)  # noqa: S311  # ties, not secrets
         self._heap: list[tuple[float, float, int, EditDraft | Callable[[], Iterable[EditDraft]]]] = []

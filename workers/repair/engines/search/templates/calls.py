@@ -82,11 +82,8 @@ def _call(node: cst.Call, site: Site, arguments: list[str]) -> str:
 
 def _values(parameter: str, site: Site) -> list[str]:
     same = [parameter] if parameter in site.variables else []
-    function = site.function
-    own = []
-    if function and function.receiver:
-        members = site.module.members(function.owner)
-        own = [f"{function.receiver}.{m}" for m in members if m.strip("_") == parameter.strip("_")]
+    members = site.module.members(site.function.owner) if site.function and site.receiver else ()
+    own = [f"{site.receiver}.{member}" for member in members if _bears(member, parameter)]
     return [*same, *own, *alike(parameter, site.local_variables)[:6], "True", "False", "None", "0", "1"]
 
 
