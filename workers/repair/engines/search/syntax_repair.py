@@ -158,9 +158,8 @@ def _edits(source: str, line: int) -> Iterator[Mended]:
     lines = source.splitlines(keepends=True)
     for text, weight in _conflicts(lines):
         yield Mended(template="merge_conflict", text=text, line=line, weight=weight)
-    if "\t" in source:
-        yield Mended(template="indentation", text=source.expandtabs(8), line=line, weight=0.5)
-        yield Mended(template="indentation", text=source.expandtabs(4), line=line, weight=0.5)
+    for width in (8, 4) if "\t" in source else ():
+        yield Mended(template="indentation", text=source.expandtabs(width), line=line, weight=0.5)
     for number, nearness in fading(_near(lines, line), step=1.0):
         for template, changed, weight in _of_line(lines, number - 1):
             text = "".join((*lines[: number - 1], *changed, *lines[number:]))

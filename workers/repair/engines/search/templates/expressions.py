@@ -214,9 +214,7 @@ def _is_whole(node: cst.BaseExpression, site: Site) -> bool:
     parent = site.parent(node)
     if not isinstance(node, _WHOLES) or not isinstance(parent, (*_PLACES, *_MORE)) or getattr(parent, "star", None):
         return False
-    if isinstance(node, cst.Name) and not is_read(node, site):
-        return False
-    if is_target(node, site):
+    if is_target(node, site) or (isinstance(node, cst.Name) and not is_read(node, site)):
         return False
     if isinstance(parent, cst.Attribute) and not isinstance(node, (cst.Name, cst.Subscript)):
         return False

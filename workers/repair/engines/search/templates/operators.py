@@ -16,7 +16,7 @@ from memory.model import Family
 from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site, precedence
 from workers.repair.engines.search.templates import template
-from workers.repair.engines.search.templates.names import bound_in_statement
+from workers.repair.engines.search.templates.names import bound_in_statement, is_target
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, TEXT, outer
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.ARITHMETIC, Family.RECURSION, Family.TIMEOUT)
@@ -128,6 +128,7 @@ def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
 
 
 _PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.ComparisonTarget, cst.Index, cst.Slice)
+_TERMS = (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.List, cst.ListComp)
 _JOINED = (*_PLACES, cst.Element, cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.GeneratorExp)
 
 
@@ -155,14 +156,10 @@ def operands(site: Site, kind: str) -> list[str]:
 @template(cst.BaseExpression, strategy="operators", prior=0.3, families=_VALUES)
 def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a + b`, `a - b`, `a * b`, `a // 2`, `a % n`; text and lists are only joined."""
-    if not isinstance(
-        node, (cst.Name, cst.Call, cst.Attribute, cst.Subscript, cst.BinaryOperation, cst.List, cst.ListComp)
-    ):
-        return
     parent = site.parent(node)
-    if not isinstance(parent, _JOINED) or (isinstance(parent, cst.Arg) and parent.star) or site.definition is None:
+    if not isinstance(node, _TERMS) or not isinstance(parent, _JOINED) or site.definition is None:
         return
-    if isinstance(parent, cst.AugAssign) and parent.target is node:
+    if is_target(node, site) or (isinstance(parent, cst.Arg) and parent.star):
         return
     text, kind = site.code(node), outer(site.kind(site.code(node)))
     for value, weight in fading((v for v in operands(site, kind or NUMBER) if v != text), step=0.2):
