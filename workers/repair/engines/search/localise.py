@@ -147,7 +147,7 @@ def suspects(
     trace = _trace(failure, outlines)
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
-    scores = _fused(spectrum, trace, mention, covered=bool(spectrum))
+    scores = _fused(spectrum, trace, mention)
     scores = {key: score for key, score in scores.items() if key[0] in blamed}
     _raise(scores, _asked_for(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
@@ -215,15 +215,12 @@ def _used(failure: Failure, sources: Mapping[str, str]) -> set[str]:
     return _words(node for function in tests for node in ast.walk(function))
 
 
-def _fused(spectrum: Lines, trace: Lines, mention: Lines, *, covered: bool) -> Lines:
-    keys = dict.fromkeys((*spectrum, *trace, *(() if covered else mention)))
-    if not covered:
-        # No spectrum: the traceback speaks alone, and what the test mentions only where there is none.
-        return {key: trace.get(key, 0.0) or 0.4 * mention.get(key, 0.0) for key in keys}
-    return {
-        key: SPECTRUM * spectrum.get(key, 0.0) + TRACE * trace.get(key, 0.0) + MENTION * mention.get(key, 0.0)
-        for key in keys
-    }
+def _fused(spectrum: Lines, trace: Lines, mention: Lines) -> Lines:
+    if not spectrum:
+        # The traceback speaks alone, and what the test mentions only where there is none.
+        return {key: trace.get(key, 0.0) or 0.4 * mention[key] for key in (*trace, *mention)}
+    parts = ((SPECTRUM, spectrum), (TRACE, trace), (MENTION, mention))
+    return {key: sum(share * lines.get(key, 0.0) for share, lines in parts) for key in (*spectrum, *trace)}
 
 
 def _asked_for(failure: Failure, outlines: Outlines) -> Lines:

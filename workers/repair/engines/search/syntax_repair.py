@@ -249,9 +249,8 @@ def _indented(lines: list[str], at: int) -> Iterable[str]:
     depths = dict.fromkeys(_indent(line) for line in reversed(before))
     step = min((depth for depth in depths if depth), default=4)
     inner = _indent(before[-1]) + step if before else 0
-    return [
-        " " * depth + lines[at].lstrip() for depth in dict.fromkeys((inner, *depths)) if depth != _indent(lines[at])
-    ]
+    others = [depth for depth in dict.fromkeys((inner, *depths)) if depth != _indent(lines[at])]
+    return [" " * depth + lines[at].lstrip() for depth in others]
 
 
 def _reordered(text: str) -> Iterator[str]:
@@ -270,9 +269,8 @@ def _by_token(text: str) -> Iterator[tuple[str, float]]:
     """One token more, less, or another one; the ends of the line are likelier than its middle."""
     tokens = list(_TOKEN.finditer(text))
     places = [_indent(text), *(token.end() for token in tokens if not token.group().isspace())]
-    ranked = sorted(
-        dict.fromkeys(places), key=lambda place: (place != len(text), place != len(text.rstrip(":,")), -place)
-    )
+    end, inner = len(text), len(text.rstrip(":,"))
+    ranked = sorted(dict.fromkeys(places), key=lambda place: (place != end, place != inner, -place))
     for token in tokens:
         for other in (*_EXCHANGED.get(token.group(), ()), *_BRACKETS.get(token.group(), "")):
             yield text[: token.start()] + other + text[token.end() :], 0.6
