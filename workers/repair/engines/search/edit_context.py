@@ -227,10 +227,10 @@ class Site:
         return self.token(node, code, weight=weight, around=around)
 
     def replacements(
-        self, node: cst.CSTNode, codes: Iterable[str], *, first: float = 1.0, step: float = 0.25
+        self, node: cst.CSTNode, codes: Iterable[str], *, weight: float = 1.0, step: float = 0.25
     ) -> Iterator[Edit]:
-        """Put each of these in a node's place, weighed as by `fading`."""
-        return (self.replace(node, code, weight=weight) for code, weight in fading(codes, first=first, step=step))
+        """Put each of these in a node's place; `weight` is multiplied by what `fading` gives each."""
+        return (self.replace(node, code, weight=faded * weight) for code, faded in fading(codes, step=step))
 
     def _floor(self, node: cst.BaseExpression) -> int:
         """How tightly a text must bind to stand in a node's place without parentheses."""

@@ -219,8 +219,10 @@ def _fused(spectrum: Lines, trace: Lines, mention: Lines) -> Lines:
     if not spectrum:
         # The traceback speaks alone, and what the test mentions only where there is none.
         return {key: trace.get(key, 0.0) or 0.4 * mention[key] for key in (*trace, *mention)}
-    parts = ((SPECTRUM, spectrum), (TRACE, trace), (MENTION, mention))
-    return {key: sum(share * lines.get(key, 0.0) for share, lines in parts) for key in (*spectrum, *trace)}
+    return {
+        key: SPECTRUM * spectrum.get(key, 0.0) + TRACE * trace.get(key, 0.0) + MENTION * mention.get(key, 0.0)
+        for key in (*spectrum, *trace)
+    }
 
 
 def _asked_for(failure: Failure, outlines: Outlines) -> Lines:

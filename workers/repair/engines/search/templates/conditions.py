@@ -80,7 +80,7 @@ def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         text = site.code(test)
         focus = 1.0 if not site.clues.undefined or site.clues.undefined in text else 0.3
         near = sorted(options, key=lambda code: -likeness(code, text) - about[code])
-        yield from site.replacements(test, (code for code in near if code != text), first=focus, step=0.1)
+        yield from site.replacements(test, (code for code in near if code != text), weight=focus, step=0.1)
 
 
 def _ruled(node: cst.CSTNode, site: Site) -> Iterable[cst.CSTNode]:

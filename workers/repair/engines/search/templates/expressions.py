@@ -198,7 +198,7 @@ def part_of_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     more = [f"{name} + 1:" for name in near[:3]] + [f":{name} + 1" for name in near[:3]]
     known = 1.0 if outer(site.kind(site.code(node))) in (SEQUENCE, TEXT) else 0.6
     every = (*named[:4], *fixed[:4], *named[4:], *fixed[4:], *more)
-    yield from site.replacements(node, (f"{site.operand(node, 15)}[{b}]" for b in every), first=known, step=0.15)
+    yield from site.replacements(node, (f"{site.operand(node, 15)}[{b}]" for b in every), weight=known, step=0.15)
 
 
 def _complements(site: Site) -> Iterator[str]:

@@ -68,7 +68,7 @@ def variable_misuse(node: cst.Name, site: Site) -> Iterator[Edit]:
     receiver = site.receiver
     if node.value != receiver:
         options = (*bound_in_statement(site), *site.variables, *((receiver,) if receiver else ()))
-        yield from site.replacements(node, alike(node.value, options)[:25], first=focus, step=0.12)
+        yield from site.replacements(node, alike(node.value, options)[:25], weight=focus, step=0.12)
 
 
 @template(cst.Name, strategy="names", prior=0.6, families=(*_ANY, Family.ARITHMETIC))

@@ -92,8 +92,10 @@ def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     forms.pop(value, None)
     quote = node.value[-1]
     yield from site.replacements(node, (quoted(text, quote) for text in alike[:12]), step=0.2)
-    yield from site.replacements(node, (quoted(text, quote) for text in _shown(value, site)), first=0.7, step=0.2)
-    yield from site.replacements(node, (f"{quote}{text}{quote}" for text in forms), first=0.6)
+    for text, weight in fading(_shown(value, site), first=0.7, step=0.2):
+        yield site.replace(node, quoted(text, quote), weight=weight)
+    for text, weight in fading(forms, first=0.6):
+        yield site.replace(node, f"{quote}{text}{quote}", weight=weight)
 
 
 @template(cst.BaseExpression, strategy="boundaries", prior=0.3, families=_VALUES)
@@ -105,7 +107,8 @@ def constant_for_variable(node: cst.BaseExpression, site: Site) -> Iterator[Edit
     elif isinstance(node, cst.Name) and node.value in site.variables:
         taken = (cst.Arg, cst.Assign, cst.Return, cst.Comparison, cst.ComparisonTarget, cst.Index)
         options = ("0", "1", "None", "True", "False", '""') if isinstance(site.parent(node), taken) else ()
-        yield from site.replacements(node, options, first=0.6)
+        for code, weight in fading(options, first=0.6):
+            yield site.replace(node, code, weight=weight)
 
 
 def _instead_of(node: cst.BaseExpression, site: Site) -> list[str]:
@@ -129,7 +132,7 @@ def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     order = dict.fromkeys((*_named_types(site.failure.message), *_by_context(node, site), *_WRAPPERS))
     focus = 1.0 if isinstance(node, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)) else 0.6
     text = site.code(node)[1:-1] if node.lpar else site.code(node)
-    yield from site.replacements(node, (f"{name}({text})" for name in order), first=focus, step=0.15)
+    yield from site.replacements(node, (f"{name}({text})" for name in order), weight=focus, step=0.15)
 
 
 @template(cst.BaseExpression, strategy="conversions", prior=0.3, families=_TYPES)
