@@ -141,16 +141,11 @@ def _is_out_of_reach(result: TestResult, report: TestReport, project: Project) -
         return False
     clues = clues_of(failure)
     if failure.error_type == "ModuleNotFoundError":
-        return not _is_nearly_known(clues.module.partition(".")[0], project)
+        known = {*_own_names(project), *sys.stdlib_module_names}  # a slip for one of these can be repaired
+        return not difflib.get_close_matches(clues.module.partition(".")[0], known, n=1, cutoff=0.8)
     if failure.error_type == "ImportError" and clues.source:
         return clues.source.partition(".")[0] not in _own_names(project)
     return innermost(result.frames) is None
-
-
-def _is_nearly_known(module: str, project: Project) -> bool:
-    """Whether a module that does not exist may be a slip for one that does, rather than a requirement not installed."""
-    known = {*_own_names(project), *sys.stdlib_module_names}
-    return bool(difflib.get_close_matches(module, known, n=1, cutoff=0.8))
 
 
 def _own_names(project: Project) -> set[str]:

@@ -24,6 +24,9 @@ from typing import Any, NamedTuple
 CO_OPTIMIZED = 0x1
 """Set on the code of functions, lambdas and comprehensions; absent on that of modules and class bodies."""
 
+SUSPENDED = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}
+"""Where these keep the code that waits to go on: swapping its function would not reach it."""
+
 
 class Unswappable(Exception):
     """The edit needs a fresh import; the text says why."""
@@ -72,24 +75,13 @@ class Recorder:
             if type(thing) is FunctionType:  # isinstance() would ask proxies for their class, and run their code
                 entry = found.setdefault(thing.__code__.co_filename, Loaded({}, set()))
                 entry.functions.setdefault(thing.__code__, []).append(thing)
-            code = _suspended(thing)
-            if code is not None:
+            if type(thing) in SUSPENDED:
+                code = getattr(thing, SUSPENDED[type(thing)])
                 self._ran[id(code)] = code
         for code in self._ran.values():
             found.setdefault(code.co_filename, Loaded({}, set())).ran.add(code)
         real = {os.path.realpath(name): entry for name, entry in found.items()}
         return {path: entry for path, entry in real.items() if path.startswith(root + os.sep)}
-
-
-def _suspended(thing: object) -> CodeType | None:
-    """The code of a generator or coroutine that waits to go on: swapping its function would not reach it."""
-    if type(thing) is GeneratorType:
-        return thing.gi_code
-    if type(thing) is CoroutineType:
-        return thing.cr_code
-    if type(thing) is AsyncGeneratorType:
-        return thing.ag_code
-    return None
 
 
 def plan(old: CodeType, new: CodeType, loaded: Loaded) -> list[Swap]:
