@@ -45,17 +45,20 @@ class Hosted(Struct, kw_only=True, eq=False):
 
 
 class HostedAccount(Hosted, kw_only=True, eq=False):
-    """A user or an App's bot. `type` is User or Bot."""
+    """A user or an App's bot."""
 
     login: str
     name: str
-    type: str
     created_at: datetime
     app_slug: str = ""
 
     @property
+    def type(self) -> str:
+        return "Bot" if self.app_slug else "User"
+
+    @property
     def node_id(self) -> str:
-        return node_id({"User": "U", "Bot": "BOT"}[self.type], self.id)
+        return node_id("BOT" if self.app_slug else "U", self.id)
 
     @property
     def git_identity(self) -> GitIdentity:
@@ -73,11 +76,25 @@ class App(Hosted, kw_only=True, eq=False):
     bot: HostedAccount
     private_key: str
     public_key: str
-    webhook_url: str
     webhook_secret: str
-    permissions: Mapping[str, str]
-    events: tuple[str, ...]
     created_at: datetime
+    webhook_url: str = ""
+    permissions: ClassVar[Mapping[str, str]] = {
+        "checks": "write",
+        "contents": "write",
+        "issues": "write",
+        "metadata": "read",
+        "pull_requests": "write",
+    }
+    events: ClassVar[tuple[str, ...]] = (
+        "issues",
+        "issue_comment",
+        "pull_request",
+        "pull_request_review",
+        "pull_request_review_comment",
+        "pull_request_review_thread",
+        "check_run",
+    )
 
     @property
     def hook_id(self) -> int:

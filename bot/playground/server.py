@@ -35,22 +35,6 @@ from bot.playground.webhooks import WebhookSender, announce_installation, ping
 from bot.playground.world import World
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-PERMISSIONS: Mapping[str, str] = {
-    "checks": "write",
-    "contents": "write",
-    "issues": "write",
-    "metadata": "read",
-    "pull_requests": "write",
-}
-EVENTS = (
-    "issues",
-    "issue_comment",
-    "pull_request",
-    "pull_request_review",
-    "pull_request_review_comment",
-    "pull_request_review_thread",
-    "check_run",
-)
 Content = str | bytes | None
 
 
@@ -93,18 +77,11 @@ class Fixtures:
             where = self.world.repository(*full_name.split("/"))
             where.roles[self.world.user(login).id] = RepositoryRole[role.upper()]
 
-    def add_app(
-        self,
-        slug: str,
-        *,
-        owner: str,
-        webhook_url: str = "",
-        webhook_secret: str = "",
-    ) -> App:
-        """Register an App with a fresh key and a bot account `<slug>[bot]`; its webhook gets a ping."""
+    def add_app(self, slug: str, *, owner: str, webhook_secret: str = "") -> App:
+        """Register an App with a fresh key and a bot account `<slug>[bot]`, and no webhook yet."""
         private, public = make_key()
         with self.world.lock:
-            bot = self.world.add_user(f"{slug}[bot]", name=f"{slug}[bot]", kind="Bot", app_slug=slug)
+            bot = self.world.add_user(f"{slug}[bot]", app_slug=slug)
             made = App(
                 id=self.world.next_id(),
                 slug=slug,
@@ -113,21 +90,16 @@ class Fixtures:
                 bot=bot,
                 private_key=private,
                 public_key=public,
-                webhook_url=webhook_url,
                 webhook_secret=webhook_secret,
-                permissions=dict(PERMISSIONS),
-                events=EVENTS,
                 created_at=self.world.now(),
             )
             self.world.apps[made.id] = made
-            if webhook_url:
-                ping(self.world, made)
             return made
 
-    def set_webhook(self, app: App, url: str, secret: str = "") -> None:
-        """Point the App's webhook elsewhere; an empty secret keeps the old one. The new place gets a ping."""
+    def set_webhook(self, app: App, url: str) -> None:
+        """Point the App's webhook elsewhere; the new place gets a ping."""
         with self.world.lock:
-            app.webhook_url, app.webhook_secret = url, secret or app.webhook_secret
+            app.webhook_url = url
             ping(self.world, app)
 
     def install(self, app: App, *full_names: str) -> HostedInstallation:

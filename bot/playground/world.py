@@ -64,14 +64,13 @@ class World:
 
     # Adding accounts and repositories.
 
-    def add_user(self, login: str, *, name: str = "", kind: str = "User", app_slug: str = "") -> HostedAccount:
+    def add_user(self, login: str, *, name: str = "", app_slug: str = "") -> HostedAccount:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
             raise invalid("User", "login", "already_exists")
         made = HostedAccount(
             id=self.next_id(),
             login=login,
             name=name or login,
-            type=kind,
             created_at=self.now(),
             app_slug=app_slug,
         )

@@ -80,7 +80,7 @@ def set_scene(playground: Playground, *, webhook_url: str = NOWHERE) -> Scene:
     playground.add_repository("octo/other", {"README.md": "Another\n"}, private=True)
     playground.add_repository(REPOSITORY, {"sums.py": SUMS, "docs/why.md": "# Why\n"})
     playground.grant(REPOSITORY, "ada", "maintain")
-    app = playground.add_app("apprentice", owner="octo", webhook_url=webhook_url, webhook_secret="s3cret")
+    app = playground.add_app("apprentice", owner="octo", webhook_secret="s3cret")
     playground.set_webhook(app, webhook_url)
     installation = playground.install(app, REPOSITORY)
     as_app = Tourist(url=playground.url, authorization=f"Bearer {app_jwt(app)}")

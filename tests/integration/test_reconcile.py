@@ -30,7 +30,8 @@ def playground() -> Iterator[Playground]:
 
 @pytest.fixture
 def app(playground: Playground) -> App:
-    made = playground.add_app("apprentice", owner="ada", webhook_url=NOBODY, webhook_secret="s" * 20)
+    made = playground.add_app("apprentice", owner="ada", webhook_secret="s" * 20)
+    playground.set_webhook(made, NOBODY)
     playground.install(made, "ada/engine")
     playground.drain()
     return made
