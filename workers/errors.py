@@ -23,9 +23,5 @@ class Gone(Retryable):
     """A commit or branch is not on the remote: continue without it, or wait for a push."""
 
 
-class LeaseLost(ApprenticeError):
-    """Another worker has leased this job: drop the work and record nothing."""
-
-
 class SandboxEnded(ApprenticeError):
     """The sandboxed process has ended."""

@@ -14,7 +14,7 @@ import structlog
 
 from memory.errors import StoreError, StoreUnavailable
 from memory.model.jobs import JobState, LeasedJob, NewJob
-from workers.errors import ApprenticeError, CannotRun, LeaseLost, Retryable
+from workers.errors import ApprenticeError, CannotRun, Retryable
 from workers.jobs import Job, OwnJob, decode, encode, job_id
 from workers.settings import WorkerSettings
 
@@ -108,11 +108,8 @@ def delay(attempts: int, rng: random.Random) -> timedelta:
 
 
 def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
-    log = _log.bind(job=leased.id, kind=leased.kind, attempt=leased.attempts)
     try:
         follow_ups = _flow(context, job)(job, context)
-    except LeaseLost:
-        log.warning("lease lost, dropped")
     except Retryable as error:
         _postpone(context, leased, job, error)
     except StoreUnavailable as error:
@@ -120,13 +117,9 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
     except ApprenticeError as error:
         _fail(context, leased, job, error)
     except Exception as error:  # the edge of the process: record, report and re-raise
-        log.exception("unexpected error")
-        _fail(
-            context,
-            leased,
-            job,
-            CannotRun(f"an unexpected {type(error).__name__} stopped this job; see the worker's log"),
-        )
+        _log.exception("unexpected error", job=leased.id, kind=leased.kind, attempt=leased.attempts)
+        shown = f"an unexpected {type(error).__name__} stopped this job; see the worker's log"
+        _fail(context, leased, job, CannotRun(shown))
         raise
     else:
         _finish(context, leased, follow_ups, send)

@@ -17,7 +17,7 @@ from memory.model import Actor
 from memory.model.jobs import JobState, NewJob, StoredJob
 from memory.store import Store
 from tests.databases import migrated_store
-from workers.errors import ApprenticeError, BadInput, CannotRun, LeaseLost, Retryable
+from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
 from workers.jobs import AnswerCommand, Job, PollReactions, RepositoryRef, encode, job_id
 from workers.queue.runner import FIRST_DELAY, LONGEST_DELAY, MOST_ATTEMPTS, Flow, delay, rows, run_leased
 from workers.settings import WorkerSettings
@@ -204,16 +204,6 @@ def test_lease_lost(bench: Bench) -> None:
     assert (stored.state, stored.worker) == (JobState.LEASED, "other")
     assert bench.store.inbox.job(job_id("j", ANSWER)) is None
     assert bench.sent == []
-
-
-def test_lease_lost_is_no_failure(bench: Bench) -> None:
-    """A flow that notices the loss itself is dropped in silence."""
-
-    def flow(job: PollReactions, context: Bench) -> Sequence[Job]:
-        raise LeaseLost("another worker has it")
-
-    assert bench.run(flow).state is JobState.LEASED
-    assert bench.reports == []
 
 
 def test_heartbeat(bench: Bench) -> None:
