@@ -35,7 +35,6 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     pull: bool
     commanded: bool
     comment_id: int = 0
-    title: str = ""
     body: str = ""
     sha: str = ""
     guidance: str = ""
@@ -48,7 +47,6 @@ class ReviewPull(msgspec.Struct, frozen=True, kw_only=True, tag="review.1"):
     actor: Actor
     number: int
     head_sha: str = ""
-    base_sha: str = ""
     commanded: bool = False
     comment_id: int = 0
 

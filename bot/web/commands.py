@@ -265,7 +265,6 @@ def _fix(posted: PostedText, origin: Origin, guidance: str) -> Fix:
         pull=posted.on_pull,
         commanded=True,
         comment_id=posted.comment_id,
-        title=posted.title,
         body="\n\n".join(part for part in parts if part),
         sha=posted.pull.head.sha if posted.pull else "",
         guidance=guidance,
@@ -323,7 +322,6 @@ def review_of(pull: EventPull, origin: Origin, *, commanded: bool = False, comme
         actor=origin.actor,
         number=pull.number,
         head_sha=pull.head.sha,
-        base_sha=pull.base.sha,
         commanded=commanded,
         comment_id=comment_id,
     )

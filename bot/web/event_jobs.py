@@ -102,7 +102,6 @@ def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Jo
         issue=issue.number,
         pull=False,
         commanded=labelled,
-        title=issue.title,
         body=issue.body or "",
     )
     if event.action == "labeled":

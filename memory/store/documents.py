@@ -119,14 +119,6 @@ class Trajectory:
     messages: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """A picture that a user attached."""
-
-    media_type: str
-    content: bytes
-
-
 # ── A repository's past ────────────────────────────────────────────────────────────────────────────────────────────
 
 _FINDINGS, _WALKED, _LESSONS = "past_findings", "past_walked", "past_lessons"

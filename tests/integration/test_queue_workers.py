@@ -35,8 +35,8 @@ REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
 MARA = Actor(id=501, login="mara")
 
 
-def fix(number: int, title: str = "") -> Fix:
-    return Fix(repository=REPOSITORY, actor=MARA, issue=number, pull=False, commanded=True, title=title)
+def fix(number: int, guidance: str = "") -> Fix:
+    return Fix(repository=REPOSITORY, actor=MARA, issue=number, pull=False, commanded=True, guidance=guidance)
 
 
 class House:

@@ -1,4 +1,4 @@
-"""A real worker whose flow is a toy: `python toy_worker.py HOME [BROKER_URL]`. What it does follows from the job's title."""
+"""A real worker whose flow is a toy: `python toy_worker.py HOME [BROKER_URL]`. What it does follows from the job's guidance."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def append(path: Path, line: str) -> int:
 
 
 def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
-    """Note the start, obey the title, make one effect, and ask for one answer."""
+    """Note the start, obey the guidance, make one effect, and ask for one answer."""
     home, effects = context.settings.home, Effects(context.store, context.job_id, context.clock)
     append(home / "started", f"{context.job_id} {os.getpid()}\n")
-    if job.title == "poison":
+    if job.guidance == "poison":
         os.kill(os.getpid(), signal.SIGKILL)
-    while job.title == "wait" and not (home / "go").exists():
+    while job.guidance == "wait" and not (home / "go").exists():
         time.sleep(0.02)
     effects.once(context.job_id, make=lambda: make_effect(job, context), find=lambda: find_effect(context))
     return [AnswerCommand(repository=job.repository, actor=job.actor, number=job.issue, comment_id=0, command="help")]
@@ -58,7 +58,7 @@ def toy(job: Fix, context: ToyContext) -> Sequence[Job]:
 def make_effect(job: Fix, context: ToyContext) -> int:
     """Leave a mark outside the database; `die after effect` dies before anybody can note that it was left."""
     size = append(context.settings.home / "effects", f"{context.job_id}\n")
-    if job.title == "die after effect":
+    if job.guidance == "die after effect":
         os.kill(os.getpid(), signal.SIGKILL)
     return size
 

@@ -10,9 +10,9 @@ from inline_snapshot import snapshot
 
 from bot.model_server.script import Script, ScriptedCall, ScriptedError, ServerFeatures, Turn, When
 from memory.model import TaskKind
-from memory.store.documents import Picture
 from tests.stories.modelled import ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
 from tests.stories.town import REPOSITORY, Town, readable
+from workers.ports import Image
 
 pytestmark = pytest.mark.sandbox
 
@@ -385,11 +385,11 @@ def test_a_screenshot(tmp_path: Path) -> None:
         town.issue(ISSUE, f"![it]({shown}) ![more]({other}) ![text]({broken})\n\n{TEST}")
         assert [len(message.images) for message in server.requests[0].messages] == [0, 1]
         (experience,) = town.context.store.experiences.all()
-        assert town.context.store.pictures.of_several([experience.id], Picture) == {
-            f"{experience.id}/{experience.images[0]}": Picture(media_type="image/png", content=PNG)
+        assert town.context.store.pictures.of_several([experience.id], Image) == {
+            f"{experience.id}/{experience.images[0]}": Image(media_type="image/png", content=PNG)
         }
         town.context.store.experiences.delete(experience.id)
-        assert town.context.store.pictures.of(experience.id, Picture) == []
+        assert town.context.store.pictures.of(experience.id, Image) == []
 
 
 def test_a_model_that_cannot_see(tmp_path: Path) -> None:

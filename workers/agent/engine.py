@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from memory.evaluation.prompt_ablation import drawn, withheld
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure, NearMiss
-from memory.store.documents import Picture, Trajectory
+from memory.store.documents import Trajectory
 from workers.agent.checkout import Checkout, checked
 from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finish
 from workers.agent.prompt_context import (
@@ -141,8 +141,7 @@ class LlmEngine:
         store, task = self._deps.store, self._case.task
         self._previous.conclude(retry, [attempt], fixed=result.fixed)
         for image in result.images:
-            picture = Picture(media_type=image.media_type, content=image.content)
-            store.pictures.add(f"{decision.id}/{image.digest}", picture, owner=decision.id)
+            store.pictures.add(f"{decision.id}/{image.digest}", image, owner=decision.id)
         if attempt.outcome is AttemptOutcome.PROVEN:
             store.trajectories.add(
                 decision.id,

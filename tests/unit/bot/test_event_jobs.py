@@ -29,7 +29,7 @@ Route = Callable[..., tuple[Job, ...]]
 REPOSITORY = RepositoryRef(id=77, full_name="acme/scales", installation_id=3003)
 MARA = Actor(id=501, login="mara")
 BOT = {"sender": {"login": "renovate[bot]", "id": 901, "type": "Bot"}}
-HEAD, BASE = "a" * 40, "b" * 40
+HEAD = "a" * 40
 OURS = {"user": {"login": "apprentice[bot]", "id": 900, "type": "Bot"}, "head": {"ref": "apprentice/fix-12"}}
 
 NEW_ISSUE = Fix(
@@ -38,10 +38,9 @@ NEW_ISSUE = Fix(
     issue=12,
     pull=False,
     commanded=False,
-    title="Weights are rounded the wrong way",
     body="`round_up(2)` gives 3.",
 )
-REVIEW = ReviewPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD, base_sha=BASE)
+REVIEW = ReviewPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
 TRACK = TrackPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
 
 
