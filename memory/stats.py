@@ -12,7 +12,6 @@ import numpy as np
 
 from memory.evaluation.control_arm import ArmDifference, Uplift, compared, results, unknown, uplift
 from memory.evaluation.findings import ADDRESSED, AddressedShare, HiddenShare, addressed, suppression
-from memory.evaluation.prompt_ablation import PartUse, measured
 from memory.evaluation.rollback import current
 from memory.intervals import wilson
 from memory.model import Action, Arm, Attempt, AttemptOutcome, Decision, Factor, LoggedDecision, SignalKind, TaskKind
@@ -105,11 +104,10 @@ class Stats:
     actions: Mapping[str, int]
     signals: Mapping[str, int]
     costs: Costs | None = None
-    parts: tuple[PartUse, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Plain values that `json.dumps` takes; `costs` and `parts` only where a model was called."""
-        return {name: value for name, value in asdict(self).items() if value or name not in ("costs", "parts")}
+        """Plain values that `json.dumps` takes; `costs` only where a model was called."""
+        return {name: value for name, value in asdict(self).items() if value or name != "costs"}
 
 
 def stats(store: Store) -> Stats:
@@ -138,7 +136,6 @@ def stats(store: Store) -> Stats:
         missed=_missed(store, reviews),
         actions=dict(sorted(Counter(decision.chosen for decision in reviews).items())),
         signals={kind: count for kind, count in store.ledger.signal_counts().items() if count},
-        parts=measured(repaired),
         costs=costs(store.calls.summary(), store.calls.by_task(), repaired, reviewed),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -99,11 +98,6 @@ class Image:
 
     media_type: str
     content: bytes
-
-    @property
-    def digest(self) -> str:
-        """The hash that names the stored picture."""
-        return hashlib.sha256(self.content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,6 @@ from bot.cli.console import TextTable
 from memory.evaluation.audit import AuditItem
 from memory.evaluation.findings import AddressedShare, HiddenShare
 from memory.evaluation.off_policy import EstimatedValue, Estimates
-from memory.evaluation.prompt_ablation import PartUse
 from memory.evaluation.rollback import VersionComparison, VersionJudgement
 from memory.forget import SignalsToForget
 from memory.history.backtest import BUDGET, RECALL, Backtest, Interval, RankingFigures
@@ -64,7 +63,6 @@ def stats(found: Stats) -> list[TextTable]:
         ),
         *_skills(found.skills),
         *costs(found.costs),
-        *_parts(found.parts),
     ]
 
 
@@ -118,16 +116,6 @@ def _suppressed(found: HiddenShare) -> tuple[str, ...]:
 
 def _share(share: float | None, low: float, high: float) -> str:
     return "not known yet" if share is None else f"{share:.0%} ({low:.0%} to {high:.0%})"
-
-
-def _parts(parts: Sequence[PartUse]) -> list[TextTable]:
-    """Parts of the prompt: runs with and without each."""
-    if not parts:
-        return []
-    head = ("repository", "part", "runs with it", "proven", "without", "proven")
-    counts = ((each, (each.given, each.proven_given, each.left_out, each.proven_left_out)) for each in parts)
-    rows = tuple((each.repository, each.part, *map(str, numbers)) for each, numbers in counts)
-    return [TextTable(title="Parts of the prompt, and tools, left out now and then", columns=head, rows=rows)]
 
 
 def costs(costs: Costs | None) -> list[TextTable]:

@@ -242,7 +242,7 @@ class Experience:
     """A failure, what was tried, its outcome, and what to remember. `tried` counts candidates by template and skill.
 
     `shape` is the proven edit without its names: what a skill is. `usual` is the mean of proof that the table gave the
-    strategy when it was tried, where it was asked. `images` are the digests of pictures that came with it.
+    strategy when it was tried, where it was asked.
     """
 
     id: str
@@ -260,7 +260,6 @@ class Experience:
     created_at: datetime
     tried: Mapping[str, int] = field(default_factory=dict)
     usual: float | None = None
-    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

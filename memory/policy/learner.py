@@ -100,13 +100,11 @@ class Learner:
         prior: Mapping[str, float],
         evidence: Sequence[q_table.Neighbour] = (),
         attempts: int | None = None,
-        features: Mapping[str, float | str] = MappingProxyType({}),
     ) -> Decision:
         """Choose among what was not tried yet, and record the choice; raises ValueError when nothing is left.
 
         `attempts` is how many more the episode may make, None: as many as there are strategies. `available` of the decision
-        holds what was left, with a probability above 0 each. Its features are those given and, where the table was read,
-        what was expected of the choice.
+        holds what was left, with a probability above 0 each. Its features are what the table expected of the choice.
         """
         cells = {} if arm is Arm.CONTROL else self.cells(state)
         chances, estimates = q_table.choose(
@@ -124,7 +122,7 @@ class Learner:
             name: {**expectation(proof=each.proof.mean, value=each.q), USUAL: each.usual}
             for name, each in estimates.items()
         }
-        return self.settle(task_id, state, chances, arm=arm, features=features, expected=expected)
+        return self.settle(task_id, state, chances, arm=arm, expected=expected)
 
     def settle(
         self,

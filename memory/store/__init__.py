@@ -15,7 +15,7 @@ from memory.errors import StoreError
 from memory.store.calls import Calls
 from memory.store.database import Database, connect, queue_for
 from memory.store.documents import Documents, PastFindings
-from memory.store.experiences import PICTURES, REFLECTIONS, TRAJECTORIES, StoredExperiences
+from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
 from memory.store.tasks import Posts, Tasks
@@ -46,8 +46,6 @@ class Store:
         """By experience; a repository owns them."""
         self.trajectories = Documents(database, TRAJECTORIES)
         """By decision; a repository owns them."""
-        self.pictures = Documents(database, PICTURES)
-        """By experience and digest; an experience owns them."""
         self.posts = Posts(database)
         self.tasks = Tasks(database)
         """Repairs and reviews, with their attempts."""

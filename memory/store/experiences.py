@@ -29,7 +29,6 @@ from sqlalchemy import (
     and_,
     delete,
     func,
-    or_,
     select,
     text,
     update,
@@ -43,8 +42,8 @@ from memory.store.tables import documents, experiences, vectors
 
 Floats = npt.NDArray[np.float32]
 
-REFLECTIONS, TRAJECTORIES, PICTURES = "reflections", "trajectories", "pictures"
-"""Documents that are forgotten with their experience: two kinds by its id as their key, pictures by it as their owner."""
+REFLECTIONS, TRAJECTORIES = "reflections", "trajectories"
+"""Documents that are forgotten with their experience, whose id is their key."""
 
 WHOLE = "whole"
 """The view of an experience that is all of its text."""
@@ -196,9 +195,8 @@ def _forget(connection: Connection, experience_id: str) -> bool:
     blank: Row = {"likeness": "", "edit": "", "text": "", "body": "", "same_as": None, "forgotten": True}
     connection.execute(_changed(experience_id).values(**blank, sequence=_next(connection)))
     connection.execute(delete(vectors).where(vectors.c.experience_id == experience_id))
-    by_key = and_(documents.c.kind.in_((REFLECTIONS, TRAJECTORIES)), documents.c.key == experience_id)
-    by_owner = and_(documents.c.kind == PICTURES, documents.c.owner == experience_id)
-    connection.execute(delete(documents).where(or_(by_key, by_owner)))
+    own = and_(documents.c.kind.in_((REFLECTIONS, TRAJECTORIES)), documents.c.key == experience_id)
+    connection.execute(delete(documents).where(own))
     _succeed(connection, experience_id)
     return True
 

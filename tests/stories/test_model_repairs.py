@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from bot.model_server.script import Script, ScriptedCall, ScriptedError, ServerF
 from memory.model import TaskKind
 from tests.stories.modelled import ISSUE, RIGHT, SAID, SHELF, TEST, WRONG, call, fail, mend, modelled
 from tests.stories.town import REPOSITORY, Town, readable
-from workers.ports import Image
 
 pytestmark = pytest.mark.sandbox
 
@@ -378,18 +378,13 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"a screenshot" * 20
 
 
 def test_a_screenshot(tmp_path: Path) -> None:
-    """Pictures of an issue that GitHub holds are before the model, and kept with the experience; others are not fetched."""
+    """Pictures of an issue that GitHub holds are before the model; others are not fetched."""
     with modelled(tmp_path, Script(turns=mend())) as (town, server):
         shown, other = town.playground.attach(PNG), "http://127.0.0.1:9/evil.png"
         broken = town.playground.attach(b"no picture")
         town.issue(ISSUE, f"![it]({shown}) ![more]({other}) ![text]({broken})\n\n{TEST}")
         assert [len(message.images) for message in server.requests[0].messages] == [0, 1]
-        (experience,) = town.context.store.experiences.all()
-        assert town.context.store.pictures.of_several([experience.id], Image) == {
-            f"{experience.id}/{experience.images[0]}": Image(media_type="image/png", content=PNG)
-        }
-        town.context.store.experiences.delete(experience.id)
-        assert town.context.store.pictures.of(experience.id, Image) == []
+        assert server.requests[0].messages[1].images == (f"data:image/png;base64,{b64encode(PNG).decode()}",)
 
 
 def test_a_model_that_cannot_see(tmp_path: Path) -> None:

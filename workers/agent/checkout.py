@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from workers.diffs import unified
 from workers.errors import ApprenticeError
-from workers.repair.judging.prove import forbidden
+from workers.repair.judging.protected_files import forbidden
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from memory.evaluation.prompt_ablation import drawn, withheld
 from memory.model import EMBEDDED, Attempt, AttemptOutcome, Decision, Failure, NearMiss
 from memory.store.documents import Trajectory
 from workers.agent.checkout import Checkout, checked
 from workers.agent.loop import MODEL_MISSING, AgentLoop, ModelConversation, Run, RunEnd, finish
 from workers.agent.prompt_context import (
-    SECTIONS,
     Assignment,
     MemoryContext,
     MemoryParts,
@@ -33,9 +31,6 @@ from workers.repair.engines.search.candidates import shape_between
 from workers.repair.engines.search.localise import suspects
 from workers.repair.judging.prove import PatchEvaluation, Prover
 from workers.repair.result import AttemptResult
-
-OPTIONAL_TOOLS = ("recall", "history")
-"""Tools that a run can do without, so that their use can be measured."""
 
 LONGEST_WORDS = 900
 
@@ -117,7 +112,6 @@ class LlmEngine:
         return Options(
             priors={name: EMBEDDED_PRIOR if name == EMBEDDED else STRATEGIES[name].prior for name in left},
             attempts=self._options.attempts - len(tried),
-            features=drawn((*SECTIONS, *OPTIONAL_TOOLS), self._case.arm, self._deps.rng),
         )
 
     def attempt(self, decision: Decision) -> AttemptResult:
@@ -125,7 +119,7 @@ class LlmEngine:
         strategy, checkout, retry = STRATEGIES[decision.chosen], self._checkout, self._memory.retry()
         checkout.clear(most_files=strategy.most_files)
         began = time.monotonic()
-        run = self._run(strategy, self._memory.given(retry.mode), withheld(decision))
+        run = self._run(strategy, self._memory.given(retry.mode))
         self._deps.progress(f"{strategy.name}: {run.end}; proving what it edited")
         evaluation = self._prover.evaluate(checkout.edits)
         result = (self._unproven if evaluation.proof is None else self._proven)(run, evaluation)
@@ -135,13 +129,11 @@ class LlmEngine:
         return result
 
     def learn(self, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
-        """Conclude the retry mode; keep the pictures, and of a proven repair its whole run."""
+        """Conclude the retry mode, and keep the whole run of a proven repair."""
         assert self._last is not None, "the loop learns from an attempt that was made"
         run, retry = self._last
         store, task = self._deps.store, self._case.task
         self._previous.conclude(retry, [attempt], fixed=result.fixed)
-        for image in result.images:
-            store.pictures.add(f"{decision.id}/{image.digest}", image, owner=decision.id)
         if attempt.outcome is AttemptOutcome.PROVEN:
             store.trajectories.add(
                 decision.id,
@@ -155,8 +147,8 @@ class LlmEngine:
     def close(self, attempts: Sequence[Attempt]) -> None:
         """Every attempt is concluded by itself."""
 
-    def _run(self, strategy: Strategy, remembered: MemoryParts, without: Collection[str]) -> Run:
-        """The model's own loop, `without` some tools and parts of the prompt."""
+    def _run(self, strategy: Strategy, remembered: MemoryParts) -> Run:
+        """The model's own loop."""
         checkout, options = self._checkout, self._options
         tools = (
             *reading(checkout, options.history),
@@ -168,8 +160,8 @@ class LlmEngine:
         system = prompt("repair", strategy=prompt(f"strategy_{strategy.name.partition(':')[2]}"))
         return AgentLoop(
             model=options.model,
-            tools=Toolset(each for each in tools if each.name not in without),
-            conversation=ModelConversation(opening(system, self._assignment, remembered, without), purpose="repair"),
+            tools=Toolset(tools),
+            conversation=ModelConversation(opening(system, self._assignment, remembered), purpose="repair"),
             steps=options.steps,
             deadline=time.monotonic() + self._seconds,
             progress=self._deps.progress,
@@ -190,7 +182,6 @@ class LlmEngine:
             patch=checkout.diff() + "".join(unified(name, None, text) for name, text in sorted(tests.items())),
             proof=evaluation.proof,
             shape=shape_between(checkout.original(path), edits[path]) if alone else None,
-            images=self._options.images,
             effort=self._effort(run),
         )
 
@@ -204,7 +195,6 @@ class LlmEngine:
             fixed=evaluation.passed,
             path=path,
             nearest=_nearest(diff, path, evaluation),
-            images=self._options.images,
             effort=self._effort(run),
             counts=run.end not in MODEL_MISSING,
         )

@@ -5,7 +5,7 @@ What is the same for every task comes first, so that an endpoint can cache it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -28,9 +28,6 @@ LONGEST_EDIT, LONGEST_EXAMPLE = 700, 3_000
 
 SHOWN_FILES, SHOWN_PLACES, AROUND, MOST_LINES = 3, 20, 25, 200
 """Files and suspects whose surroundings are shown, lines on both sides, and lines of one file at most."""
-
-SECTIONS = ("attempts", "skills", "examples")
-"""The parts of the memory that a run can do without, so that their use can be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +61,9 @@ class Assignment:
     images: tuple[Image, ...] = field(default=())
 
 
-def opening(
-    system: str, assignment: Assignment, remembered: MemoryParts, withheld: Collection[str]
-) -> tuple[ChatMessage, ...]:
-    """The first messages of a run, without the parts that are `withheld`."""
-    parts = [*_task(assignment), *memory(assignment, remembered, withheld)]
+def opening(system: str, assignment: Assignment, remembered: MemoryParts) -> tuple[ChatMessage, ...]:
+    """The first messages of a run."""
+    parts = [*_task(assignment), *memory(assignment, remembered)]
     task = ChatMessage(role=ChatRole.USER, text="\n\n".join(parts), images=assignment.images)
     return (ChatMessage(role=ChatRole.SYSTEM, text=system), task)
 
@@ -103,19 +98,16 @@ def _task(assignment: Assignment) -> list[str]:
     return parts
 
 
-def memory(assignment: Assignment, remembered: MemoryParts, withheld: Collection[str]) -> list[str]:
+def memory(assignment: Assignment, remembered: MemoryParts) -> list[str]:
     """The parts that memory has, each under its heading."""
+    attempts = "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)"
+    skills = "# Edits that repaired failures like this (`$0` is any name or operand, the same on both sides)"
     sections = {
-        "attempts": _attempts(remembered, assignment.repository),
-        "skills": _skills(remembered.skills),
-        "examples": _examples(remembered.examples),
+        attempts: _attempts(remembered, assignment.repository),
+        skills: _skills(remembered.skills),
+        "# Repairs that maintainers here accepted": _examples(remembered.examples),
     }
-    headings = {
-        "attempts": "# Similar failures, what was tried and what it was worth (1 is proven and accepted, 0 worthless)",
-        "skills": "# Edits that repaired failures like this (`$0` is any name or operand, the same on both sides)",
-        "examples": "# Repairs that maintainers here accepted",
-    }
-    parts = [f"{headings[name]}\n{text}" for name, text in sections.items() if text and name not in withheld]
+    parts = [f"{heading}\n{text}" for heading, text in sections.items() if text]
     if remembered.lessons:
         lessons = "\n".join(f"- {lesson}" for lesson in dict.fromkeys(remembered.lessons))
         parts.append(f"# Lessons of earlier tries\n{data('lessons', lessons)}")

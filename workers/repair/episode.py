@@ -134,7 +134,6 @@ class _Loop:
             prior=options.priors,
             evidence=neighbours(self._case.recalled),
             attempts=options.attempts,
-            features=options.features,
         )
         self._deps.progress(f"chose: {decision.chosen} (probability {decision.probability:.2f}, {self._case.arm} arm)")
         return decision

@@ -13,7 +13,6 @@ from memory.model import Attempt, AttemptOutcome, Decision, EditShape, Experienc
 from memory.policy.learner import usual
 from memory.rewards import repair_components
 from memory.skills import tried_as
-from workers.ports import Image
 from workers.repair.classify import signature
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict
 
@@ -52,7 +51,7 @@ class AttemptResult:
     `fixed` is the most failing tests that any candidate made pass, `moved` whether the nearest candidate led to another
     failure, `tried` the candidates up to the first plausible one by template, `wasted` those whose
     tests never ended or ended their process, `ruled_out` digests of failed candidates, `path` the file of the proven or
-    nearest edit, `images` what the model was shown. `counts` is false where the model was unavailable: such an attempt
+    nearest edit. `counts` is false where the model was unavailable: such an attempt
     says nothing about its strategy.
     """
 
@@ -71,7 +70,6 @@ class AttemptResult:
     patch: str = ""
     shape: EditShape | None = None
     proof: Proof | None = None
-    images: tuple[Image, ...] = ()
     effort: float | None = None
     counts: bool = True
 
@@ -130,7 +128,6 @@ def experience_of(task: Task, failure: Failure, decision: Decision, result: Atte
         created_at=decision.created_at,
         tried=result.tried,
         usual=usual(decision),
-        images=tuple(image.digest for image in result.images),
     )
 
 

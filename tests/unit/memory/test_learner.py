@@ -98,10 +98,9 @@ def test_a_decision_can_be_drawn_again(learner: Learner) -> None:
 
 
 def test_a_decision_keeps_what_was_expected_of_it(learner: Learner, store: Store) -> None:
-    """Beside the features given stands the table's expectation; the control arm read no table and expects nothing."""
-    decision = learner.decide("t1", STATE, NAMES, arm=Arm.LEARNED, prior={"swap": 0.3}, features={"neighbours": 2.0})
-    expected = {"expected": pytest.approx(0.18), "expected_proof": 0.3, "usual": 0.3}
-    assert decision.features == {"neighbours": 2.0, **expected}
+    """The table's expectation is among its features; the control arm reads no table and expects nothing."""
+    decision = learner.decide("t1", STATE, NAMES, arm=Arm.LEARNED, prior={"swap": 0.3})
+    assert decision.features == {"expected": pytest.approx(0.18), "expected_proof": 0.3, "usual": 0.3}
     assert store.ledger.decision(decision.id) == decision
     assert decide(learner, arm=Arm.CONTROL).features == {}
 

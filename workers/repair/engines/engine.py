@@ -90,14 +90,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The strategies that are open, each with the expected share of proofs. `attempts` is how many more may be made.
-
-    `features` are recorded with the decision.
-    """
+    """The strategies that are open, each with the expected share of proofs. `attempts` is how many more may be made."""
 
     priors: Mapping[str, float]
     attempts: int | None = None
-    features: Mapping[str, float | str] = field(default_factory=dict)
 
 
 class Engine(Protocol):

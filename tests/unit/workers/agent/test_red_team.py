@@ -102,7 +102,7 @@ def prompts(payload: str, root: Path) -> Iterator[str]:
         last=NearMiss(path=payload, line=1, template="", edit=payload, passed=1, error_type=payload, message=payload),
     )
     system = prompt("repair", strategy=prompt("strategy_minimal"))
-    yield "\n".join(message.text for message in opening(system, assignment, remembered, ()))
+    yield "\n".join(message.text for message in opening(system, assignment, remembered))
     tools = Toolset([*reading(Checkout(root), lambda _about, _most: [payload]), recalling(lambda _query: payload)])
     for name, arguments in (
         ("read", '{"path": "a.py"}'),

@@ -9,7 +9,8 @@ import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
-from workers.repair.judging.prove import Unproven, forbidden, objection_to, passes
+from workers.repair.judging.protected_files import forbidden
+from workers.repair.judging.prove import Unproven, objection_to, passes
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import REPAIRED_SECONDS, Baseline, ForkAnswer, Unfit, arguments, settled
