@@ -76,7 +76,7 @@ def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.Monk
     """`apprentice up` passes its settings to its processes, which read the same."""
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps([LENS | {"show": [str(tmp_path)]}]))
     settings = load(WorkerSettings)
-    worker = next(part for part in process_specs(load(WebSettings), settings) if "worker" in part.name)
+    worker = next(part for part in process_specs(8080) if "worker" in part.name)
     assert worker.environment is not None
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", worker.environment["APPRENTICE_REVIEW_TOOLS"])
     assert load(WorkerSettings).review_tools == settings.review_tools
@@ -85,7 +85,7 @@ def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.Monk
 def test_model_strategies_reach_the_worker_as_they_were_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of plain words reaches the worker of `apprentice up` whole, as the list of review tools does."""
     monkeypatch.setenv("APPRENTICE_MODEL_STRATEGIES", '["embedded", "model:minimal"]')
-    worker = next(each for each in process_specs(load(WebSettings), load(WorkerSettings)) if each.name == "worker")
+    worker = next(each for each in process_specs(8080) if each.name == "worker")
     assert json.loads(worker.environment["APPRENTICE_MODEL_STRATEGIES"]) == ["embedded", "model:minimal"]
 
 
