@@ -32,7 +32,7 @@ quick: plugins ## lint, types, import rules, and the unit tests that need no ser
 test: plugins system official ## set up, then lint, types, import rules and the tests, but for the extended ones
 	@$(PYTEST) -m "not extended" $(ARGS)
 
-test-all: plugins system official ## all tests, with oracle matrices, registry downloads, real packages and benchmarks
+test-all: plugins system official ## all tests, with oracle matrices, registry downloads, real packages, benchmarks and long stories
 	@$(PYTEST) $(ARGS)
 
 check: setup ## lint, types and import rules only

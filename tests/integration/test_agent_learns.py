@@ -214,6 +214,7 @@ def test_retry_modes(tmp_path: Path, mode: RetryMode, lesson: bool, last: bool) 
         assert ("The last try, which failed" in second) is last
 
 
+@pytest.mark.extended
 def test_rewards_are_in_the_context(tmp_path: Path) -> None:
     """What was tried at similar failures is in the prompt with what it was worth, bad and good; the code of others is not."""
     table = ("reward 0.", "nothing_plausible", "reward 0.97", "proven", "+            if len(self.held) < self.size:")
@@ -239,6 +240,7 @@ def test_skills_are_in_the_context(tmp_path: Path) -> None:
         assert outcomes(home.repair("chest", mode=RetryMode.NONE)) == [AttemptOutcome.PROVEN]
 
 
+@pytest.mark.extended
 def test_accepted_trajectories_are_examples(tmp_path: Path) -> None:
     """How an accepted repair was made is shown for a similar one; before anybody accepted it, it is not."""
     example = ("Repairs that maintainers here accepted", '"path":"crate.py"')

@@ -164,6 +164,7 @@ def test_what_cannot_be_fixed(home: Path, tmp_path: Path) -> None:
     assert digest(project) == before
 
 
+@pytest.mark.extended
 def test_a_seed_repeats_a_run(shop: Path, tmp_path: Path) -> None:
     """From the same state, the same seed makes the same choices and finds the same patch."""
     first, second = (
@@ -173,6 +174,7 @@ def test_a_seed_repeats_a_run(shop: Path, tmp_path: Path) -> None:
     assert (first["attempts"], first["patch"]) == (second["attempts"], second["patch"])
 
 
+@pytest.mark.extended
 def test_memory_shortens_the_next_repair(home: Path, shop: Path, tmp_path: Path) -> None:
     """A second bug of the same kind, in another project, is fixed by replaying what fixed the first: with fewer candidates."""
     tickets = written(tmp_path / "tickets", TICKETS)

@@ -103,6 +103,7 @@ def test_a_repositorys_own_configuration_runs_nothing(
     assert not witness.exists()
 
 
+@pytest.mark.extended
 def test_commands(branch: Branch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """learn counts, backtest shows that what people fix is told from what they leave, and draws it."""
     monkeypatch.setattr(learning, "HORIZON", 10)

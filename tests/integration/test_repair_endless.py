@@ -76,6 +76,7 @@ def test_a_test_that_is_only_slow_passes(tmp_path: Path) -> None:
     assert [result.outcome for result in seen.report.results] == ["passed"]
 
 
+@pytest.mark.extended
 def test_an_endless_loop_is_repaired(tmp_path: Path) -> None:
     """Candidates are tried with a small share of the time that the unedited tests would use up."""
     project = project_of(tmp_path, TESTS)

@@ -184,6 +184,7 @@ def test_an_import_that_an_edit_can_repair_is_a_failure(tmp_path: Path, source: 
     assert [result.id for result in seen.failing_report.failing()] == ["tests/test_a.py"]
 
 
+@pytest.mark.extended
 def test_a_test_that_never_ends_is_a_failure(tmp_path: Path) -> None:
     """The suite is cut at its limit, and the test that was running has failed by time-out."""
     loop = "def test_a(): pass\ndef test_loop():\n    while True: pass\n"
@@ -331,6 +332,7 @@ def test_what_is_plausible_and_wrong_is_passed_over(garden: Project) -> None:
     assert result.shape == candidates[2].shape
 
 
+@pytest.mark.extended
 def test_what_breaks_the_same_test_as_another_costs_no_proof(garden: Project) -> None:
     """A test that no suspicion led to judges all candidates once a proof found it broken."""
     seen = reproduce(Bubblewrap(), garden, limits=LIMITS)

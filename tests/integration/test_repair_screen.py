@@ -390,7 +390,8 @@ def screened(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.extended) for part in (1, 2, 3))])
+@pytest.mark.extended
+@pytest.mark.parametrize("part", range(4))
 def test_forked_outcomes_are_those_of_a_fresh_process(ledger: Project, selection: ScreeningTests, part: int) -> None:
     """For over 100 edits, harmless and nasty, both ways agree on every single test, and so on what is plausible."""
     everything = every_candidate(ledger.tree)

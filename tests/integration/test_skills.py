@@ -166,6 +166,7 @@ def candidates(repaired: Repaired) -> int:
     return repaired.first.candidates
 
 
+@pytest.mark.extended
 def test_an_accepted_fix_is_made_elsewhere_in_fewer_candidates(house: House, fresh: House) -> None:
     """Two maintainers merge a fix; the same slip under other names in another repository is repaired sooner."""
     taught = house.repair("shelf", SHELF)

@@ -115,6 +115,7 @@ def send_until_killed(web: Web, process: subprocess.Popen[bytes], todo: list[int
             todo.pop()
 
 
+@pytest.mark.extended
 def test_five_hundred_deliveries(tmp_path: Path) -> None:
     """500 deliveries, 100 of them twice, in random order, the web process killed twice: 500 stored, each job run once."""
     web, settings = Web(tmp_path), Settings(home=tmp_path)

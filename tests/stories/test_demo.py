@@ -33,6 +33,7 @@ def measured(output: str, what: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.extended
 def test_the_demo_runs_to_its_end() -> None:
     """It ends by itself with exit code 0, and the second bug takes fewer candidates than the first."""
     done = demo(ROOT)

@@ -288,6 +288,7 @@ def test_tests_that_decide_nothing(town: Town) -> None:
     assert town.fixes() == []
 
 
+@pytest.mark.extended
 def test_second_bug_of_a_kind(town: Town) -> None:
     """What was proven before is tried first: a second bug of the kind takes fewer candidates."""
     units = FILES["pantry/units.py"].replace("[len(digits):].strip()", "[len(digits):]")

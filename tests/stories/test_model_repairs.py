@@ -208,13 +208,23 @@ I could reproduce this but found no fix that I can prove, in <n> s.
             {},
             id="broken arguments",
         ),
-        pytest.param((call("read", path="../../etc/passwd"), call("open", path="x")), {}, id="tool errors"),
-        pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone"),
+        pytest.param(
+            (call("read", path="../../etc/passwd"), call("open", path="x")),
+            {},
+            id="tool errors",
+            marks=pytest.mark.extended,
+        ),
+        pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone", marks=pytest.mark.extended),
         pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body"),
-        pytest.param((Turn(error=ScriptedError(status=500), times=1),), {}, id="500"),
+        pytest.param((Turn(error=ScriptedError(status=500), times=1),), {}, id="500", marks=pytest.mark.extended),
         pytest.param((Turn(error=ScriptedError(status=429, retry_after=0.2), times=1),), {}, id="429"),
         pytest.param((Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream"),
-        pytest.param((Turn(say="slow", delay=30.0, times=1),), {"model_timeout_seconds": 1.0}, id="time-out"),
+        pytest.param(
+            (Turn(say="slow", delay=30.0, times=1),),
+            {"model_timeout_seconds": 1.0},
+            id="time-out",
+            marks=pytest.mark.extended,
+        ),
     ],
 )
 def test_troubles_on_the_way(tmp_path: Path, trouble: tuple[Turn, ...], settings: dict[str, object]) -> None:

@@ -141,6 +141,7 @@ PUSHES = (
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.extended
 def test_ten_pushes_and_one(town: Town) -> None:
     """No finding is said twice, none of the resolved is left open, none that stands is closed; every round reads so."""
     number = town.propose(BRANCH, {"pantry/labels.py": LABELS, "pantry/extra.py": EXTRA})
@@ -226,6 +227,7 @@ def _open_threads(town: Town, number: int) -> list[tuple[str, bool]]:
     return [(thread.comments[0].body.split("**")[1], thread.resolved_by is None) for thread in _threads(town, number)]
 
 
+@pytest.mark.extended
 def test_gone_and_back_and_gone(town: Town) -> None:
     """Each time that a finding goes its thread is closed, each time that it is back its thread is opened, both are told."""
     number, seen = _jars(town, JARS, NO_OS, JARS, NO_OS, JARS)
@@ -235,6 +237,7 @@ def test_gone_and_back_and_gone(town: Town) -> None:
     assert ["1 earlier finding back; 1 thread open again." in body for body in told] == [False, True, False, True]
 
 
+@pytest.mark.extended
 def test_what_people_resolved_stays_resolved(town: Town) -> None:
     """A thread that somebody resolved is theirs: it stays so while the finding stands, and when it goes and is back."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
@@ -248,6 +251,7 @@ def test_what_people_resolved_stays_resolved(town: Town) -> None:
     assert resolved.resolved_by.login == "maya"
 
 
+@pytest.mark.extended
 def test_what_people_closed_after_us_is_theirs(town: Town) -> None:
     """We closed it, somebody opened and closed it again: no return of the finding opens it."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
@@ -259,6 +263,7 @@ def test_what_people_closed_after_us_is_theirs(town: Town) -> None:
     assert _open_threads(town, number) == [("F401", False), ("F541", True)]
 
 
+@pytest.mark.extended
 def test_back_to_an_earlier_head(town: Town) -> None:
     """A branch that is set back to a commit that was reviewed is another round: what is back there is told and open."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
@@ -289,6 +294,7 @@ def test_the_earlier_head_is_lost(town: Town) -> None:
     assert town.checks(number)[0].title == "2 findings"
 
 
+@pytest.mark.extended
 def test_the_answer_to_closing_is_lost(town: Town) -> None:
     """A thread that was closed by a request whose answer got lost is known as ours, and opened when its finding is back."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
