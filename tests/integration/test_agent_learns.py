@@ -187,6 +187,7 @@ def test_memory_is_not_asked_where_it_is_off(tmp_path: Path, control: bool) -> N
         assert not any(LESSON in prompt for prompt in asked)
 
 
+@pytest.mark.extended
 def test_a_lesson_serves_a_similar_task(tmp_path: Path) -> None:
     """A failure like one that was reflected upon is repaired at the first attempt; without memory it is not."""
     turns = (*right("crate", LESSON), *wrong("crate"), *right("chest", LESSON), *wrong("chest"))

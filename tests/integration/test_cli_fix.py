@@ -136,6 +136,7 @@ def the_table_is_rebuilt(home: Path) -> None:
     assert digests[0] == digests[1]
 
 
+@pytest.mark.extended
 def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> None:
     """--apply changes the one file as the patch says; its mode, everything else and git's index stay."""
     project = committed(tmp_path / "shop", SHOP)
@@ -151,6 +152,7 @@ def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> 
     assert (project / "shop" / "till.py").stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.extended
 def test_what_cannot_be_fixed(home: Path, tmp_path: Path) -> None:
     """A bug that no edit of one place undoes ends with 1, and with what was tried; PATH stays as it is."""
     lost = SOUND | {"shop/till.py": SOUND["shop/till.py"].replace("self.sales.append((name, count))", "count += 1")}

@@ -24,6 +24,7 @@ def lacking(tmp_path: Path, *modules: str) -> Path:
     return wrapper
 
 
+@pytest.mark.extended
 def test_makes_one_and_keeps_it(tmp_path: Path) -> None:
     """The environment has pip; a second call finds it and changes nothing."""
     directory = tmp_path / "venv"

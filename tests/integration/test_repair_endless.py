@@ -50,6 +50,7 @@ def project_of(directory: Path, tests: str) -> Project:
     return discover(directory, python=None, test_command=None)
 
 
+@pytest.mark.extended
 def test_tests_that_never_end_are_one_failure_with_its_place(tmp_path: Path) -> None:
     """Each is ended in the loop, though that catches exceptions and stood at another line; the others keep their results."""
     seen = reproduce(Bubblewrap(), project_of(tmp_path, TESTS), limits=LIMITS)

@@ -293,6 +293,7 @@ def told(verdict: ScreenVerdict) -> tuple[bool, int, str]:
     return verdict.plausible, verdict.passed, verdict.error_type
 
 
+@pytest.mark.extended
 def test_several_servers_say_the_same_in_the_same_order(tmp_path: Path) -> None:
     """With three judges every verdict of some hundred candidates is that of one judge, and the repair is found."""
     project = written(tmp_path, SHOP)

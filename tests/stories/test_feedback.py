@@ -225,6 +225,7 @@ def test_fix_rejected(town: Town, fixed: tuple[int, int, str]) -> None:
     ]
 
 
+@pytest.mark.extended
 def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]) -> None:
     """A worker with an empty disk hears why a fix was rejected like any other: it fetches what the fix was made of."""
     issue, _, decision = fixed

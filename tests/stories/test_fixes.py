@@ -146,6 +146,7 @@ def test_maintainer_takes_it_up(town: Town) -> None:
     assert pull.body.startswith(f"Fixes #{number}.")
 
 
+@pytest.mark.extended
 def test_made_once(town: Town) -> None:
     """An issue with our label is taken up without a command; neither a redelivery nor a job done again makes it twice."""
     number = town.issue("The last of it cannot be taken", BUG, labels=["apprentice"])

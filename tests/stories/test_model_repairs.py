@@ -215,10 +215,12 @@ I could reproduce this but found no fix that I can prove, in <n> s.
             marks=pytest.mark.extended,
         ),
         pytest.param((Turn(say="I shall look at it.", times=1),), {}, id="words alone", marks=pytest.mark.extended),
-        pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body"),
+        pytest.param((Turn(raw="<html>busy</html>", times=1),), {}, id="malformed body", marks=pytest.mark.extended),
         pytest.param((Turn(error=ScriptedError(status=500), times=1),), {}, id="500", marks=pytest.mark.extended),
         pytest.param((Turn(error=ScriptedError(status=429, retry_after=0.2), times=1),), {}, id="429"),
-        pytest.param((Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream"),
+        pytest.param(
+            (Turn(say="Let me see what it is", cut=1, times=1),), {}, id="cut stream", marks=pytest.mark.extended
+        ),
         pytest.param(
             (Turn(say="slow", delay=30.0, times=1),),
             {"model_timeout_seconds": 1.0},
@@ -404,6 +406,7 @@ def test_a_model_that_cannot_see(tmp_path: Path) -> None:
         assert len(town.fixes()) == 1, town.progress[-4:]
 
 
+@pytest.mark.extended
 def test_a_verdict_reaches_the_choice_of_the_engine(tmp_path: Path) -> None:
     """Merging a repair of the embedded engine is for its edit, and for having chosen that engine."""
     with modelled(tmp_path, Script(), model_strategies=("embedded",)) as (town, _):

@@ -111,6 +111,7 @@ def test_head_replaced(town: Town) -> None:
     assert len(town.checks(number)) == len(town.reviews(number)) == 1
 
 
+@pytest.mark.extended
 def test_head_gone(town: Town) -> None:
     """A head that cannot be had is waited for, and in the end said to be gone: never silence, never green."""
     lost = town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")

@@ -147,6 +147,7 @@ def test_nothing_found(town: Town) -> None:
     assert (check.conclusion, check.title, check.summary) == snapshot(("success", "Nothing found", "1 file read."))
 
 
+@pytest.mark.extended
 def test_second_push(town: Town) -> None:
     """A push repeats nothing, tells once what is gone and closes its thread; a third push has nothing to add."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
@@ -391,6 +392,7 @@ I could not review this: GitHub answered 422 'Unprocessable Entity' while review
     )
 
 
+@pytest.mark.extended
 def test_given_up(town: Town) -> None:
     """What cannot be fetched is tried again later; after the last try a neutral check run says so."""
     town.finn.push(REPOSITORY, "empty", EMPTY, "Empty")

@@ -276,6 +276,7 @@ def test_back_to_an_earlier_head(town: Town) -> None:
     assert len(town.reviews(number)) == 3
 
 
+@pytest.mark.extended
 def test_the_earlier_head_is_lost(town: Town) -> None:
     """Where a force-push left a head that nobody has any more, texts tell which findings are the same."""
     number = town.propose("jars", {"pantry/jars.py": JARS})

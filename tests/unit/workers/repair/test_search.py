@@ -245,6 +245,7 @@ STATEMENTS = st.recursive(
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STATEMENTS, min_size=1, max_size=3), st.booleans())
+@pytest.mark.extended
 def test_whatever_the_source_every_candidate_compiles_and_differs(body: list[str], method: bool) -> None:
     """No template makes a text that is broken or the same, whatever it meets."""
     source = _block("def g(self, a, rows=()):", body) + "\n"
@@ -299,6 +300,7 @@ def test_regions_cover_what_can_be_suspected() -> None:
     assert spans == [(1, 1), (4, 4), (6, 8), (10, 17), (20, 25)]
 
 
+@pytest.mark.extended
 def test_an_edit_shape_shows_the_smallest_change() -> None:
     """The shape holds the changed expression alone, with its names as holes."""
     shapes = {c.shape for c in everything() if c.template == "comparison_operator"}
