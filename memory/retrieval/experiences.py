@@ -127,7 +127,7 @@ class Experiences:
         for entry in entries:
             index.remove(entry.id)
         listed = [entry for entry in entries if entry.listed]
-        self._vectors(listed, FOCUS)
+        self._vectors(listed, FOCUS)  # stored for the searches, which read the few that they compare
         whole = self._vectors(listed, WHOLE)
         if self._near is not None:
             self._near.refresh()

@@ -231,6 +231,7 @@ def test_rewards_are_in_the_context(tmp_path: Path) -> None:
         assert "| AssertionError |" not in theirs
 
 
+@pytest.mark.extended
 def test_skills_are_in_the_context(tmp_path: Path) -> None:
     """What people accepted is generalised, and is before the model as an edit to be made."""
     skill = ("Edits that repaired failures like this", "if len(self.held) < self.size")

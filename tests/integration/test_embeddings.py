@@ -54,6 +54,7 @@ RETOLD = (
 )
 
 
+@pytest.mark.extended
 def test_loading_is_silent_and_offline() -> None:
     """In a fresh process where warnings are errors, embedding prints nothing, opens no connection, and loads lazily."""
     command = [sys.executable, "-W", "error", "-c", LOAD]

@@ -63,6 +63,7 @@ def test_tests_that_never_end_are_one_failure_with_its_place(tmp_path: Path) -> 
     assert seen.report.complete
 
 
+@pytest.mark.extended
 def test_a_test_that_is_only_slow_passes(tmp_path: Path) -> None:
     """What takes longer than a first look gives is looked at again, and is no failure."""
     slow = """

@@ -138,6 +138,7 @@ I could not answer: the model could not be used: the model's API answered 401: I
 
 
 @pytest.mark.sandbox
+@pytest.mark.extended
 def test_a_reason_is_a_lesson(tmp_path: Path) -> None:
     """Why a maintainer rejected a repair is before the model the next time, with the edit that was rejected."""
     again = When(contains=("A maintainer rejected this repair", REASON))

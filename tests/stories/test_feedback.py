@@ -137,6 +137,7 @@ def test_reactions(town: Town, reviewed: int) -> None:
     assert town.digest() == taught
 
 
+@pytest.mark.extended
 def test_reaction_to_a_fix(town: Town, fixed: tuple[int, int, str]) -> None:
     """A fix and the answer that names it stand for one decision; a reaction to either is kept apart and stays."""
     issue, pull, decision = fixed
@@ -174,6 +175,7 @@ def test_applied(town: Town, reviewed: int) -> None:
     assert (check.conclusion, check.title) == ("success", "Nothing found")
 
 
+@pytest.mark.extended
 def test_applied_by_hand(town: Town, reviewed: int) -> None:
     """A suggestion typed in by hand counts as well; an unrelated push does not."""
     town.push("empty", {"README.md": "# The pantry\n"})

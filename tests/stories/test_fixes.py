@@ -280,6 +280,7 @@ diff --git a/pantry/shelf.py b/pantry/shelf.py
     assert town.fixes() == []
 
 
+@pytest.mark.extended
 def test_tests_that_decide_nothing(town: Town) -> None:
     """Where the edits that pass disagree and none has most of the weight, the likeliest is shown and none is proposed."""
     town.push("main", {"pantry/portions.py": PORTIONS, "tests/test_portions.py": TEST_PORTIONS}, by=town.maya)

@@ -148,6 +148,7 @@ edited pantry/shelf.py:
         )
 
 
+@pytest.mark.extended
 def test_the_test_comes_first(tmp_path: Path) -> None:
     """A new test that fails without the edit and passes with it is part of the proposal; one that shows nothing is not."""
     new = "from pantry.shelf import Shelf\n\n\ndef test_all():\n    shelf = Shelf()\n    shelf.add('oil', '1 kg')\n"
@@ -165,6 +166,7 @@ def test_the_test_comes_first(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.extended
 def test_what_the_embedded_engine_leaves(tmp_path: Path) -> None:
     """Where nothing is to be had of the model, the embedded engine repairs what it can."""
     script = Script(turns=(Turn(error=ScriptedError(status=400, message="no such thing here")),))
@@ -355,6 +357,7 @@ I could reproduce this but found no fix that I can prove, in <n> s.
         assert "nobody-may-see" not in str(town.progress) + str(said)
 
 
+@pytest.mark.extended
 def test_a_conversation_that_grows_too_long(tmp_path: Path) -> None:
     """What lies between gives way; the task, the failing test and the latest steps stay."""
     asked = [

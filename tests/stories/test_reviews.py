@@ -183,6 +183,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert {each.id for each in town.remarks(number)} == said
 
 
+@pytest.mark.extended
 def test_new_lines_in_a_push(town: Town) -> None:
     """What a push adds is spoken of, even where the same was found on other lines before."""
     number = town.propose("jars", {"pantry/jars.py": JARS})
@@ -328,6 +329,7 @@ React 👍 or 👎, resolve, apply, or answer `@apprentice reject because …`: 
     assert all("```suggestion" in each.body and "Applied and tested" in each.body for each in new)
 
 
+@pytest.mark.extended
 def test_held(town: Town) -> None:
     """A pattern that was rejected often enough is not posted inline any more."""
     words = "".join(f'def word{n}():\n    return f"{n}"\n\n\n' for n in range(3)).rstrip() + "\n"

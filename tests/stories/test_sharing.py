@@ -62,6 +62,7 @@ It holds no code, paths, messages or names. Review it like code, and remove what
     assert [each.number for each in town.fixes()] == [pull.number]
 
 
+@pytest.mark.extended
 def test_once_merged_there_is_nothing_new(sharing_town: Town) -> None:
     """The file says it all; and what was learned here is not believed a second time because it stands there."""
     town = sharing_town

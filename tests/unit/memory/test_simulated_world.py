@@ -128,6 +128,7 @@ def live(seed: int, arm: Arm, episodes: int) -> float:
 
 
 @pytest.mark.parametrize("episodes", [400])
+@pytest.mark.extended
 def test_learning_beats_uniform_choice(episodes: int) -> None:
     """Over several worlds, the learner earns clearly more than the control arm does in the same worlds."""
     gains = [live(seed, Arm.LEARNED, episodes) - live(seed, Arm.CONTROL, episodes) for seed in range(5)]

@@ -80,6 +80,7 @@ def test_candidates_are_complete_modules_that_compile_and_differ() -> None:
     assert fingerprint(compile(STOCK, "x", "exec")) not in meanings
 
 
+@pytest.mark.extended
 def test_candidates_come_best_first() -> None:
     """Scores never rise, and lie within (0, 1]."""
     scores = [c.score for c in everything()]
