@@ -206,7 +206,7 @@ def _of_bandit(result: object) -> RawFinding:
     return RawFinding(
         path=relative(field(result, "filename", str)),
         line=line,
-        end_line=max([line, *(each for each in field(result, "line_range", list) if isinstance(each, int))]),
+        end_line=max((line, *msgspec.convert(field(result, "line_range", list), list[int]))),
         column=field(result, "col_offset", int) + 1,
         tool=Bandit.name,
         rule=rule,

@@ -97,6 +97,22 @@ def test_bandits_json_becomes_findings_and_unread_files() -> None:
     assert detection.unread == {"b.py": "syntax error"}
 
 
+def test_bandits_lines_are_numbers() -> None:
+    """A report with anything else among them is a failure of the tool, and no finding is lost in silence."""
+    result = {
+        "filename": "a.py",
+        "test_id": "B602",
+        "issue_severity": "HIGH",
+        "issue_text": "shell",
+        "line_number": 4,
+        "line_range": [4, 5],
+        "col_offset": 4,
+    }
+    assert len(bandit_findings(ended({"errors": [], "results": [result]})).findings) == 1
+    with pytest.raises(DetectorFailed, match="bandit failed"):
+        bandit_findings(ended({"errors": [], "results": [result | {"line_range": [4, "five"]}]}))
+
+
 def test_bandits_guess_of_a_password_is_not_repeated() -> None:
     """Its message quotes the value; a comment goes to more people than the code."""
     result = {
