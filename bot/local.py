@@ -18,11 +18,12 @@ from workers.context import Context
 from workers.diffs import patched
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
-from workers.git import local_commits, origin, top_level, uncommitted
+from workers.git import is_tracked, local_commits, origin, top_level, uncommitted
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
-from workers.sandbox.run_tests import discover
+from workers.sandbox.run_tests import discover, own_environment
+from workers.settings import PREFIX
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"
@@ -61,12 +62,26 @@ def digest(tree: Path) -> str:
     return total.hexdigest()[:40]
 
 
+def python_of(path: Path, context: Context) -> Path | None:
+    """The interpreter that the operator set, or that of the user's own environment in `path`; None without either.
+
+    A committed environment is not the user's own: it could name any directory of this machine.
+    """
+    found = own_environment(path)
+    if context.settings.python or found is None:
+        return context.settings.python
+    if is_tracked(found):
+        context.progress(f"{found} is committed, so it is not used; set {PREFIX}PYTHON to choose an interpreter")
+        return None
+    return found / "bin" / "python"
+
+
 def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) -> Repaired:
     """Repair what fails below `path`, which stays untouched unless `apply` is given and a proof was found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
     with snapshot(path) as tree:
-        project = discover(tree, python=context.settings.python, test_command=test_command, environment_of=path)
+        project = discover(tree, python=python_of(path, context), test_command=test_command, copy_of=path)
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
         context.store.tasks.finish(task.id, repaired.status, "")
@@ -128,7 +143,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         context,
         may_run_tests=True,
         detectors=() if model is None else (reviewer(model, name, context),),
-        environment_of=root,
+        python=python_of(root, context),
     )
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
     decided = choose(reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings)

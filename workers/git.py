@@ -282,6 +282,14 @@ def uncommitted(path: Path) -> bool:
     return bool(run_git("status", *options, at=path, config=_without_filters(path)).strip())
 
 
+def is_tracked(path: Path) -> bool:
+    """Whether git tracks a path, or anything below it; False outside of git."""
+    try:
+        return bool(run_git("ls-files", "-z", "--", path.name, at=path.parent))
+    except GitCommandFailed:
+        return False
+
+
 def _without_filters(path: Path) -> dict[str, str]:
     """Settings that disable a repository's own content filters, which are commands that git would run."""
     names = run_git("config", "--list", "--name-only", "-z", at=path).decode(errors="surrogateescape").split("\0")

@@ -119,7 +119,8 @@ class WorkerSettings(Settings):
     private_key_file: Path | None = Field(None, description="The GitHub App's private key, a PEM file.")
     python: Path | None = Field(
         None,
-        description="Python interpreter of the projects under repair; default: the project's `.venv`, else Apprentice's own.",
+        description="Python interpreter of the projects under repair; default: Apprentice's own, and for local commands "
+        "that of the directory's `.venv`, unless it is committed.",
     )
     embedder: Literal["minilm", "words"] = Field(
         "minilm",

@@ -58,7 +58,7 @@ def repaired_by(case: Case, context: Context) -> Repaired:
 def opened(case: Case, context: Context, *, task_id: str = "", repository: str = "") -> Iterator[tuple[Task, Project]]:
     """A copy of the case's repository, with the task to repair it; a fresh one, of the case's own project, if not named."""
     with snapshot(case.repository) as tree:
-        project = discover(tree, python=None, test_command=case.test_command, environment_of=case.repository)
+        project = discover(tree, python=None, test_command=case.test_command, copy_of=case.repository)
         task = Task(
             id=task_id or uuid.uuid4().hex,
             kind=TaskKind.REPAIR,
@@ -78,7 +78,7 @@ def judged(case: Case, repaired: Repaired, context: Context) -> bool | None:
     with snapshot(case.repository) as tree:
         _apply(repaired.proven.patch, tree)
         shutil.copytree(case.held_out, tree, dirs_exist_ok=True)
-        project = discover(tree, python=None, test_command=case.held_out_command, environment_of=case.repository)
+        project = discover(tree, python=None, test_command=case.held_out_command, copy_of=case.repository)
         report = run_tests(context.sandbox, project).report
     return report.complete and bool(report.passing()) and not report.failing()
 

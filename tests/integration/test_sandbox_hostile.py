@@ -13,7 +13,7 @@ import textwrap
 import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -158,6 +158,28 @@ def test_every_attack_fails_for_an_ordinary_user(host: Host) -> None:
     assert sorted(said) == ATTACKS, done.stderr
     assert [name for name, ending in said.items() if ending == "succeeded"] == []
     host.is_unharmed()
+
+
+@pytest.mark.parametrize("planted", ["home", "link", "whole"])
+def test_a_planted_environment_opens_nothing(host: Host, tmp_path: Path, planted: str) -> None:
+    """A committed `.venv` that names a neighbour's real environment, however it does so, shows no file of the neighbour's."""
+    neighbour, place = tmp_path / "neighbour", host.repository / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", neighbour], check=True)
+    (neighbour / "secret.txt").write_text(host.secret)
+    if planted == "whole":
+        place.symlink_to(neighbour)
+    else:
+        (place / "bin").mkdir(parents=True)
+        home = neighbour / "bin" if planted == "home" else Path(sys.executable).resolve().parent
+        (place / "pyvenv.cfg").write_text(f"home = {home}\n")
+        (place / "bin" / "python").symlink_to(neighbour / "bin" / "python" if planted == "link" else sys.executable)
+    code = f"def test_attack(): assert open({str(neighbour / 'secret.txt')!r}).read()\n"
+    (host.repository / "test_attacks.py").write_text(code)
+    as_the_app = discover(host.repository, python=None, test_command=QUICK)
+    for project in (as_the_app, replace(as_the_app, python=place / "bin" / "python")):
+        completed = run_tests(Bubblewrap(), project, limits=Limits(wall_seconds=30)).completed
+        assert completed.exit_code != 0
+        assert host.secret not in completed.stdout + completed.stderr
 
 
 def _open_up(path: Path) -> None:

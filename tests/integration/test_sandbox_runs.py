@@ -265,10 +265,11 @@ def own_environment(shop: Path) -> Path:
     return shop
 
 
-def test_a_project_runs_on_its_own_interpreter(own_environment: Path) -> None:
-    """The `.venv` of the checkout is used, under its own name too, and lines are told on its Python as on ours."""
-    project = discover(own_environment, python=None, test_command=".venv/bin/python -m pytest")
-    assert project.python == own_environment / ".venv" / "bin" / "python"
+def test_a_project_runs_on_its_own_interpreter(own_environment: Path, tmp_path: Path) -> None:
+    """A copy can be tested on the `.venv` of its original, named in the command too; lines are told on its Python as on ours."""
+    python = own_environment / ".venv" / "bin" / "python"
+    copy = shutil.copytree(own_environment, tmp_path / "copy", ignore=shutil.ignore_patterns(".venv"))
+    project = discover(copy, python=python, test_command=".venv/bin/python -m pytest", copy_of=own_environment)
     run = run_tests(Bubblewrap(), project, limits=LIMITS)
     assert outcomes(run.report) == OUTCOMES, run.report.trouble
     assert sys.version.split()[0] not in run.completed.stdout
@@ -278,7 +279,8 @@ def test_a_project_runs_on_its_own_interpreter(own_environment: Path) -> None:
 def test_an_interpreter_without_pytest_is_told(shop: Path) -> None:
     """The line says which interpreter lacks pytest and what to do."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", shop / ".venv"], check=True)
-    report = run(shop)
+    project = discover(shop, python=shop / ".venv/bin/python", test_command=None)
+    report = run_tests(Bubblewrap(), project, limits=LIMITS).report
     assert report.trouble.startswith(f"{shop / '.venv/bin/python'} has no pytest: install")
     assert (report.started, report.complete) == (False, False)
 

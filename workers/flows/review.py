@@ -123,6 +123,7 @@ def _read(this: Round, context: JobContext) -> Reviewed:
         context,
         may_run_tests=this.may_run_tests,
         detectors=readers(this, context),
+        python=context.settings.python,
     )
 
 
@@ -134,11 +135,11 @@ def read_change(
     *,
     may_run_tests: bool,
     detectors: Sequence[ChangeDetector],
-    environment_of: Path | None = None,
+    python: Path | None,
 ) -> Reviewed:
     """Run the detectors on the change between two commits, and the tests of what they suggest, on trees without a `.git`.
 
-    The tests run in the virtual environment of the directory `environment_of`, where one is given.
+    The tests run on the interpreter `python`, or on ours.
     """
     with exported(mirror, *commits) as (base_tree, head_tree):
         return review_change(
@@ -146,7 +147,7 @@ def read_change(
             base_tree=base_tree,
             head_tree=head_tree,
             diff=diff,
-            project=_project(head_tree, environment_of, context),
+            project=_project(head_tree, python),
             may_run_tests=may_run_tests,
             progress=context.progress,
             tools=context.settings.review_tools,
@@ -155,10 +156,10 @@ def read_change(
         )
 
 
-def _project(tree: Path, environment_of: Path | None, context: Context) -> Project | None:
+def _project(tree: Path, python: Path | None) -> Project | None:
     """How to run the tests; None for a project that has none."""
     try:
-        return discover(tree, python=context.settings.python, test_command=None, environment_of=environment_of)
+        return discover(tree, python=python, test_command=None)
     except BadInput:
         return None
 

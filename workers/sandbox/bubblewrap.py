@@ -25,9 +25,9 @@ from workers.sandbox.launching import (
     WORKSPACE,
     Descriptors,
     await_ready,
+    interpreter_files,
     launch_spec,
     launcher_command,
-    prefixes,
     process_tree,
     spawned,
 )
@@ -61,7 +61,6 @@ def file_systems(workload: Workload) -> Iterator[str]:
     yield from _show(workload.tree.resolve(), SOURCE)
     for path in shown(workload):
         yield from _show(path.resolve(), path)
-    yield from _environment_in_workspace(workload)
 
 
 def sealed() -> tuple[str, ...]:
@@ -82,9 +81,10 @@ def isolation(*, as_root: bool) -> Iterator[str]:
 
 
 def shown(workload: Workload) -> list[Path]:
-    """Host directories shown under their own path: interpreters (ours starts the launcher) and the workload's."""
+    """Host paths shown under their own name: what interpreters need (ours starts the launcher), and the workload's."""
     paths: list[Path] = []
-    for path in (*prefixes(Path(sys.executable)), *prefixes(workload.python), *workload.read_only):
+    ours, theirs = interpreter_files(Path(sys.executable)), interpreter_files(workload.python)
+    for path in (*ours, *theirs, *workload.read_only):
         if path.absolute() not in paths:
             paths.append(path.absolute())
     return sorted(paths, key=lambda path: len(path.parts))
@@ -123,14 +123,6 @@ def _system() -> Iterator[str]:
         path = Path("/etc", name)
         if path.exists():
             yield from _show(path.resolve(), path)
-
-
-def _environment_in_workspace(workload: Workload) -> Iterator[str]:
-    """The project's own environment, shown in its copy too, so that `.venv/bin/python` works there."""
-    tree = workload.tree.absolute()
-    for path in prefixes(workload.python):
-        if tree in path.absolute().parents:
-            yield from _show(path.resolve(), WORKSPACE / path.absolute().relative_to(tree))
 
 
 def _show(source: Path, destination: Path) -> Iterator[str]:

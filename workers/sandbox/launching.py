@@ -209,6 +209,16 @@ def is_environment(prefix: Path) -> bool:
     return (prefix / "pyvenv.cfg").is_file()
 
 
+_PARTS = ("bin", "include", "lib", "lib32", "lib64", "libexec", "pyvenv.cfg", "share", "src", "ssl")
+"""The entries of a prefix that an interpreter reads. The directory may hold anything else, such as a home's files."""
+
+
+def interpreter_files(python: Path) -> tuple[Path, ...]:
+    """The directories and files of its prefixes that `python` needs; a link that leads out of its prefix is left out."""
+    parts = ((prefix.resolve(), prefix / name) for prefix in prefixes(python) for name in _PARTS)
+    return tuple(path for prefix, path in parts if path.exists() and path.resolve().is_relative_to(prefix))
+
+
 def _next(executable: Path) -> list[Path]:
     """The target of one link."""
     if not executable.is_symlink():

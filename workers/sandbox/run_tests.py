@@ -42,20 +42,19 @@ class Project:
     read_only: tuple[Path, ...] = ()
 
 
-def discover(
-    tree: Path, *, python: Path | None, test_command: str | None, environment_of: Path | None = None
-) -> Project:
-    """The project in `tree`. `environment_of` is the directory with the `.venv`, when `tree` is a copy of it.
+def discover(tree: Path, *, python: Path | None, test_command: str | None, copy_of: Path | None = None) -> Project:
+    """The project in `tree`, which may be a copy of a user's directory. Its interpreter is `python`, or ours.
 
+    It is never one that the tree holds: its author would choose what the sandbox shows of this machine.
     Raises BadInput with one line for the user when the project cannot be tested.
     """
     tree = tree.absolute()
     if not tree.is_dir():
         raise BadInput(f"{tree} is not a directory: name the root of a checkout")
-    home = (environment_of or tree).absolute()
+    home = (copy_of or tree).absolute()
     if not _has_tests(tree):
         raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
-    interpreter = (python or _environment_python(home) or Path(sys.executable)).absolute()
+    interpreter = (python or Path(sys.executable)).absolute()
     prefixes(interpreter)
     return Project(
         tree=tree,
@@ -65,12 +64,10 @@ def discover(
     )
 
 
-def _environment_python(home: Path) -> Path | None:
-    for name in sorted(ENVIRONMENTS):
-        python = home / name / "bin" / "python"
-        if python.is_file() and is_environment(home / name):
-            return python
-    return None
+def own_environment(home: Path) -> Path | None:
+    """The virtual environment in a user's own directory. Never ask for one in a checkout of foreign code."""
+    names = (home / name for name in sorted(ENVIRONMENTS))
+    return next((each for each in names if (each / "bin" / "python").is_file() and is_environment(each)), None)
 
 
 def _has_tests(tree: Path) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from workers.errors import BadInput
-from workers.sandbox.launching import prefixes
-from workers.sandbox.run_tests import discover
+from workers.sandbox.launching import interpreter_files, prefixes
+from workers.sandbox.run_tests import discover, own_environment
 
 PYTHON = Path(sys.executable)
 
@@ -47,19 +47,17 @@ def test_a_src_layout_is_importable(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".venv", "venv"])
-def test_the_projects_own_environment_is_used(tree: Path, name: str) -> None:
-    """An interpreter in the checkout's virtual environment is preferred to ours."""
+def test_an_interpreter_in_the_checkout_is_never_taken(tree: Path, name: str) -> None:
+    """Whoever wrote the checkout wrote its environment: the tests run on ours."""
     place = environment(tree, name)
-    assert discover(tree, python=None, test_command=None).python == place / "bin" / "python"
+    assert discover(tree, python=None, test_command=None).python == PYTHON
+    assert own_environment(tree) == place  # what the command line asks for, of a user's own directory alone
 
 
-def test_a_copy_uses_the_environment_of_its_original(tree: Path, tmp_path: Path) -> None:
-    """`environment_of` lends interpreter and commands to a checkout without its own."""
+def test_a_copy_has_the_commands_of_its_original(tree: Path, tmp_path: Path) -> None:
+    """`copy_of` lends commands to a checkout without its own."""
     place = environment(tmp_path / "original")
-    project = discover(
-        tree, python=None, test_command=".venv/bin/python -m pytest", environment_of=tmp_path / "original"
-    )
-    assert project.python == place / "bin" / "python"
+    project = discover(tree, python=None, test_command=".venv/bin/python -m pytest", copy_of=tmp_path / "original")
     assert project.test_command[0] == str(place / "bin" / "python")
 
 
@@ -157,7 +155,7 @@ def test_a_planted_link_opens_nothing_else(tree: Path, tmp_path: Path) -> None:
     (place / "pyvenv.cfg").write_text(f"home = {secrets / 'bin'}\n")
     (place / "bin" / "python").symlink_to(secrets / "bin" / "python")
     with pytest.raises(BadInput, match="lies in no Python installation"):
-        discover(tree, python=None, test_command=None)
+        discover(tree, python=place / "bin" / "python", test_command=None)
 
 
 def test_a_base_that_is_no_installation_is_not_shown(tree: Path, tmp_path: Path) -> None:
@@ -165,3 +163,13 @@ def test_a_base_that_is_no_installation_is_not_shown(tree: Path, tmp_path: Path)
     place = environment(tree)
     (place / "pyvenv.cfg").write_text(f"home = {tmp_path / 'secrets' / 'bin'}\n")
     assert tmp_path / "secrets" not in prefixes(place / "bin" / "python")
+
+
+def test_only_what_an_environment_needs_is_shown(tree: Path, tmp_path: Path) -> None:
+    """Of a prefix the sandbox sees what an interpreter reads: no other file beside it, and nothing that a link leads to."""
+    place, neighbour = environment(tree), tmp_path / "neighbour"
+    neighbour.mkdir()
+    (place / "diary.txt").write_text("private")
+    (place / "lib").symlink_to(neighbour)
+    found = interpreter_files(place / "bin" / "python")
+    assert [path.name for path in found if path.parent == place] == ["bin", "pyvenv.cfg"]
