@@ -414,6 +414,41 @@ def test_a_checkout_that_does_not_fit_is_told(tmp_path: Path) -> None:
         Bubblewrap().run(workload)
 
 
+def test_no_capability_is_left_in_any_set(tmp_path: Path) -> None:
+    """Neither the command nor the first process has, keeps, passes on or can ever gain a capability."""
+    workload = Workload(
+        command=("sh", "-c", "grep -hE '^(Cap|NoNew)' /proc/self/status /proc/1/status"),
+        tree=tmp_path,
+        python=Path(sys.executable),
+        limits=LIMITS,
+    )
+    lines = Bubblewrap().run(workload).stdout.split("\n")
+    sets = {line.split()[0]: int(line.split()[1], 16) for line in lines if line.startswith("Cap")}
+    assert sets == dict.fromkeys(("CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"), 0)
+    assert lines.count("NoNewPrivs:\t1") == 2
+
+
+def test_the_checkout_itself_is_nowhere_inside(tmp_path: Path) -> None:
+    """What the copy leaves out, such as `.git`, cannot be found by any path, mount or descriptor."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("token = planted")
+    search = (
+        "cat /proc/self/mountinfo; ls -l /proc/[0-9]*/fd /proc/[0-9]*/cwd; find / -xdev -name config -path '*.git*'"
+    )
+    workload = Workload(command=("sh", "-c", search), tree=tmp_path, python=Path(sys.executable), limits=LIMITS)
+    found = Bubblewrap().run(workload).stdout
+    assert "/workspace" in found
+    assert str(tmp_path) not in found
+    assert ".git/config" not in found
+
+
+def test_a_checkout_that_is_gone_is_told(tmp_path: Path) -> None:
+    """The line names the directory."""
+    workload = Workload(command=("true",), tree=tmp_path / "gone", python=Path(sys.executable), limits=LIMITS)
+    with pytest.raises(CannotRun, match="gone cannot be read: No such file or directory"):
+        Bubblewrap().run(workload)
+
+
 def test_signals_and_exit_codes_come_out(tmp_path: Path) -> None:
     """The command's own exit code is kept, a signal is 128 more than its number, and pipes break as they should."""
     codes = {"exit 7": 7, "kill -TERM $$": 143, "yes | head -n 1 > /dev/null; exit 3": 3}

@@ -35,7 +35,6 @@ from workers.sandbox.supervise import ProcessTree, line_session, supervise
 from workers.sandbox.unsandboxed import UnsandboxedRunner
 
 INSIDE = Path("/run/apprentice")
-SOURCE = INSIDE / "private" / "tree"
 LAUNCHER = INSIDE / "launcher.py"
 COMMANDS = INSIDE / "bin"
 HOME = Path("/tmp/home")  # noqa: S108 - inside the sandbox, on a file system of its own
@@ -45,20 +44,20 @@ ROOT_DIRECTORIES = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 ETC_SHOWN = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "ssl/certs")
 """The files of the host's /etc that programs need to start; none of them names users or holds secrets."""
 
-CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_SETGID", "CAP_SETUID")
-"""Capabilities that the launcher needs as root to copy the checkout and to change its user; the command has none."""
+CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID")
+"""Capabilities that the launcher needs as root to copy the checkout, to change its user and to drop all capabilities."""
 
 
 def file_systems(workload: Workload) -> Iterator[str]:
-    """Everything except generated files: system, interpreters, the checkout, and limited memory to write to."""
+    """Everything except generated files: system, interpreters, and limited memory to write to.
+
+    The checkout itself is never mounted: the launcher copies it from a descriptor, which it closes.
+    """
     yield from _system()
     yield from ("--proc", "/proc", "--dev", "/dev")
     yield from _memory(Path("/dev/shm"), SHARED_MEMORY_MB)  # noqa: S108
     yield from _memory(Path("/tmp"), workload.limits.disk_mb)  # noqa: S108
     yield from _memory(WORKSPACE, workload.limits.disk_mb)
-    yield from _directories(SOURCE.parent)
-    yield from ("--perms", "0700", "--dir", str(SOURCE.parent))
-    yield from _show(workload.tree.resolve(), SOURCE)
     for path in shown(workload):
         yield from _show(path.resolve(), path)
 
@@ -126,8 +125,7 @@ def _system() -> Iterator[str]:
 
 
 def _show(source: Path, destination: Path) -> Iterator[str]:
-    if SOURCE.parent not in destination.parents:
-        yield from _directories(destination)
+    yield from _directories(destination)
     yield from ("--ro-bind", str(source), str(destination))
 
 
@@ -227,7 +225,7 @@ def _spawned(program: Path, workload: Workload, stdin: int, descriptors: Descrip
     user = _spare_user() if as_root else os.geteuid()
     spec = launch_spec(
         workload,
-        source=SOURCE,
+        source=descriptors.directory(workload.tree),
         workspace=WORKSPACE,
         home=HOME,
         environment=environment(workload),

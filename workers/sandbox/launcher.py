@@ -27,8 +27,8 @@ NEVER_COPIED = frozenset(
 ENVIRONMENTS = frozenset({".venv", "venv"})
 OPEN_FILES = 1024
 SIGNAL_BASE = 128
-SET_DUMPABLE = 4
-"""prctl(2): 0 hides /proc/PID/mem from the same user."""
+SET_DUMPABLE, READ_BOUNDING, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT, CLEAR_AMBIENT = 4, 23, 24, 38, 47, 4
+"""prctl(2). Dumpable 0 hides /proc/PID/mem and /proc/PID/fd from the same user."""
 
 CAPABILITY_VERSION = 0x20080522
 """capset(2), _LINUX_CAPABILITY_VERSION_3."""
@@ -46,6 +46,9 @@ def main() -> None:
         copy_checkout(spec)
         if spec["first"]:
             stay_as_init(status_descriptor)
+        drop_privileges(spec["uid"])
+        if spec["first"]:
+            empty_capabilities()
         prepare(spec)
     os.write(status_descriptor, b"ready")
     os.close(status_descriptor)
@@ -63,9 +66,15 @@ def reporting(spec: dict[str, Any], status_descriptor: int) -> Iterator[None]:
 
 
 def copy_checkout(spec: dict[str, Any]) -> None:
-    """Copy the checkout with the launcher's privileges, and give the copy to the command's user."""
+    """Copy the checkout with the launcher's privileges, and give the copy to the command's user.
+
+    The checkout is known by a descriptor alone: once that is closed, nothing inside leads to it.
+    """
     os.umask(0o022)
-    copy_tree(spec["source"], spec["workspace"], spec["uid"])
+    os.fchdir(spec["source"])
+    os.close(spec["source"])
+    copy_tree(".", spec["workspace"], spec["uid"])
+    os.chdir("/")
     for directory in spec["own"]:
         os.makedirs(directory, exist_ok=True)
         change_owner(directory, spec["uid"])
@@ -73,7 +82,6 @@ def copy_checkout(spec: dict[str, Any]) -> None:
 
 def prepare(spec: dict[str, Any]) -> None:
     """Apply the overlay, without privileges."""
-    drop_privileges(spec["uid"])
     for path, content in spec["overlay"].items():
         apply_overlay(spec["workspace"], path, None if content is None else base64.b64decode(content))
     os.chdir(spec["workspace"])
@@ -202,20 +210,54 @@ def stay_as_init(status_descriptor: int) -> None:
 
     As root it stays root without any capability: the command cannot signal it, and bubblewrap's death still ends it.
     """
-    import ctypes  # only here, because the import is slow
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(SET_DUMPABLE, 0, 0, 0, 0):  # the command may run as the same user, and must not see this memory
-        raise OSError(ctypes.get_errno(), "prctl refused")
+    prctl(SET_DUMPABLE, 0)  # the command may run as the same user, and must not see this memory
+    prctl(SET_NO_NEW_PRIVILEGES, 1)
+    prctl(AMBIENT, CLEAR_AMBIENT)
+    drop_bounding()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a signal without handler does not reach a first process
     child = os.fork()
     if child:
         os.close(status_descriptor)
-        if libc.capset(
-            ctypes.byref((ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)), ctypes.byref((ctypes.c_uint32 * 6)())
-        ):
+        try:
+            empty_capabilities()
+        except OSError:
             os._exit(SET_UP_FAILED)
         os._exit(reap_children(child))
+
+
+def libc() -> Any:  # noqa: ANN401 - functions of C have no types
+    """The C library."""
+    import ctypes  # only here, because the import is slow
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def prctl(option: int, value: int) -> int:
+    """prctl(2); raises OSError."""
+    import ctypes
+
+    result: int = libc().prctl(option, value, 0, 0, 0)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f"prctl {option} refused")
+    return result
+
+
+def drop_bounding() -> None:
+    """Let no program that is started from here on gain a capability."""
+    with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as stream:  # noqa: PTH123
+        last = int(stream.read())
+    for capability in range(last + 1):
+        if prctl(READ_BOUNDING, capability):
+            prctl(DROP_BOUNDING, capability)
+
+
+def empty_capabilities() -> None:
+    """Empty the effective, the permitted and the inheritable set, and with them the ambient one."""
+    import ctypes
+
+    header, sets = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if libc().capset(ctypes.byref(header), ctypes.byref(sets)):
+        raise OSError(ctypes.get_errno(), "capset refused")
 
 
 def reap_children(child: int) -> int:

@@ -52,6 +52,15 @@ class Descriptors:
         os.lseek(descriptor, 0, os.SEEK_SET)
         return descriptor
 
+    def directory(self, path: Path) -> int:
+        """An inherited descriptor of a directory. Raises CannotRun when there is none, or it cannot be read."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as problem:
+            raise CannotRun(f"{path} cannot be read: {problem.strerror}") from None
+        self._inherit(descriptor)
+        return descriptor
+
     def close_inherited(self) -> None:
         """Close our copies of the inherited descriptors: a pipe ends only when its last writer closes it."""
         for descriptor in self.inherited:
@@ -122,7 +131,7 @@ def await_ready(tree: ProcessTree, status: int) -> None:
 def launch_spec(
     workload: Workload,
     *,
-    source: Path,
+    source: int,
     workspace: Path,
     home: Path,
     environment: Mapping[str, str],
@@ -133,13 +142,14 @@ def launch_spec(
 ) -> bytes:
     """Instructions as launcher.py reads them; all paths are those inside the sandbox.
 
+    `source` is the inherited descriptor of the checkout.
     `first`: the launcher is the first process of a namespace. `user` is the user id for the command, None to keep the
     launcher's; `processes` is None where the limit would also count the host's processes.
     Raises BadInput for an overlay path that leads out of the checkout.
     """
     limits = workload.limits
     spec = {
-        "source": str(source),
+        "source": source,
         "workspace": str(workspace),
         "own": [str(workspace), str(home)],
         "uid": user,

@@ -63,7 +63,7 @@ class UnsandboxedRunner:
             )
             paths = _PathTranslation(_laid_out(place, workload.python))
             descriptors = Descriptors(stack)
-            spec = _launch_spec(paths.translated(workload), place, descriptors.report_inside)
+            spec = _launch_spec(paths.translated(workload), place, descriptors)
             process = spawned(launcher_command(LAUNCHER_SOURCE, spec, descriptors), descriptors, stdin)
             tree = process_tree(process, process.pid, descriptors, grouped=True)
             stack.callback(tree.close)
@@ -114,14 +114,14 @@ def _laid_out(place: Path, python: Path) -> Path:
     return place.resolve() / "checkout"
 
 
-def _launch_spec(workload: Workload, place: Path, report: int) -> bytes:
+def _launch_spec(workload: Workload, place: Path, descriptors: Descriptors) -> bytes:
     path = (place / "bin", workload.python.absolute().parent, *SYSTEM_PATH)
     places = {"PATH": ":".join(map(str, path)), "HOME": str(place / "home"), "TMPDIR": str(place / "tmp")}
     return launch_spec(
         workload,
-        source=workload.tree.resolve(),
+        source=descriptors.directory(workload.tree),
         workspace=place.resolve() / "checkout",
         home=place / "home",
         environment={**workload.env, **places},
-        report=report,
+        report=descriptors.report_inside,
     )

@@ -98,4 +98,4 @@ def test_an_overlay_path_out_of_the_checkout_is_bad_input(path: str, tmp_path: P
     """Paths are checked before anything is started."""
     workload = Workload(command=("true",), tree=tmp_path, python=tmp_path, overlay={path: b""})
     with pytest.raises(BadInput, match="leads out of the checkout"):
-        launch_spec(workload, source=tmp_path, workspace=tmp_path, home=tmp_path, environment={}, report=3)
+        launch_spec(workload, source=3, workspace=tmp_path, home=tmp_path, environment={}, report=4)
