@@ -416,12 +416,11 @@ def forked(project: Project, wanted: ScreeningTests, candidates: list[Candidate]
     with Bubblewrap().session(workload(project, replace(LIMITS, cpu_seconds=600, wall_seconds=600))) as session:
         server = ForkServer(session, args=args, wall=60)
         assert server.unfit == ""
-        return [server.ask(request(number, tried, wanted)) for number, tried in enumerate(candidates)]
+        return [server.ask(request(tried, wanted)) for tried in candidates]
 
 
-def request(number: int, tried: Candidate, wanted: ScreeningTests) -> ForkRequest:
+def request(tried: Candidate, wanted: ScreeningTests) -> ForkRequest:
     return ForkRequest(
-        id=number,
         path=tried.path,
         source=tried.source,
         failing=wanted.failing,

@@ -250,7 +250,6 @@ def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> 
         return [
             server.ask(
                 ForkRequest(
-                    id=number,
                     path=each.path,
                     source=each.source,
                     failing=wanted.failing,
@@ -260,7 +259,7 @@ def forked(project: Project, wanted: ScreeningTests, tried: list[Candidate]) -> 
                     whole=True,
                 )
             )
-            for number, each in enumerate(tried)
+            for each in tried
         ]
 
 
@@ -438,7 +437,6 @@ def test_an_endless_test_costs_what_one_test_may(tmp_path: Path) -> None:
         server = ForkServer(session, args=args, wall=60)
         answer = server.ask(
             ForkRequest(
-                id=1,
                 path=endless.path,
                 source=endless.source,
                 failing=tests[:1],

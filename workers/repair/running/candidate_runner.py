@@ -149,7 +149,6 @@ class CandidateRunner:
         self._server: ForkServer | None = None
         self._baseline: Baseline | None = None
         self._restarts = 0
-        self._asked = 0
         self._spoilt = 0 if together else SPOILT
         self.note = ""
 
@@ -251,10 +250,8 @@ class CandidateRunner:
             return None
 
     def _request(self, step: ScheduledCandidate, baseline: Baseline) -> ForkRequest:
-        self._asked += 1
         swapped, fresh = (cap(step.level, usual) for usual in baseline.cpu)
         return ForkRequest(
-            id=self._asked,
             path=step.candidate.path,
             source=step.candidate.source,
             failing=self._wanted.failing,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -90,7 +91,6 @@ class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
     `path` is empty for the unedited code; `whole` goes on after a failure; `fresh` has everything imported anew.
     """
 
-    id: int
     failing: tuple[str, ...]
     covering: tuple[str, ...]
     cpu: tuple[float, float]
@@ -121,7 +121,7 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
     as "answered", the next one after these was being tried.
     """
 
-    id: int
+    id: str
     how: str
     ended: str
     cpu: float
@@ -138,6 +138,10 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class _Ready(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     unfit: str
+
+
+class _Tried(msgspec.Struct, frozen=True, kw_only=True):
+    tried: Literal[True]
 
 
 def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
@@ -183,8 +187,11 @@ class ForkServer:
         self.unfit = ready.unfit
 
     def ask(self, request: ForkRequest) -> ForkAnswer:
-        answer = self._speak(request, 2 * request.wall, ForkAnswer)
-        if answer.id != request.id:
+        """Try one thing. Its answer has to repeat a random id, which the server gets once the process that tried is dead."""
+        self._speak(request, 2 * request.wall, _Tried)
+        drawn = secrets.token_hex()
+        answer = self._speak({"id": drawn}, 0.0, ForkAnswer)
+        if answer.id != drawn:
             raise SandboxEnded("the fork server answered out of turn")
         return answer
 
@@ -294,7 +301,6 @@ def _first(server: ForkServer, wanted: ScreeningTests) -> tuple[ForkAnswer, Scre
 def _unedited(wanted: ScreeningTests, *, fresh: bool) -> ForkRequest:
     cpu = ENDLESS_SECONDS if wanted.endless else SLACK * wanted.seconds + MARGIN_SECONDS
     return ForkRequest(
-        id=0,
         failing=wanted.failing,
         covering=wanted.covering,
         cpu=(cpu, cpu),

@@ -51,9 +51,9 @@ class Child(NamedTuple):
     cpu: float
 
 
-def answer_of(child: Child, how: str, request: Message) -> Message:
+def answer_of(child: Child, how: str) -> Message:
     """The answer to a request, from what became of the process that tried it."""
-    return dict(child.answer or {}, id=request["id"], how=how, ended=child.ended, cpu=child.cpu)
+    return dict(child.answer or {}, how=how, ended=child.ended, cpu=child.cpu)
 
 
 _answered: list[int] = []

@@ -6,12 +6,14 @@ the warm process, any other one in a fork of the front, which imports and collec
 
 Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
 Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
-Every other request is {id, path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
+Every other request is {path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
 empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
-Its answer is {id, how, ended, cpu} and what Trial.run found out. With `sources`, several texts of `path`, these are tried
-together; `briefs` tells of the first ones among them (see _together and batch.py). With `observe` (see compare.py; else null) the tests
-serve to record calls, and the answer tells as well how calls like them end.
+It is answered in two steps, so that no process that runs an edit ever knows the id: {tried: true} once that process is
+killed, and after the host's {id} comes {id, how, ended, cpu} with what Trial.run found out. With `sources`, several
+texts of `path`, these are tried together; `briefs` tells of the first ones among them (see _together and batch.py).
+With `observe` (see compare.py; else null) the tests serve to record calls, and the answer tells as well how calls like
+them end.
 """
 
 from __future__ import annotations
@@ -79,13 +81,13 @@ class Collecting:
 
         trial.choose(session, request)
         _forget_output()
-        return answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+        return answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap")
 
     def _together(self, request: Message, session: pytest.Session, trial: Trial) -> Message:
         """Try several edits in one fork; `briefs` tells of the first ones."""
         state = self._watched(session, trial, request)
         if state is None:
-            return dict(answer_of(Child(None, "died", 0.0), "swap", request), briefs=[])
+            return dict(answer_of(Child(None, "died", 0.0), "swap"), briefs=[])
         plans = [Plan(source, self._swaps(dict(request, source=source))) for source in request["sources"]]
         board = Board()
 
@@ -96,7 +98,7 @@ class Collecting:
             return {}
 
         _forget_output()
-        answer = answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap", request)
+        answer = answer_of(in_child(body, request["cpu"][0], request["wall"]), "swap")
         return dict(answer, briefs=board.read())
 
     def _watched(self, session: pytest.Session, trial: Trial, request: Message) -> WatchedState | None:
@@ -252,9 +254,10 @@ class Gate:
                 if not side.pid:
                     self._take(Fresh(side, request))
                     return
-                answer = answer_of(side.wait(request["wall"]), "fresh", request)
+                answer = answer_of(side.wait(request["wall"]), "fresh")
             edit.undo()
-            self._host.write(answer)
+            self._host.write({"tried": True})
+            self._host.write(dict(answer, **(self._host.read() or {})))
         os._exit(0)
 
     def _take(self, role: Collecting | Fresh) -> None:
@@ -296,12 +299,12 @@ class AppliedEdit:
         if self._path is None:
             return None
         if self.request["sources"]:
-            return answer_of(Child(None, "died", 0.0), "swap", self.request)
+            return answer_of(Child(None, "died", 0.0), "swap")
         try:
             compile(self.request["source"].encode(), self._path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             known = {"error_type": type(error).__name__, "message": str(error)}
-            return answer_of(Child(known, "answered", 0.0), "compile", self.request)
+            return answer_of(Child(known, "answered", 0.0), "compile")
         return None
 
     def undo(self) -> None:
@@ -339,8 +342,22 @@ def _look_like_pytest(args: list[str]) -> None:
     sys.argv = ["pytest", *args]
 
 
+SET_DUMPABLE = 4
+"""prctl(2)."""
+
+
+def _hide() -> None:
+    """Keep our forks, which run the project's code, from our memory and our descriptors in /proc."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl refused")
+
+
 def main() -> None:
     """Serve the host over standard input and the report descriptor until it hangs up."""
+    _hide()
     host = _take_streams()
     opening = host.read()
     if opening is None:
