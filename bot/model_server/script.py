@@ -158,7 +158,7 @@ def parse_request(body: bytes) -> ChatRequest:
     try:
         document = msgspec.json.decode(body, type=dict[str, object])
         return msgspec.convert({**document, "body": document}, ChatRequest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(400, f"We could not parse the JSON body of your request: {error}") from error
 
 

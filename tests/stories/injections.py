@@ -103,5 +103,5 @@ _ACTS = {
 
 def acting(text: str) -> list[str]:
     """What in a comment of ours would do something on GitHub; code shows and does nothing."""
-    spoken = _CODE.sub("", _FENCED.sub("", text))
+    spoken = _CODE.sub("·", _FENCED.sub("", text))
     return [what for what, pattern in _ACTS.items() if pattern.search(spoken)]

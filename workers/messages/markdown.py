@@ -40,13 +40,14 @@ def prose(text: str, room: int = 4_000) -> str:
 
 def _sentence(line: str) -> str:
     """One line that is no heading, quotation or rule; code spans stay code spans."""
-    parts = (name(part[1:-1]) if part[:1] == "`" else _unmarked(_defused(part)) for part in _SPAN.split(line))
+    pieces = enumerate(_SPAN.split(line))  # every second one is a span
+    parts = (name(piece[1:-1]) if at % 2 else _unmarked(_defused(piece)) for at, piece in pieces)
     return _BLOCK.sub(r"\g<0>\\", "".join(parts))
 
 
 def name(text: str) -> str:
-    """A path, test, rule or message as a code span."""
-    return f"`{_one_line(text).replace('`', chr(39))}`"
+    """A path, test, rule or message as a code span; never an empty one, because two of those open a fence."""
+    return f"`{_one_line(text).replace('`', chr(39)) or ' '}`"
 
 
 def code(text: str, language: str = "") -> str:

@@ -72,3 +72,9 @@ def test_secret(shown: object) -> None:
     assert callable(shown)
     secret = "ghp_" + "a1B2" * 9
     assert "ghp_" not in shown("x" * (LONGEST_LINE - 10) + " " + secret)
+
+
+@pytest.mark.parametrize("text", ["````", "`` `` ``", "` `` `` `", "```\nx", "a\n``` ```"])
+def test_no_prose_opens_a_fence(text: str) -> None:
+    """Backticks that close nothing, and spans of nothing, never become a fence around what follows."""
+    assert not any(line.lstrip().startswith("```") for line in prose(text).splitlines())

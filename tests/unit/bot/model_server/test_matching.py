@@ -68,6 +68,7 @@ def test_the_last_message_is_quoted_on_one_short_line() -> None:
         b"[]",
         b"{",
         b"\xff",
+        b'{"\x81": 1}',
         b'{"model": "m"}',
         b'{"model": "m", "messages": []}',
         b'{"model": 1, "messages": [{}]}',
