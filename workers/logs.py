@@ -1,30 +1,73 @@
-"""The log, on standard error: lines for readers, or JSON for collectors."""
+"""The log, on standard error: lines for readers, or JSON for collectors. Records of libraries go the same way.
+
+The handler redacts each record: its message, arguments, exception and traceback.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
+import traceback
 
 import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
 
+from workers.redaction import redact
 from workers.settings import Settings
+
+OURS = "apprentice"
+"""The name of our logger; of libraries only warnings and errors are written."""
 
 
 def configure(settings: Settings) -> None:
     """Configure the log of this process. Standard output belongs to the commands."""
-    lines = settings.log_format == "json"
+    handler = _RedactingHandler(sys.stderr)
+    handler.setFormatter(_formatter(_as_json() if settings.log_format == "json" else _for_terminals()))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger(OURS).setLevel(logging.INFO)
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info if lines else structlog.processors.StackInfoRenderer(),
-            structlog.processors.JSONRenderer() if lines else _for_terminals(),
-        ],
+        processors=[structlog.contextvars.merge_contextvars, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=lambda *_: logging.getLogger(OURS),
         cache_logger_on_first_use=False,
     )
+    logging.captureWarnings(capture=True)
+    sys.excepthook = lambda *error: logging.getLogger(OURS).critical("process ended by an error", exc_info=error)
+    threading.excepthook = lambda failed: logging.getLogger(OURS).error(
+        "thread ended by an error", exc_info=failed.exc_value
+    )
+
+
+class _RedactingHandler(logging.StreamHandler):  # type: ignore[type-arg]  # generic in its stubs alone
+    """A record that cannot be formatted is reported without its arguments."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  logging's name
+        self.stream.write(redact(f"a record of {record.name} cannot be written:\n{traceback.format_exc()}"))
+
+
+def _formatter(renderer: Processor) -> logging.Formatter:
+    stamps: list[Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+    ]
+    ending = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *stamps, _redacted, renderer]
+    return structlog.stdlib.ProcessorFormatter(processors=ending, use_get_message=True)
+
+
+def _redacted(_logger: WrappedLogger, _method: str, record: EventDict) -> EventDict:
+    """The record with every value redacted; what is no plain value is written as `repr` writes it."""
+    plain = (int, float, type(None))
+    return {
+        name: value if isinstance(value, plain) else redact(value if isinstance(value, str) else repr(value))
+        for name, value in record.items()
+    }
+
+
+def _as_json() -> structlog.processors.JSONRenderer:
+    return structlog.processors.JSONRenderer()
 
 
 def _for_terminals() -> structlog.dev.ConsoleRenderer:

@@ -1,10 +1,18 @@
-"""Removes credentials from everything that we post. A second defence: no secret is near untrusted text in the first place."""
+"""Removes credentials from everything that we post, log and show to a model: what looks like one, and our own exactly.
+
+A second defence: no secret is near untrusted text in the first place.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 import re
-from collections.abc import Mapping
+from base64 import b64encode
+from collections import deque
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from urllib.parse import quote, quote_plus
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
@@ -34,4 +42,59 @@ REDACTED = "[secret removed]"
 
 def redact(text: str) -> str:
     """The text with every credential replaced."""
-    return _SECRETS.sub(REDACTED, text)
+    return _SECRETS.sub(REDACTED, own_secrets.removed_from(text))
+
+
+SHORTEST_SECRET = 8
+"""Characters; the removal of a shorter secret would garble ordinary words."""
+MOST_TOKENS = 500
+"""Tokens that are remembered; they end after an hour, and their format is known."""
+
+
+class OwnSecrets:
+    """The secrets that this process holds, found exactly, in each form in which a text may hold them.
+
+    The time is linear in the text: each form is one search for a fixed string.
+    """
+
+    def __init__(self) -> None:
+        self._lasting: dict[str, tuple[str, ...]] = {}
+        self._tokens: deque[tuple[str, ...]] = deque(maxlen=MOST_TOKENS)
+
+    def add(self, secret: str) -> None:
+        """Remember a secret for the life of this process: the whole, and each line of a key."""
+        for part in (secret, *secret.splitlines()):
+            if len(part) >= SHORTEST_SECRET and not part.startswith("-----"):
+                self._lasting[part] = tuple(sorted(set(_forms(part)), key=len, reverse=True))
+
+    def add_token(self, token: str) -> None:
+        """Remember a token that ends by itself."""
+        self._tokens.append(tuple(set(_forms(token))))
+
+    def removed_from(self, text: str) -> str:
+        """The text with every form of every secret replaced."""
+        for forms in (*self._lasting.values(), *self._tokens):
+            for form in forms:
+                text = text.replace(form, REDACTED)
+        return text
+
+
+own_secrets = OwnSecrets()
+"""One for the process: a secret that one part of it read must not leave through another."""
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """A secret as it is, and as JSON, Python, URLs, HTML, base64 and hexadecimal digits write it."""
+    raw = secret.encode("utf-8", "surrogateescape")
+    yield from (secret, html.escape(secret), repr(secret)[1:-1], repr(raw)[2:-1], raw.hex())
+    yield from (json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
+    for quoted in (quote(raw), quote(raw, safe=""), quote_plus(raw)):
+        yield from (quoted, re.sub("%..", lambda found: found[0].lower(), quoted))
+    for before in range(
+        3
+    ):  # base64 depends on how many bytes are before it; its first and last digit on the neighbours
+        encoded = b64encode(bytes(before) + raw).decode()[-(-8 * before // 6) : 8 * (before + len(raw)) // 6]
+        yield from (encoded, encoded.translate(_URL_SAFE))
+
+
+_URL_SAFE = str.maketrans("+/", "-_")

@@ -11,17 +11,29 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
+from urllib.parse import unquote
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from workers.errors import BadInput
+from workers.redaction import own_secrets
 
 PREFIX = "APPRENTICE_"
 OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "model"})
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
+_PASSWORD = re.compile(r"://[^:/@]*:([^@]+)@")
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 
 S = TypeVar("S", bound="Settings")
@@ -54,6 +66,17 @@ class Settings(BaseSettings):
     log_format: str = Field(
         "text", pattern="^(text|json)$", description="`text` for reading, `json` for log collectors."
     )
+
+    @model_validator(mode="after")
+    def _registered(self) -> Self:
+        """Have every secret among the settings removed from what this process writes."""
+        for value in vars(self).values():
+            if isinstance(value, SecretStr):
+                own_secrets.add(value.get_secret_value())
+            elif isinstance(value, str) and (password := _PASSWORD.search(value)):
+                own_secrets.add(password[1])
+                own_secrets.add(unquote(password[1]))
+        return self
 
     def database(self) -> str:
         """The URL of the database."""

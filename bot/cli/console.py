@@ -17,6 +17,7 @@ from rich.table import Table
 
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
+from workers.redaction import redact
 
 if TYPE_CHECKING:
     from workers.context import Context
@@ -47,12 +48,12 @@ def refuse(line: str, cause: BaseException | None = None) -> NoReturn:
 
 def complain(line: str) -> None:
     """One line on standard error, for something that went wrong."""
-    notes.print(f"apprentice: {line}", markup=False)
+    notes.print(f"apprentice: {redact(line)}", markup=False)
 
 
 def note(line: str) -> None:
     """One dim line on standard error, for progress."""
-    notes.print(line, style="dim", markup=False)
+    notes.print(redact(line), style="dim", markup=False)
 
 
 def print_json(document: object) -> None:
