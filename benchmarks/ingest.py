@@ -85,18 +85,18 @@ def payload() -> bytes:
 
 
 def requests(count: int) -> list[bytes]:
-    """Whole HTTP requests, each a delivery of its own."""
-    body = payload()
-    signature = sign(SECRET.encode(), body)
-    return [
-        (
-            f"POST /webhook HTTP/1.1\r\nHost: benchmark\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\nX-GitHub-Event: pull_request\r\nX-GitHub-Delivery: d-{number}\r\n"
-            f"{HEADER}: {signature}\r\n\r\n"
-        ).encode()
-        + body
-        for number in range(count)
-    ]
+    """Whole HTTP requests, each a delivery of its own with its own body."""
+    template = payload()
+    return [_request(number, template.replace(b'"number": 7', b'"number": %d' % number, 1)) for number in range(count)]
+
+
+def _request(number: int, body: bytes) -> bytes:
+    head = (
+        f"POST /webhook HTTP/1.1\r\nHost: benchmark\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nX-GitHub-Event: pull_request\r\nX-GitHub-Delivery: d-{number}\r\n"
+        f"{HEADER}: {sign(SECRET.encode(), body)}\r\n\r\n"
+    )
+    return head.encode() + body
 
 
 async def post_all(port: int, todo: list[bytes]) -> list[float]:
@@ -120,13 +120,13 @@ async def post_all(port: int, todo: list[bytes]) -> list[float]:
 
 
 @contextmanager
-def serving(command: Sequence[str], port: int, home: Path) -> Iterator[None]:
+def serving(command: Sequence[str], port: int, home: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A web process of its own, until the end of the context."""
     environment = environment_with(home=home, port=port, webhook_secret=SECRET)
     process = subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, env=environment)
     try:
         _wait_for(port, process)
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()

@@ -6,11 +6,10 @@ It holds the webhook secret and no other secret.
 from __future__ import annotations
 
 import functools
-import re
+import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,13 +17,13 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.requests import ClientDisconnect
 
+from bot.web.bodies import RETRY_SECONDS, BodyReader, RequestRejected, header_of, signature_of
 from bot.web.delivery_writer import DeliveryWriter
 from bot.web.event_jobs import jobs_for
 from bot.web.events import Ignored, parse
 from bot.web.metrics import Metrics
-from bot.web.signature import HEADER, UNSET, is_genuine
+from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
 from memory.model.jobs import Delivery
 from workers.errors import BadInput
@@ -35,17 +34,7 @@ from workers.settings import WebSettings
 if TYPE_CHECKING:  # SQLAlchemy is slow to import
     from memory.store import Store
 
-_TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
 _log = structlog.get_logger()
-
-
-@dataclass(eq=False)
-class RequestRejected(Exception):
-    """A rejected request. `reason` is for metrics, `text` for the sender."""
-
-    status: int
-    reason: str
-    text: str
 
 
 class WebEndpoints:
@@ -62,35 +51,33 @@ class WebEndpoints:
         self._secret = required_secret(settings)
         self._store = store
         self._clock = clock
+        self._bodies = BodyReader(settings.max_payload_mb)
         self._metrics = Metrics()
+        self.rejected = self._metrics.rejected
         self.deliveries = DeliveryWriter(store, send, clock, self._metrics)
 
     async def webhook(self, request: Request) -> Response:
         """Verify, parse, route, store and answer; send the jobs to the queue afterwards."""
         started = time.perf_counter()
-        event, delivery_id = _named(request, "X-GitHub-Event"), _named(request, "X-GitHub-Delivery")
-        body = await _body(request, self._settings.max_payload_mb * 1024 * 1024)
-        self._verify(request, body)
-        jobs, ignored = self._jobs_of(event, body)
-        new = await self._record(event, delivery_id, jobs)
+        event, delivery_id = header_of(request, "X-GitHub-Event"), header_of(request, "X-GitHub-Delivery")
+        signature = signature_of(request)
+        jobs, ignored = self._jobs_of(event, await self._genuine_body(request, signature))
+        new = await self._record(event, delivery_id, signature, jobs)
         self._metrics.answered(event, duplicate=not new, seconds=time.perf_counter() - started)
         answer: dict[str, object] = {"jobs": len(jobs) if new else 0, "duplicate": not new}
         return JSONResponse(answer | ({"ignored": ignored} if ignored else {}), status_code=202)
 
-    def _verify(self, request: Request, body: bytes) -> None:
-        signature = request.headers.get(HEADER)
-        if signature is None:
-            raise RequestRejected(
-                401, "no_signature", f"there is no {HEADER} header; set the webhook's secret on GitHub"
-            )
+    async def _genuine_body(self, request: Request, signature: str) -> bytearray:
+        body = await self._bodies.read(request)
         if not is_genuine(self._secret, body, signature):
             raise RequestRejected(
                 401,
                 "bad_signature",
                 "the signature does not match; set the same secret on GitHub and in APPRENTICE_WEBHOOK_SECRET",
             )
+        return body
 
-    def _jobs_of(self, event: str, body: bytes) -> tuple[tuple[Job, ...], str]:
+    def _jobs_of(self, event: str, body: bytearray) -> tuple[tuple[Job, ...], str]:
         """The jobs of an event, or the reason why there are none."""
         try:
             parsed = parse(event, body)
@@ -101,8 +88,15 @@ class WebEndpoints:
         settings = self._settings
         return jobs_for(parsed, bot_name=settings.bot_name, trigger_label=settings.trigger_label), ""
 
-    async def _record(self, event: str, delivery_id: str, jobs: Sequence[Job]) -> bool:
-        delivery = Delivery(id=delivery_id, event=event, received_at=self._clock(), jobs=rows(delivery_id, jobs))
+    async def _record(self, event: str, delivery_id: str, signature: str, jobs: Sequence[Job]) -> bool:
+        """Store a delivery; False for a known one. Its signature, a hash of its body, identifies it beside its id."""
+        delivery = Delivery(
+            id=delivery_id,
+            event=event,
+            received_at=self._clock(),
+            body_hash=hashlib.sha256(signature.encode()).hexdigest(),
+            jobs=rows(delivery_id, jobs),
+        )
         try:
             return await self.deliveries.record(delivery)
         except StoreError as error:
@@ -132,8 +126,9 @@ class WebEndpoints:
 
     def refuse(self, refused: RequestRejected) -> Response:
         """The response to a rejected request: one line with the reason."""
-        self._metrics.rejected(refused.reason)
-        return JSONResponse({"error": refused.text}, status_code=refused.status)
+        self.rejected(refused.reason)
+        later = {"Retry-After": str(RETRY_SECONDS)} if refused.status == 503 else {}
+        return JSONResponse({"error": refused.text}, status_code=refused.status, headers=later)
 
 
 def required_secret(settings: WebSettings) -> bytes:
@@ -157,8 +152,8 @@ def create_app(
     web = WebEndpoints(settings, store, send, clock)
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
+    async def lifespan(_app: FastAPI) -> AsyncIterator[dict[str, object]]:
+        yield {"rejected": web.rejected}
         await web.deliveries.drain()
 
     async def refuse(_request: Request, error: Exception) -> Response:
@@ -178,6 +173,7 @@ def serve(settings: WebSettings) -> None:
     """Listen until SIGTERM or SIGINT. Raises BadInput without a secret, StoreError without a database."""
     import uvicorn  # this, SQLAlchemy and Celery are slow to import
 
+    from bot.web.connections import BACKLOG, LimitedConnection
     from memory.store import open_store
     from workers.queue.celery_app import make_celery, send
 
@@ -186,7 +182,15 @@ def serve(settings: WebSettings) -> None:
     with open_store(settings.database()) as store:
         app = create_app(settings, store, functools.partial(send, celery), lambda: datetime.now(UTC))
         uvicorn.run(
-            app, host=settings.host, port=settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=10
+            app,
+            host=settings.host,
+            port=settings.port,
+            http=LimitedConnection,
+            ws="none",
+            backlog=BACKLOG,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=10,
         )
 
 
@@ -194,31 +198,3 @@ async def _front_page() -> Response:
     return PlainTextResponse(
         "Apprentice is listening: webhooks at /webhook, health at /healthz, metrics at /metrics.\n"
     )
-
-
-def _named(request: Request, header: str) -> str:
-    value = request.headers.get(header, "")
-    if not _TOKEN.fullmatch(value):
-        raise RequestRejected(
-            400, "missing_header", f"the {header} header is missing or malformed; only GitHub may call this address"
-        )
-    return value
-
-
-async def _body(request: Request, most: int) -> bytes:
-    """The raw body. Reads a body that is too large to its end without keeping it, so that the sender gets the answer."""
-    kept, size = bytearray(), 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size <= most:
-                kept += chunk
-            elif size > 4 * most:
-                break
-    except ClientDisconnect as error:
-        raise RequestRejected(400, "disconnected", "the connection was closed before the body was complete") from error
-    if size > most:
-        raise RequestRejected(
-            413, "too_large", f"the body is over {most // 1024 // 1024} MB; GitHub sends no more than 25 MB"
-        )
-    return bytes(kept)

@@ -203,18 +203,20 @@ _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
 KNOWN = frozenset(_READ)
 
 
-def parse(name: str, raw: bytes) -> Event | Ignored:
-    """The event `name` (X-GitHub-Event) in `raw`; raises BadInput when `raw` is not JSON at all."""
+def parse(name: str, raw: bytes | bytearray) -> Event | Ignored:
+    """The event `name` (X-GitHub-Event) in `raw`; raises BadInput when `raw` is not JSON, or nested too deeply."""
     try:
         return _read(name, raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise BadInput("the body is nested too deeply to be read; GitHub sends no such body") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         advice = "the webhook's content type must be application/json"
         raise BadInput(f"the body is not JSON: {error}; {advice}") from error
 
 
-def _read(name: str, raw: bytes) -> Event | Ignored:
+def _read(name: str, raw: bytes | bytearray) -> Event | Ignored:
     if name not in _READ:
-        msgspec.json.decode(raw)
+        msgspec.json.decode(raw, type=msgspec.Raw)
         return Ignored(reason=f"event {name[:60]!r} is not one that we act on")
     kind, actions = _READ[name]
     try:
@@ -222,5 +224,5 @@ def _read(name: str, raw: bytes) -> Event | Ignored:
             return Ignored(reason=f"{name}.{action[:60]} is not an action that we act on")
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        msgspec.json.decode(raw)  # a wrong type is found before a syntax error behind it
+        msgspec.json.decode(raw, type=msgspec.Raw)  # a wrong type is found before a syntax error behind it
         return Ignored(reason=f"{name} payload cannot be used: {error}")

@@ -11,13 +11,13 @@ HEADER = "X-Hub-Signature-256"
 UNSET = "there is no webhook secret; set APPRENTICE_WEBHOOK_SECRET to the secret of your GitHub App"
 
 
-def sign(secret: bytes, body: bytes) -> str:
+def sign(secret: bytes, body: bytes | bytearray) -> str:
     """The value of X-Hub-Signature-256 for `body`. Raises BadInput for an empty secret, which any sender could use."""
     if not secret:
         raise BadInput(UNSET)
     return "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
 
 
-def is_genuine(secret: bytes, body: bytes, signature: str) -> bool:
+def is_genuine(secret: bytes, body: bytes | bytearray, signature: str) -> bool:
     """Whether `signature` was made with `secret` over exactly these bytes; takes the same time either way."""
     return hmac.compare_digest(sign(secret, body).encode(), signature.encode(errors="surrogateescape"))

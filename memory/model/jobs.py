@@ -29,11 +29,12 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A webhook delivery with its jobs."""
+    """A webhook delivery with its jobs. Two with the same `body_hash` are one: GitHub sends no body under two ids."""
 
     id: str
     event: str
     received_at: datetime
+    body_hash: str | None = None
     jobs: tuple[NewJob, ...] = ()
 
 

@@ -27,9 +27,9 @@ class Inbox:
     database: Database
 
     def record_deliveries(self, batch: Sequence[Delivery]) -> list[bool]:
-        """Store deliveries with their jobs, in one commit: all or none. False each, and nothing stored, for a known one.
+        """Store deliveries with their jobs, in one commit: all or none. Durable on return.
 
-        Durable on return.
+        False each, and nothing stored, for one whose id or body is known.
         """
         with self.database.writing() as connection:
             return [_record(connection, delivery) for delivery in batch]

@@ -50,6 +50,7 @@ deliveries = Table(
     *_keys("id"),
     *_required(String, "event"),
     Column("received_at", UtcDateTime, nullable=False),
+    Column("body_hash", String, unique=True),
 )
 
 jobs = Table(

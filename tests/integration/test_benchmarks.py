@@ -21,6 +21,7 @@ HISTORY = "a git repository"
 
 TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
+    "web_limits": ("--clients", "30", "--seconds", "1"),
     "screen": ("--runs", "1", "--candidates", "2"),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
     "poisoning": ("--signals", "4", "--honest", "2", "--rounds", "4"),
@@ -33,6 +34,7 @@ TINY = {
 
 EXPECTED = {
     "ingest": r"ratio within a run +\d+\.\d\d",
+    "web_limits": r"memory at its peak, MB +\d+\n(.|\n)+answered 202 +10 of 10",
     "screen": r"verdicts alike +2 of 2",
     "history": r"changes a second +\d+\.\d",
     "reviewing": r"the last \d commits of shop: 1 files(.|\n)+beyond the tools, s +-?\d+\.\d",

@@ -92,6 +92,7 @@ def delivery(number: int) -> tuple[bytes, dict[str, str]]:
         }
     ).encode()
     names = {"X-GitHub-Event": "pull_request", "X-GitHub-Delivery": f"delivery-{number}"}
+    names |= {"Content-Type": "application/json"}
     return body, names | {HEADER: sign(SECRET, body)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -84,6 +84,7 @@ class Desk:
 
 def signed(body: bytes, **changes: str | None) -> dict[str, str]:
     headers = {"X-GitHub-Event": "issues", "X-GitHub-Delivery": "d-1", HEADER: sign(SECRET.encode(), body)}
+    headers |= {"Content-Type": "application/json"}
     named = {name.replace("_", "-"): value for name, value in changes.items()}
     return {name: value for name, value in (headers | named).items() if value is not None}
 
@@ -115,13 +116,23 @@ def test_delivered_twice(desk: Desk) -> None:
     assert len(desk.sent) == 1
 
 
+@pytest.mark.parametrize("event", ["issues", "issue_comment"])
+def test_a_replayed_body_does_nothing(event: str, desk: Desk) -> None:
+    """The signature covers the body alone: with another delivery id, or as another event, a body is still a known one."""
+    desk.post()
+    again = desk.post(X_GitHub_Delivery="d-2", X_GitHub_Event=event)
+    assert again.json()["duplicate"]
+    assert desk.store.inbox.delivery_count() == 1
+    assert len(desk.sent) == 1
+
+
 def test_many_at_once(desk: Desk) -> None:
     """Deliveries that arrive together are each stored once, and each sender hears about its own."""
 
     async def session(client: httpx.AsyncClient) -> None:
-        names = [f"d-{number % 60}" for number in range(90)]
+        named = [(f"d-{number % 60}", ISSUE + b" " * (number % 60)) for number in range(90)]
         posts = [
-            client.post("/webhook", content=ISSUE, headers=signed(ISSUE, X_GitHub_Delivery=name)) for name in names
+            client.post("/webhook", content=body, headers=signed(body, X_GitHub_Delivery=name)) for name, body in named
         ]
         answers = [answer.json() for answer in await asyncio.gather(*posts)]
         assert sum(answer["jobs"] for answer in answers) == 60
@@ -150,16 +161,16 @@ def test_queue_out_of_order(desk: Desk) -> None:
             401,
             "the signature does not match; set the same secret on GitHub and in APPRENTICE_WEBHOOK_SECRET",
         ),
-        (
-            ISSUE,
-            {HEADER: "sha1=00"},
-            401,
-            "the signature does not match; set the same secret on GitHub and in APPRENTICE_WEBHOOK_SECRET",
-        ),
+        (ISSUE, {HEADER: "sha1=00"}, 401, "the X-Hub-Signature-256 header is malformed; it is sha256= and 64"),
+        (ISSUE, {"Content-Type": None}, 415, "the webhook's content type must be application/json"),
+        (ISSUE, {"Content-Type": "application/x-www-form-urlencoded"}, 415, "the webhook's content type must be"),
         (ISSUE + b" ", {HEADER: sign(SECRET.encode(), ISSUE)}, 401, "the signature does not match"),
         (b"{nonsense", {}, 400, "the body is not JSON"),
         (b"{nonsense", {"X-GitHub-Event": "star"}, 400, "the body is not JSON"),
-        (b"{nonsense", {HEADER: "sha256=00"}, 401, "the signature does not match"),
+        (b"{nonsense", {HEADER: f"sha256={'0' * 64}"}, 401, "the signature does not match"),
+        (b"[" * 100_000, {}, 400, "the body is nested too deeply to be read; GitHub sends no such body"),
+        (b"[" * 100_000, {"X-GitHub-Event": "star"}, 400, "the body is nested too deeply"),
+        (b'{"action": "opened", "issue": ' + b'{"x":' * 100_000, {}, 400, "the body is nested too deeply"),
         (ISSUE, {"X-GitHub-Event": None}, 400, "the X-GitHub-Event header is missing or malformed"),
         (ISSUE, {"X-GitHub-Delivery": None}, 400, "the X-GitHub-Delivery header is missing or malformed"),
         (ISSUE, {"X-GitHub-Delivery": "x" * 300}, 400, "the X-GitHub-Delivery header is missing or malformed"),
@@ -232,12 +243,14 @@ def test_metrics(desk: Desk) -> None:
     desk.post()
     desk.post(b"{}", X_GitHub_Event="star", X_GitHub_Delivery="d-2")
     desk.post(X_Hub_Signature_256="sha256=00")
+    desk.post(Content_Type="text/plain")
     lines = desk.get("/metrics").text.splitlines()
     for line in (
         'apprentice_deliveries_total{event="issues"} 1.0',
         'apprentice_deliveries_total{event="other"} 1.0',
         "apprentice_duplicate_deliveries_total 1.0",
         'apprentice_rejected_requests_total{reason="bad_signature"} 1.0',
+        'apprentice_rejected_requests_total{reason="content_type"} 1.0',
         'apprentice_jobs{state="ready"} 1.0',
         "apprentice_webhook_seconds_count 3.0",
     ):
@@ -276,3 +289,73 @@ def test_largest_body(size: int, tmp_path: Path) -> None:
 
     desk.run(session)
     desk.store.close()
+
+
+@pytest.mark.parametrize("headers", [{HEADER: None}, {"Content-Type": "text/plain"}, {"X-GitHub-Event": None}, {}])
+def test_refused_before_the_body(headers: dict[str, str | None], tmp_path: Path) -> None:
+    """What the headers already show to be wrong is answered without a look at the body."""
+    desk, read = Desk(tmp_path, max_payload_mb=1), []
+
+    async def session(client: httpx.AsyncClient) -> None:
+        async def stream() -> AsyncIterator[bytes]:
+            read.append(1)
+            yield b" " * 1000
+
+        wrong = signed(b"", **headers) | {"Content-Length": str(1024 * 1024 + 1)}
+        answer = await client.post("/webhook", content=stream(), headers=wrong)
+        assert answer.status_code in (400, 401, 413, 415)
+
+    desk.run(session)
+    assert read == []
+    desk.store.close()
+
+
+def test_too_much_arrives_at_once(tmp_path: Path) -> None:
+    """Bodies that do not end hold a limited number of bytes together: the oldest are given up, and a delivery gets in."""
+    desk = Desk(tmp_path, max_payload_mb=1)
+
+    async def session(client: httpx.AsyncClient) -> None:
+        ended = asyncio.Event()
+
+        async def endless() -> AsyncIterator[bytes]:
+            yield b" " * 900_000
+            await ended.wait()
+
+        slow = [asyncio.create_task(client.post("/webhook", content=endless(), headers=signed(b""))) for _ in range(10)]
+        shed, _ = await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)
+        while len(shed) < 8:  # two of them fit into 2 MB
+            left = [each for each in slow if not each.done()]
+            await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+            shed = {each for each in slow if each.done()}
+        assert (await client.post("/webhook", content=ISSUE, headers=signed(ISSUE))).status_code == 202
+        ended.set()
+        answers = [await each for each in slow]
+        assert [each.status_code for each in answers] == [503] * 8 + [401] * 2
+        assert answers[0].headers["Retry-After"] == "30"
+        assert answers[0].json() == {"error": "too much is arriving at once; send it again later"}
+
+    desk.run(session)
+    desk.store.close()
+
+
+def test_few_large_bodies_arrive_at_a_time(desk: Desk) -> None:
+    """The fifth large body waits for another's end, and a small delivery waits for none."""
+    begun: list[int] = []
+
+    async def session(client: httpx.AsyncClient) -> None:
+        ended = asyncio.Event()
+
+        async def endless() -> AsyncIterator[bytes]:
+            begun.append(1)
+            yield b" "
+            await ended.wait()
+
+        large = signed(b" ") | {"Content-Length": str(1024 * 1024)}
+        slow = [asyncio.create_task(client.post("/webhook", content=endless(), headers=large)) for _ in range(5)]
+        assert (await client.post("/webhook", content=ISSUE, headers=signed(ISSUE))).status_code == 202
+        assert len(begun) == 4
+        ended.set()
+        assert [(await each).status_code for each in slow] == [400] * 5  # one space is no JSON
+        assert len(begun) == 5
+
+    desk.run(session)

@@ -1,0 +1,104 @@
+"""Reads the bodies of webhooks within limits: refuses by the headers what it can, then counts the bytes that arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect, Request
+
+from bot.web.signature import HEADER
+
+RETRY_SECONDS = 30
+_MB = 1024 * 1024
+_TOKEN = re.compile(r"[0-9A-Za-z_.:-]{1,100}")
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+
+
+@dataclass(eq=False)
+class RequestRejected(Exception):
+    """A rejected request. `reason` is for metrics, `text` for the sender."""
+
+    status: int
+    reason: str
+    text: str
+
+
+def header_of(request: Request, name: str) -> str:
+    """The event or the delivery id that a header names; raises RequestRejected."""
+    value = request.headers.get(name, "")
+    if not _TOKEN.fullmatch(value):
+        raise RequestRejected(
+            400, "missing_header", f"the {name} header is missing or malformed; only GitHub may call this address"
+        )
+    return value
+
+
+def signature_of(request: Request) -> str:
+    """The signature that comes with a JSON body; raises RequestRejected."""
+    if request.headers.get("Content-Type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RequestRejected(415, "content_type", "the webhook's content type must be application/json")
+    signature = request.headers.get(HEADER)
+    if signature is None:
+        raise RequestRejected(401, "no_signature", f"there is no {HEADER} header; set the webhook's secret on GitHub")
+    if not _SIGNATURE.fullmatch(signature):
+        raise RequestRejected(
+            401, "bad_signature", f"the {HEADER} header is malformed; it is sha256= and 64 hexadecimal digits"
+        )
+    return signature
+
+
+class BodyReader:
+    """Reads bodies of at most `largest_mb`. While they arrive, all together hold at most twice that.
+
+    Over that, it gives up the body that has been arriving for the longest time: GitHub's own take milliseconds.
+    Few large ones are read at a time, because reading leaves no time for others; GitHub's own are rarely large.
+    """
+
+    def __init__(self, largest_mb: int) -> None:
+        self._largest = largest_mb * _MB
+        self._large_ones = asyncio.Semaphore(4)
+        self._arriving: dict[asyncio.Timeout, int] = {}
+
+    async def read(self, request: Request) -> bytearray:
+        """The raw body; raises RequestRejected."""
+        length = int(request.headers.get("Content-Length", _MB))
+        if length > self._largest:
+            raise self._too_large()
+        async with self._large_ones if length >= _MB else nullcontext():
+            return await self._arrived(request)
+
+    async def _arrived(self, request: Request) -> bytearray:
+        body, patience = bytearray(), asyncio.timeout(None)
+        try:
+            async with patience:
+                self._arriving[patience] = 0
+                async for chunk in request.stream():
+                    body += chunk
+                    self._count(patience, len(body))
+        except TimeoutError as error:
+            raise RequestRejected(503, "shed", "too much is arriving at once; send it again later") from error
+        except ClientDisconnect as error:
+            raise RequestRejected(
+                400, "disconnected", "the connection was closed before the body was complete"
+            ) from error
+        finally:
+            self._arriving.pop(patience, None)
+        return body
+
+    def _count(self, patience: asyncio.Timeout, size: int) -> None:
+        if size > self._largest:
+            raise self._too_large()
+        if patience in self._arriving:
+            self._arriving[patience] = size
+        while sum(self._arriving.values()) > 2 * self._largest:
+            oldest = next(iter(self._arriving))
+            del self._arriving[oldest]
+            oldest.reschedule(0)
+
+    def _too_large(self) -> RequestRejected:
+        return RequestRejected(
+            413, "too_large", f"the body is over {self._largest // _MB} MB; GitHub sends no more than 25 MB"
+        )
