@@ -203,7 +203,8 @@ def test_metrics_are_documented() -> None:
 
 def test_metric_labels_are_documented() -> None:
     """Every reason for a refusal, and every state of a job, is in the table."""
-    reasons = set(re.findall(r'RequestRejected\(\s*\d+,\s*"(\w+)"', read("bot/web/app.py")))
+    sources = "".join(read(f"bot/web/{name}.py") for name in ("app", "bodies", "connections"))
+    reasons = set(re.findall(r'(?:RequestRejected|refuse)\(\s*[\w.]+,\s*"(\w+)"', sources))
     table = rows(section("docs/operations.md", "Metrics"))
     assert set(re.findall(r"`(\w+)`", table["apprentice_rejected_requests_total{reason}"][1])) == reasons
     assert set(re.findall(r"`(\w+)`", table["apprentice_jobs{state}"][1])) == set(JobState)
