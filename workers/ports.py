@@ -29,7 +29,11 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one sandboxed command and all processes that it starts."""
+    """Limits of one sandboxed command and all processes that it starts.
+
+    `memory_mb` includes files, which are in memory (`disk_mb` for the checkout, and as much for /tmp). A watchdog measures
+    it about 20 times a second: a run can hold more for a moment. See workers.sandbox.usage for what it counts.
+    """
 
     wall_seconds: float = 120.0
     cpu_seconds: int = 240

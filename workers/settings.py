@@ -183,7 +183,11 @@ class WorkerSettings(Settings):
         False,
         description="Run code without a sandbox if the machine has none. Only for repositories that you trust fully.",
     )
-    sandbox_memory_mb: int = Field(2048, ge=64, description="Memory of one sandboxed run.")
+    sandbox_memory_mb: int = Field(
+        2048,
+        ge=64,
+        description="Memory of one sandboxed run, in MB: of its processes, of the files that it copies and writes, and of the kernel for it.",
+    )
     sandbox_wall_seconds: float = Field(
         120.0, gt=0, description="Wall time of one sandboxed run of a test suite; twice as much processor time."
     )

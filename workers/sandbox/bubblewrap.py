@@ -38,7 +38,8 @@ INSIDE = Path("/run/apprentice")
 LAUNCHER = INSIDE / "launcher.py"
 COMMANDS = INSIDE / "bin"
 HOME = Path("/tmp/home")  # noqa: S108 - inside the sandbox, on a file system of its own
-SHARED_MEMORY_MB = 128
+SHARED_MEMORY, SHARED_MEMORY_MB = Path("/dev/shm"), 128  # noqa: S108 - the same
+WRITABLE = (SHARED_MEMORY, Path("/tmp"), WORKSPACE)  # noqa: S108 - the same
 
 ROOT_DIRECTORIES = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 ETC_SHOWN = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "ssl/certs")
@@ -51,13 +52,15 @@ CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_SETGID", "CAP_SETPCAP",
 def file_systems(workload: Workload) -> Iterator[str]:
     """Everything except generated files: system, interpreters, and limited memory to write to.
 
+    /dev/zero is /dev/full, which reads the same: mapped, it would be shared memory of any size, which nothing shows.
+
     The checkout itself is never mounted: the launcher copies it from a descriptor, which it closes.
     """
     yield from _system()
     yield from ("--proc", "/proc", "--dev", "/dev")
-    yield from _memory(Path("/dev/shm"), SHARED_MEMORY_MB)  # noqa: S108
-    yield from _memory(Path("/tmp"), workload.limits.disk_mb)  # noqa: S108
-    yield from _memory(WORKSPACE, workload.limits.disk_mb)
+    yield from ("--dev-bind", "/dev/full", "/dev/zero")
+    for path in WRITABLE:
+        yield from _memory(path, SHARED_MEMORY_MB if path == SHARED_MEMORY else workload.limits.disk_mb)
     for path in shown(workload):
         yield from _show(path.resolve(), path)
 
@@ -247,7 +250,7 @@ def _spawned(program: Path, workload: Workload, stdin: int, descriptors: Descrip
     launcher = launcher_command(LAUNCHER, spec, descriptors)
     process = spawned([str(program), "--args", str(listed), "--", *launcher], descriptors, stdin)
     try:
-        return process_tree(process, _init_of(info), descriptors)
+        return process_tree(process, _init_of(info), descriptors, file_systems=tuple(map(str, WRITABLE)))
     except (ValueError, ProcessLookupError):
         process.kill()
         _, errors = process.communicate()

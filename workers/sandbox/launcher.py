@@ -27,6 +27,12 @@ NEVER_COPIED = frozenset(
 ENVIRONMENTS = frozenset({".venv", "venv"})
 OPEN_FILES = 1024
 SIGNAL_BASE = 128
+NO_CORE = 1
+"""core(5): with one byte, and unlike with none, the kernel does not start the host's handler of cores either."""
+
+ADDRESSES = 128
+"""A process may reserve this many times its memory; page tables for all of that are a quarter of its memory."""
+
 SET_DUMPABLE, READ_BOUNDING, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT, CLEAR_AMBIENT = 4, 23, 24, 38, 47, 4
 """prctl(2). Dumpable 0 hides /proc/PID/mem and /proc/PID/fd from the same user."""
 
@@ -192,17 +198,18 @@ def set_limits(limits: dict[str, Any]) -> None:
 
 
 def wanted_limits(limits: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """Kind, soft and hard limit. DATA, not AS: programs reserve far more addresses than they ever fill."""
+    """Kind, soft and hard limit. AS is generous: programs reserve far more addresses than they ever fill."""
     cpu, memory, disk = limits["cpu_seconds"], limits["memory_mb"] << 20, limits["disk_mb"] << 20
     yield resource.RLIMIT_CPU, cpu, cpu + CPU_GRACE_SECONDS
     data = memory - memory // 8  # so that one process fails before the watchdog ends them all
     yield resource.RLIMIT_DATA, data, data
+    yield resource.RLIMIT_AS, ADDRESSES * memory, ADDRESSES * memory
     processes = limits["processes"]
     if processes is not None:
         yield resource.RLIMIT_NPROC, processes, processes
     yield resource.RLIMIT_FSIZE, disk, disk
     yield resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES
-    yield resource.RLIMIT_CORE, 0, 0
+    yield resource.RLIMIT_CORE, NO_CORE, NO_CORE
 
 
 def stay_as_init(status_descriptor: int) -> None:

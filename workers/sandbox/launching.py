@@ -93,7 +93,12 @@ def spawned(command: Sequence[str], descriptors: Descriptors, stdin: int) -> sub
 
 
 def process_tree(
-    process: subprocess.Popen[bytes], leader: int, descriptors: Descriptors, *, grouped: bool = False
+    process: subprocess.Popen[bytes],
+    leader: int,
+    descriptors: Descriptors,
+    *,
+    grouped: bool = False,
+    file_systems: tuple[str, ...] = (),
 ) -> ProcessTree:
     """The tree of a started process; its descriptors are its own. Raises ProcessLookupError when the leader is gone."""
     return ProcessTree(
@@ -103,6 +108,7 @@ def process_tree(
         process_handle=os.pidfd_open(process.pid),
         report=os.dup(descriptors.report),
         grouped=grouped,
+        file_systems=file_systems,
     )
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from workers.errors import CannotRun
+from workers.sandbox.usage import KB_OF_SHARED_OBJECT
 
 LOAD_WORD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERRNO, KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
@@ -27,6 +28,11 @@ CLONE_NEW_NAMESPACE = 0x7E020000
 
 TERMINAL_INJECTION = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: they type into the terminal that started us."""
+
+SHARED, ANONYMOUS, HUGE_PAGES = 0x01, 0x20, 0x40000
+LARGEST_SHARED_BYTES = KB_OF_SHARED_OBJECT << 10
+SOL_SOCKET, SOCKET_BUFFERS = 1, (7, 8)
+"""SO_SNDBUF and SO_RCVBUF."""
 
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 PERSONALITY_QUERY, PERSONALITY_LINUX, PERSONALITY_NO_RANDOM = 0xFFFFFFFF, 0, 0x0040000
@@ -42,14 +48,34 @@ class Architecture:
     audit_id: int
     clone: int
     ioctl: int
+    mmap: int
     personality: int
+    setsockopt: int
     socket: int
     socketpair: int
 
 
 ARCHITECTURES = {
-    "x86_64": Architecture(audit_id=0xC000003E, clone=56, ioctl=16, personality=135, socket=41, socketpair=53),
-    "aarch64": Architecture(audit_id=0xC00000B7, clone=220, ioctl=29, personality=92, socket=198, socketpair=199),
+    "x86_64": Architecture(
+        audit_id=0xC000003E,
+        clone=56,
+        ioctl=16,
+        mmap=9,
+        personality=135,
+        setsockopt=54,
+        socket=41,
+        socketpair=53,
+    ),
+    "aarch64": Architecture(
+        audit_id=0xC00000B7,
+        clone=220,
+        ioctl=29,
+        mmap=222,
+        personality=92,
+        setsockopt=208,
+        socket=198,
+        socketpair=199,
+    ),
 }
 
 
@@ -68,6 +94,8 @@ def program(machine: str) -> bytes:
             *_refused_calls(machine),
             *_when(here.clone, [_load(FIRST_ARGUMENT_OFFSET), *_refuse_bits(CLONE_NEW_NAMESPACE)]),
             *_when(here.ioctl, [_load(_argument(1)), *_when_equal(TERMINAL_INJECTION, _refuse(errno.EPERM))]),
+            *_when(here.mmap, _mappings()),
+            *_when(here.setsockopt, _buffers()),
             *_when(here.personality, _only((PERSONALITY_LINUX, PERSONALITY_NO_RANDOM, PERSONALITY_QUERY), errno.EPERM)),
             *_when(here.socket, _sockets()),
             *_when(here.socketpair, _only((UNIX,), errno.EAFNOSUPPORT)),
@@ -115,6 +143,32 @@ def _sockets() -> list[bytes]:
     ]
 
 
+def _mappings() -> list[bytes]:
+    """Refuse huge pages, which the machine keeps for others, and shared anonymous memory above a size (see usage.py)."""
+    return [
+        _load(_argument(3)),
+        *_refuse_bits(HUGE_PAGES, errno.ENOMEM),
+        *(line for bit in (SHARED, ANONYMOUS) for line in (_jump(JUMP_ANY_BIT, bit, 1, 0), _end(ALLOW))),
+        _load(_argument(1) + 4),
+        _jump(JUMP_EQUAL, 0, 1, 0),
+        _refuse(errno.ENOMEM),
+        _load(_argument(1)),
+        _jump(JUMP_AT_LEAST, LARGEST_SHARED_BYTES + 1, 0, 1),
+        _refuse(errno.ENOMEM),
+    ]
+
+
+def _buffers() -> list[bytes]:
+    """Sockets keep the default size of their buffers: setting it succeeds without effect, as where the system's cap is low."""
+    return [
+        _load(_argument(1)),
+        _jump(JUMP_EQUAL, SOL_SOCKET, 1, 0),
+        _end(ALLOW),
+        _load(_argument(2)),
+        *_when_equal(SOCKET_BUFFERS, _refuse(0)),
+    ]
+
+
 def _only(values: tuple[int, ...], code: int) -> list[bytes]:
     return [_load(FIRST_ARGUMENT_OFFSET), *_when_equal(values, _end(ALLOW)), _refuse(code)]
 
@@ -123,8 +177,8 @@ def _when_equal(values: Iterable[int], action: bytes) -> list[bytes]:
     return [line for value in values for line in (_jump(JUMP_EQUAL, value, 0, 1), action)]
 
 
-def _refuse_bits(mask: int) -> list[bytes]:
-    return [_jump(JUMP_ANY_BIT, mask, 0, 1), _refuse(errno.EPERM)]
+def _refuse_bits(mask: int, code: int = errno.EPERM) -> list[bytes]:
+    return [_jump(JUMP_ANY_BIT, mask, 0, 1), _refuse(code)]
 
 
 def _argument(index: int) -> int:

@@ -13,79 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from workers.errors import SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits
-
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-PARENT, USER_TIME, CHILDREN_SYSTEM_TIME, RESIDENT_PAGES = 1, 11, 14, 21
-"""Fields of /proc/PID/stat after the command's name, from 0 (proc(5))."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessUsage:
-    """`cpu_seconds` includes children that ended; `resident_mb` counts a page once for every process that shares it."""
-
-    pids: tuple[int, ...]
-    cpu_seconds: float
-    resident_mb: float
-
-
-def usage_of(leader: int) -> ProcessUsage:
-    """The use of a process and all its descendants; nothing for those that are gone."""
-    table = dict(_processes())
-    children: dict[int, list[int]] = {}
-    for pid, fields in table.items():
-        children.setdefault(int(fields[PARENT]), []).append(pid)
-    pids = [leader] if leader in table else []
-    for pid in pids:
-        pids.extend(children.get(pid, ()))
-    ticks = sum(int(value) for pid in pids for value in table[pid][USER_TIME : CHILDREN_SYSTEM_TIME + 1])
-    pages = sum(int(table[pid][RESIDENT_PAGES]) for pid in pids)
-    return ProcessUsage(
-        pids=tuple(pids), cpu_seconds=ticks / TICKS_A_SECOND, resident_mb=pages * PAGE_BYTES / (1 << 20)
-    )
-
-
-def proportional_mb(pids: tuple[int, ...]) -> float:
-    """Memory with shared pages counted once in all; slower. A process that hides its map counts by what is resident."""
-    return sum(_proportional_kb(pid) for pid in pids) / 1024
-
-
-def _proportional_kb(pid: int) -> int:
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-    except OSError:
-        return _resident_kb(pid)
-    for line in text.splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1])
-    return 0
-
-
-def _resident_kb(pid: int) -> int:
-    fields = _stat(pid)
-    return int(fields[RESIDENT_PAGES]) * PAGE_BYTES // 1024 if fields else 0
-
-
-def _processes() -> Iterator[tuple[int, list[str]]]:
-    for name in os.listdir("/proc"):  # noqa: PTH208 - twenty times a second
-        if name.isdigit():
-            fields = _stat(int(name))
-            if fields:
-                yield int(name), fields
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields after the command's name, which may itself hold blanks and parentheses; empty when it is gone."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return []
-    return text[text.rindex(")") + 2 :].split()
-
+from workers.sandbox.usage import MemoryMeter, usage_of
 
 TICK_SECONDS = 0.05
 CHUNK_BYTES = 1 << 16
@@ -104,6 +35,7 @@ class ProcessTree:
     """A started process and its tree.
 
     `leader` is the process whose death ends all others: a namespace's init, or with `grouped` a group's leader.
+    `file_systems` are those in memory that it alone has, as paths inside; a tree with any has a network of its own too.
     This value owns the descriptors; `close` closes them.
     """
 
@@ -113,6 +45,7 @@ class ProcessTree:
     process_handle: int
     report: int
     grouped: bool = False
+    file_systems: tuple[str, ...] = ()
 
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
@@ -192,6 +125,7 @@ class _Watch:
     def __init__(self, tree: ProcessTree, limits: Limits, on_report: OnReport | None) -> None:
         self.tree, self.limits = tree, limits
         self.started = time.monotonic()
+        self.memory = MemoryMeter(tree.leader, tree.file_systems)
         self.output, self.errors = ClippedStream(cap=limits.output_kb << 10), ClippedStream(cap=limits.output_kb << 10)
         self.report = ReportBuffer(cap=limits.output_kb << 10)
         assert tree.process.stdout is not None
@@ -258,9 +192,7 @@ class _Watch:
         used = usage_of(self.tree.leader)
         if used.cpu_seconds > self.limits.cpu_seconds:
             return Ending.CPU_TIME
-        if used.resident_mb > self.limits.memory_mb and proportional_mb(used.pids) > self.limits.memory_mb:
-            return Ending.MEMORY
-        return None
+        return Ending.MEMORY if self.memory.exceeds(self.limits.memory_mb, used.pids) else None
 
     def _completed(self, ended: Ending | None) -> CompletedRun:
         code = self.tree.process.returncode

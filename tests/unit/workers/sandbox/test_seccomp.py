@@ -66,6 +66,7 @@ REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
     "quotactl_fd": (443, 443),
     "reboot": (169, 142),
     "request_key": (249, 218),
+    "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
     "setns": (308, 268),
@@ -80,9 +81,11 @@ REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
     "ustat": (136, None),
     "vhangup": (153, 58),
+    "vmsplice": (278, 75),
 }
 ABSENT_CALLS = {
     "clone3": (435, 435),
+    "io_setup": (206, 0),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
@@ -195,6 +198,26 @@ def test_personality_may_be_asked_and_kept(machine: str) -> None:
     personality = seccomp.ARCHITECTURES[machine].personality
     assert {verdict(machine, personality, value) for value in (0, 0x0040000, 0xFFFFFFFF)} == {ALLOWED}
     assert verdict(machine, personality, 0x0400000) == REFUSED
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_shared_anonymous_memory_is_small(machine: str) -> None:
+    """16 MB at most, whatever the other flags; files and private memory of any size are allowed, huge pages never."""
+    mmap = seccomp.ARCHITECTURES[machine].mmap
+    small, large = 16 << 20, (16 << 20) + 1
+    shared, validated, private, huge = 0x21, 0x23, 0x22, 0x40022
+    assert {verdict(machine, mmap, 0, small, 3, flags) for flags in (shared, validated, 0x01, private)} == {ALLOWED}
+    assert {verdict(machine, mmap, 0, 1 << 40, 3, flags) for flags in (0x01, 0x02, private)} == {ALLOWED}
+    refused = [verdict(machine, mmap, 0, size, 3, flags) for size in (large, 1 << 32) for flags in (shared, validated)]
+    assert {*refused, verdict(machine, mmap, 0, 4096, 3, huge)} == {seccomp.ERRNO | errno.ENOMEM}
+
+
+@pytest.mark.parametrize("machine", [X86, ARM])
+def test_buffers_of_sockets_keep_their_size(machine: str) -> None:
+    """SO_SNDBUF and SO_RCVBUF seem to be set; other options, and those numbers at other levels, go through."""
+    setsockopt = seccomp.ARCHITECTURES[machine].setsockopt
+    assert {verdict(machine, setsockopt, 3, 1, option) for option in (7, 8)} == {seccomp.ERRNO}
+    assert {verdict(machine, setsockopt, 3, *rest) for rest in ((1, 2), (1, 15), (6, 7), (6, 1))} == {ALLOWED}
 
 
 def test_the_program_fits_the_kernel() -> None:
