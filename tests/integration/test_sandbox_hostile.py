@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import textwrap
 import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.integration.hostile.bombs import MEMORY, OTHERS
 from workers.ports import Ending, Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.report import TestOutcome
@@ -25,17 +30,61 @@ from workers.sandbox.run_tests import discover, run_tests
 
 pytestmark = pytest.mark.sandbox
 
-HOSTILE = Path(__file__).with_name("hostile") / "attacks.py"
-AS_SOMEBODY = HOSTILE.with_name("as_somebody.py")
+HOSTILE = Path(__file__).with_name("hostile")
+FILES = ("attacks.py", "file_attacks.py", "process_attacks.py")
 ATTACKS = sorted(
     node.name
-    for node in ast.parse(HOSTILE.read_text(encoding="utf-8")).body
+    for name in FILES
+    for node in ast.parse((HOSTILE / name).read_text(encoding="utf-8")).body
     if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
 )
+QUICK_BOMBS = (
+    "shared memory that no process maps now",
+    "page tables",
+    "local sockets",
+    "directories",
+    "kill everything",
+)
+"""A memory bomb of each kind that no counter of resident memory shows, and one of the others."""
+
+ENDINGS = (Ending.MEMORY, Ending.EXITED, Ending.KILLED)
+"""Of a memory bomb: the limit ends it, or it fails by itself for want of memory."""
+
 QUICK = "env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest"
 TIGHT = Limits(wall_seconds=90, memory_mb=384, processes=64, disk_mb=24)
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 SOMEBODY = 4711
+USERS = {
+    "ourselves": [],
+    "an ordinary user": ["setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups", "--inh-caps=-all"],
+}
+WITHOUT_WALLS = (
+    "test_abstract_socket_of_the_host",
+    "test_be_traced",
+    "test_environment_of_any_process",
+    "test_handle_of_the_supervisor",
+    "test_host_by_its_other_addresses",
+    "test_host_processes",
+    "test_keys",
+    "test_large_shared_memory",
+    "test_listener_of_the_host",
+    "test_memory_beside_the_limits",
+    "test_name_of_the_machine",
+    "test_other_directories_of_the_host",
+    "test_queue_of_the_host",
+    "test_secret_by_climbing",
+    "test_secret_file",
+    "test_secret_through_a_link",
+    "test_secret_through_another_root",
+    "test_shared_mapping_of_zeros",
+    "test_shared_memory_of_the_host",
+    "test_socket_file_of_the_host",
+    "test_system_tree",
+    "test_system_v_objects",
+    "test_variables_left_over",
+    "test_what_the_copy_leaves_out",
+)
+"""Attacks that harm nobody and succeed for any user of an ordinary machine."""
 
 
 @dataclass
@@ -81,9 +130,11 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
         named.bind(str(directory / "door"))
         for listener in (abstract, named):
             listener.listen()
+        (directory / "door").chmod(0o666)
         listeners = [_listen(listener, found.hits) for listener in (tcp, abstract, named)]
-        _plant(found, tcp.getsockname()[1])
-        yield found
+        with _bait_in_the_kernel(found) as bait:
+            _plant(found, {**bait, "port": tcp.getsockname()[1]})
+            yield found
         for listener in (tcp, abstract, named):
             listener.shutdown(socket.SHUT_RDWR)
         for thread in listeners:
@@ -105,22 +156,50 @@ def _listen(listener: socket.socket, hits: list[str]) -> threading.Thread:
     return thread
 
 
-def _plant(host: Host, port: int) -> None:
+@contextmanager
+def _bait_in_the_kernel(host: Host) -> Iterator[dict[str, object]]:
+    """What others on the host share: memory, a queue and semaphores."""
+    libc, queue, key = ctypes.CDLL(None), f"/bait-{host.token}", int(host.token) % 2**31
+    memory = Path("/dev/shm", f"bait-{host.token}")
+    memory.write_text(host.secret)
+    opened = libc.mq_open(queue.encode(), os.O_CREAT | os.O_RDWR, 0o666, None)
+    semaphores = libc.semget(key, 1, 0o1666)
+    try:
+        yield {"shared_memory": str(memory), "queue": queue, "key": key}
+    finally:
+        memory.unlink()
+        libc.mq_unlink(queue.encode())
+        os.close(opened)
+        libc.semctl(semaphores, 0, 0)
+
+
+def _plant(host: Host, bait: dict[str, object]) -> None:
     """The malicious repository."""
-    bait = {
+    bait |= {
         "secret": host.secret,
         "directory": str(host.directory),
+        "repository": str(host.repository),
         "secret_file": str(host.directory / "secret.txt"),
         "homes": ["/root", "/home", str(Path.home())],
-        "port": port,
         "abstract": f"bait-{host.token}",
         "socket_file": str(host.directory / "door"),
         "daemon_sleep": f"9999.{host.token}",
+        "supervisor": os.getpid(),
+        "hostname": socket.gethostname(),
+        "addresses": sorted({str(info[4][0]) for info in socket.getaddrinfo("localhost", None)} | {"127.0.0.1"}),
+        "shown": [str(Path("/", *path.parts[1:2])) for path in (Path(sys.prefix), Path(sys.base_prefix))],
     }
-    shutil.copy(HOSTILE, host.repository / "test_attacks.py")
+    for name in FILES:
+        shutil.copy(HOSTILE / name, host.repository / f"test_{name}")
+    shutil.copy(HOSTILE / "bait.py", host.repository)
     (host.repository / "bait.json").write_text(json.dumps(bait))
     (host.repository / "linked-file").symlink_to(host.directory / "secret.txt")
     (host.repository / "linked-directory").symlink_to(host.directory)
+    (host.repository / ".git").mkdir()
+    (host.repository / ".git" / "config").write_text(host.secret)
+    os.mkfifo(host.repository / "pipe")
+    if os.geteuid() == 0:
+        os.mknod(host.repository / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))
 
 
 def _command_line(path: Path) -> str:
@@ -141,45 +220,61 @@ def test_every_attack_fails_and_is_reported(host: Host) -> None:
     host.is_unharmed()
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not SYSTEM_PYTHON.exists(), reason="becoming somebody else needs root")
-def test_every_attack_fails_for_an_ordinary_user(host: Host) -> None:
-    """The same attacks fail when the worker is an ordinary user and the sandbox is made of user namespaces."""
-    become = ["setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups", "--inh-caps=-all"]
-    checkout = Path(__file__).parents[2]
+def test_there_are_enough_attacks() -> None:
+    """A name each, and at least sixty of them beside the bombs."""
+    assert len(set(ATTACKS)) == len(ATTACKS) >= 60
+    assert len(MEMORY) + len(OTHERS) >= 30
+
+
+def _as(user: str, host: Host, *arguments: str) -> Any:  # noqa: ANN401 - JSON
+    """What hostile/runs.py prints for a user."""
+    if USERS[user] and (os.geteuid() != 0 or not SYSTEM_PYTHON.exists()):
+        pytest.skip("becoming an ordinary user needs root")
     _open_up(host.repository)
+    python = SYSTEM_PYTHON if SYSTEM_PYTHON.exists() else Path(sys.executable)
     done = subprocess.run(
-        [*become, str(SYSTEM_PYTHON), "-B", str(AS_SOMEBODY), str(host.repository)],
-        env={"PYTHONPATH": str(checkout), "DEPLOY_KEY": host.secret, "PATH": "/usr/bin:/bin"},
+        [*USERS[user], str(python), "-B", str(HOSTILE / "runs.py"), *arguments],
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "DEPLOY_KEY": host.secret, "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
         check=False,
     )
-    said = dict(json.loads(line) for line in done.stdout.splitlines() if line)
-    assert sorted(said) == ATTACKS, done.stderr
-    assert [name for name, ending in said.items() if ending == "succeeded"] == []
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_every_attack_fails_for_every_user(host: Host, user: str) -> None:
+    """The attacks fail in a process each, whether the worker is root or builds the sandbox of user namespaces."""
+    ended = _as(user, host, "attacks", str(host.repository))
+    assert sorted(ended) == ATTACKS
+    assert [name for name, end in ended.items() if end == "succeeded"] == []
     host.is_unharmed()
 
 
-@pytest.mark.parametrize("planted", ["home", "link", "whole"])
-def test_a_planted_environment_opens_nothing(host: Host, tmp_path: Path, planted: str) -> None:
-    """A committed `.venv` that names a neighbour's real environment, however it does so, shows no file of the neighbour's."""
-    neighbour, place = tmp_path / "neighbour", host.repository / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", neighbour], check=True)
-    (neighbour / "secret.txt").write_text(host.secret)
-    if planted == "whole":
-        place.symlink_to(neighbour)
-    else:
-        (place / "bin").mkdir(parents=True)
-        home = neighbour / "bin" if planted == "home" else Path(sys.executable).resolve().parent
-        (place / "pyvenv.cfg").write_text(f"home = {home}\n")
-        (place / "bin" / "python").symlink_to(neighbour / "bin" / "python" if planted == "link" else sys.executable)
-    code = f"def test_attack(): assert open({str(neighbour / 'secret.txt')!r}).read()\n"
-    (host.repository / "test_attacks.py").write_text(code)
-    as_the_app = discover(host.repository, python=None, test_command=QUICK)
-    for project in (as_the_app, replace(as_the_app, python=place / "bin" / "python")):
-        completed = run_tests(Bubblewrap(), project, limits=Limits(wall_seconds=30)).completed
-        assert completed.exit_code != 0
-        assert host.secret not in completed.stdout + completed.stderr
+def test_attacks_succeed_without_walls(host: Host) -> None:
+    """The battery can tell: what harms nobody succeeds for an ordinary process of the same host."""
+    user = "an ordinary user" if os.geteuid() == 0 else "ourselves"
+    ended = _as(user, host, "plainly", str(host.repository), *WITHOUT_WALLS)
+    assert {name: end for name, end in ended.items() if end != "succeeded"} == {}
+    assert sorted(ended) == sorted(WITHOUT_WALLS)
+
+
+def _bombs() -> Iterator[Any]:
+    """Each bomb for each user; all but a few are extended."""
+    for user in USERS:
+        for name in (*MEMORY, *OTHERS):
+            quick = user == "ourselves" and name in QUICK_BOMBS
+            yield pytest.param(user, name, marks=() if quick else pytest.mark.extended)
+
+
+@pytest.mark.parametrize(("user", "name"), list(_bombs()))
+def test_every_bomb_ends(host: Host, user: str, name: str) -> None:
+    """No run holds twice its memory for long, by whatever means, and what ends it is what it used up."""
+    ending, report, errors = _as(user, host, "bomb", name)
+    assert "through" not in report
+    assert ending == OTHERS[name][1] if name in OTHERS else ending in ENDINGS, errors
+    host.is_unharmed()
 
 
 def _open_up(path: Path) -> None:

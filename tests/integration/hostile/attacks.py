@@ -1,12 +1,10 @@
 """The tests of a malicious repository. Each one passes only if its attack succeeds.
 
 Never collected here: test_sandbox_hostile.py copies it into a checkout and runs it in the sandbox.
-What the host holds to be stolen or hit is named in bait.json beside it.
 """
 
 import ctypes
 import errno
-import json
 import os
 import pathlib
 import signal
@@ -15,19 +13,7 @@ import subprocess
 import sys
 import time
 
-BAIT = json.loads(pathlib.Path(__file__).with_name("bait.json").read_text())
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def reads(path: str | pathlib.Path) -> bytes:
-    try:
-        return pathlib.Path(path).read_bytes()
-    except OSError:
-        return b""
-
-
-def call_succeeds(number: int, *arguments: object) -> bool:
-    return LIBC.syscall(number, *arguments) != -1
+from bait import BAIT, LIBC, call, reads
 
 
 def test_environment_of_any_process() -> None:
@@ -152,7 +138,7 @@ def test_overwrite_the_way_in() -> None:
 def test_change_the_clock_or_host_name() -> None:
     """Settings of the whole machine."""
     name = b"conquered"
-    assert LIBC.sethostname(name, len(name)) == 0 or call_succeeds(227, 0, ctypes.byref(ctypes.c_int64(0)))
+    assert LIBC.sethostname(name, len(name)) == 0 or call(227, 0, ctypes.byref(ctypes.c_int64(0))) == 0
 
 
 def test_trace_other_processes() -> None:
