@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from workers.errors import BadInput
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _MODE = re.compile(r"(?:new mode|new file mode|deleted file mode|index [0-9a-f]+\.\.[0-9a-f]+) (\d{6})$")
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abfnrtv"\\])')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
@@ -147,11 +147,12 @@ class _DiffReader:
 
     def header(self) -> list[str]:
         """The lines up to the first hunk, or to the next file."""
-        first = self.at
+        first, named = self.at, False
         self.at += 1
         while (line := self.peek()) is not None and not line.startswith(("diff --", "@@ ")):
-            if line.startswith("--- ") and any(seen.startswith("+++ ") for seen in self.lines[first : self.at]):
+            if line.startswith("--- ") and named:
                 break
+            named = named or line.startswith("+++ ")
             self.at += 1
         return [line.removesuffix("\r") for line in self.lines[first : self.at]]
 

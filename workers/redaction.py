@@ -28,13 +28,15 @@ FORMATS: Mapping[str, str] = MappingProxyType(
         "an npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
         "a PyPI token": r"\bpypi-AgE[A-Za-z0-9_-]{50,}",
         "a Hugging Face token": r"\bhf_[A-Za-z0-9]{34}\b",
-        "a JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        # From the beginning of a word to its first `eyJ`: tried at each `eyJ` of a long word, it would be quadratic.
+        "a JSON web token": r"(?<![A-Za-z0-9_-])(?:(?!\beyJ)[A-Za-z0-9_-])*+eyJ[A-Za-z0-9_-]{10,}+"
+        r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}",
         "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?"
         r"(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
         "a password in a URL": r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
     }
 )
-"""The pattern of each kind of credential."""
+"""The pattern of each kind of credential. That of a web token matches the rest of its word too."""
 
 _SECRETS = re.compile("|".join(FORMATS.values()), re.DOTALL)
 REDACTED = "[secret removed]"

@@ -33,7 +33,7 @@ PREFIX = "APPRENTICE_"
 OWN_DETECTORS = frozenset({"ruff", "bandit", "mypy", "secrets", "dependencies", "workflows", "model"})
 MODEL_STRATEGIES = ("embedded", "model:minimal", "model:related", "model:test_first")
 
-_PASSWORD = re.compile(r"://[^:/@]*:([^@]+)@")
+_PASSWORD = re.compile(r"[^:]*://[^:/@]*:([^@]+)@")
 _PRICE = re.compile(r"\d+(\.\d+)?(,\d+(\.\d+)?){2}")
 
 S = TypeVar("S", bound="Settings")
@@ -73,7 +73,7 @@ class Settings(BaseSettings):
         for value in vars(self).values():
             if isinstance(value, SecretStr):
                 own_secrets.add(value.get_secret_value())
-            elif isinstance(value, str) and (password := _PASSWORD.search(value)):
+            elif isinstance(value, str) and (password := _PASSWORD.match(value)):
                 own_secrets.add(password[1])
                 own_secrets.add(unquote(password[1]))
         return self

@@ -17,9 +17,7 @@ import httpx
 from bot.playground.git import git
 from bot.playground.server import Playground
 
-_SUGGESTION = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})suggestion[^\n]*\n(?P<code>(?:.*\n)*?)(?P=fence)[ \t]*$", re.MULTILINE
-)
+_SUGGESTION = re.compile(r"(`{3,}|~{3,})suggestion")
 _THREADS = """query($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
     reviewThreads(first: 100) { nodes { id comments(first: 100) { nodes { fullDatabaseId } } } }
@@ -230,7 +228,7 @@ class Maintainer:
         """The files with every suggestion in place; from the bottom up, so that lines keep their numbers."""
         files: dict[str, list[str]] = {}
         for each in sorted(chosen, key=lambda comment: comment.line or 0, reverse=True):
-            found = _SUGGESTION.search(each.body.replace("\r\n", "\n"))
+            found = _suggestion(each.body.replace("\r\n", "\n"))
             if found is None:
                 raise RequestDenied(f"comment {each.id} has no suggestion")
             if each.line is None:
@@ -238,8 +236,17 @@ class Maintainer:
             if each.path not in files:
                 files[each.path] = self.read(pull.head_repository, each.path, pull.head_sha).splitlines(keepends=True)
             first = (each.start_line or each.line) - 1
-            files[each.path][first : each.line] = found["code"].splitlines(keepends=True)
+            files[each.path][first : each.line] = found
         return {path: "".join(lines) for path, lines in files.items()}
+
+
+def _suggestion(body: str) -> list[str] | None:
+    """The lines of the first suggestion in a comment; None without one."""
+    lines = iter(body.splitlines(keepends=True))
+    opens = next(filter(None, map(_SUGGESTION.match, lines)), None)
+    found = list(lines)
+    closes = next((at for at, line in enumerate(found) if opens and line.rstrip() == opens[1]), None)
+    return None if closes is None else found[:closes]
 
 
 class _Checkout:

@@ -33,7 +33,7 @@ from bot.playground.payloads import (
 )
 from bot.playground.world import World
 
-_PICTURE = re.compile(r"!\[([^\]]*)\]\((\S+?)\)")
+_PICTURE = re.compile(r"!\[([^\[\]]*)\]\(([^\s()]+)\)")
 
 
 # What issues, pull requests and comments share.

@@ -25,7 +25,7 @@ _PRIVATE = re.compile(
 """Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
 
 _NEW_FILE = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
-_CITED = re.compile(r"(?P<path>(?:[\w.-]+/)*[\w.-]*\.[A-Za-z]\w*):(?P<line>\d{1,6})(?:-\d{1,6})?")
+_CITED = re.compile(r"(?<![\w./-])(?P<path>[\w./-]*\.[A-Za-z]\w*):(?P<line>\d{1,6})(?:-\d{1,6})?")
 
 
 class ToolFailed(ApprenticeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -23,33 +23,39 @@ from workers.messages import repair as repairs
 from workers.ports import BranchHead
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
+from workers.review.source import parsed
 from workers.sandbox.run_tests import Project, discover
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
 
-_BLOCK = re.compile(
-    r"^(?P<mark>`{3,}|~{3,})(?:python|py|python3)\s*\n(?P<code>.*?)^(?P=mark)\s*$", re.DOTALL | re.MULTILINE
-)
+_OPENS = re.compile(r"(`{3,}|~{3,})(?:python|py|python3)")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 MAX_LENGTH = 20_000
 
 
 def issue_test(body: str) -> str | None:
     """The first Python block that parses and defines a pytest test; None where there is none."""
-    for match in _BLOCK.finditer(body.replace("\r\n", "\n")):
-        code = match["code"]
-        if len(code) <= MAX_LENGTH and _defines_test(code):
-            return code
-    return None
+    return next((code for code in _blocks(body) if len(code) <= MAX_LENGTH and _defines_test(code)), None)
+
+
+def _blocks(body: str) -> Iterator[str]:
+    """The Python blocks of a text, in one pass over its lines; one that is left open is none."""
+    mark, code = "", list[str]()
+    for line in body.replace("\r\n", "\n").split("\n"):
+        if mark and line.rstrip() == mark:
+            yield "".join(code)
+            mark = ""
+        elif mark:
+            code.append(f"{line}\n")
+        elif opens := _OPENS.fullmatch(line.rstrip()):
+            mark, code = opens[1], []
 
 
 def _defines_test(code: str) -> bool:
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
-        return False
-    return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in ast.walk(tree))
+    tree = parsed(code)
+    nodes = ast.walk(tree) if tree else ()
+    return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in nodes)
 
 
 def path_of(issue: int, paths: Iterable[str]) -> str:
@@ -77,13 +83,18 @@ class RepairRequest:
 
 
 def run(job: Fix, context: JobContext) -> Sequence[Job]:
-    """Check who asked, repair at the pinned commit, publish the proof or say honestly what was tried."""
-    if not job.commanded and issue_test(job.body) is None:
+    """Check who asked, repair at the pinned commit, publish the proof or say honestly what was tried.
+
+    Of an outsider's issue nothing is read, but whether it has a block at all.
+    """
+    if not job.commanded and "```" not in job.body and "~~~" not in job.body:
         return ()
     github = context.connect(job.repository)
     if not may_command(github, job.actor):
         if job.commanded:
             reply_to_outsider(job, context, github)
+        return ()
+    if not job.commanded and issue_test(job.body) is None:
         return ()
     case = _open(job, context, github)
     repaired = _known(case, context) or _repair(case, context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -124,7 +124,7 @@ def _line(text: str) -> str:
     return " ".join(redact(text).split())[:_SHOWN]
 
 
-_BLOCK = re.compile(r"^```json[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(?P<json>json)?[ \t]*$", re.MULTILINE)
 _HOW = """You have the tools below. To use one, answer with exactly one block of this form, and nothing after it:
 
 ```json
@@ -160,12 +160,23 @@ def call_in(text: str, asked: Sequence[ChatMessage]) -> tuple[str, tuple[ToolCal
 
     A call's id is its number in the conversation, so that the same conversation gives the same ids.
     """
-    blocks = [(block, found) for block in _BLOCK.finditer(text) if (found := _called(block[1])) is not None]
+    blocks = [(start, found) for start, block in _blocks(text) if (found := _called(block)) is not None]
     if len(blocks) != 1:
         return text, ()
-    (block, (name, arguments)) = blocks[0]
+    (start, (name, arguments)) = blocks[0]
     number = sum(len(message.calls) for message in asked) + 1
-    return text[: block.start()].rstrip(), (ToolCall(id=f"call_{number}", name=name, arguments=arguments),)
+    return text[:start].rstrip(), (ToolCall(id=f"call_{number}", name=name, arguments=arguments),)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Where each block of JSON begins, and what it holds."""
+    opened = None
+    for fence in _FENCE.finditer(text):
+        if opened is None:
+            opened = fence if fence["json"] else None
+        elif not fence["json"]:
+            yield opened.start(), text[opened.end() : fence.start()]
+            opened = None
 
 
 def _called(block: str) -> tuple[str, str] | None:

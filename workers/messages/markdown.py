@@ -15,7 +15,7 @@ ZERO_WIDTH_SPACE = "\u200b"
 
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
 _ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^\s*/(?=\w)", re.IGNORECASE)
-_LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _SPAN = re.compile(r"(`[^`\n]+`)")
 _BLOCK = re.compile(r"^\s*(?=[#>]|[-=]{2,}\s*$)")

@@ -132,7 +132,7 @@ def failure_of(report: TestReport) -> Failure | None:
 
 _NOISE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"0x[0-9a-fA-F]+"), "<address>"),
-    (re.compile(r"(?:[A-Za-z]:)?(?:[\w.~-]*[/\\])+[\w.-]+"), "<path>"),
+    (re.compile(r"(?<![\w.~/\\-])(?:[A-Za-z]:)?(?:[\w.~-]*[/\\])+[\w.-]+"), "<path>"),
     (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "<id>"),
     (re.compile(r"(?<![A-Za-z_<])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"), "<number>"),
     (re.compile(r"\s+"), " "),
@@ -168,10 +168,10 @@ _NAME = re.compile(r"name '(\w+)' is not defined|local variable '(\w+)'|free var
 _ATTRIBUTE = re.compile(r"has no attribute '(\w+)'")
 _OWNER = re.compile(r"'([\w.]+)' object has no attribute|type object '([\w.]+)' has no|module '([\w.]+)' has no")
 _KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
-_MISSING = re.compile(r"missing \d+ required .*?arguments?: (.+)")
+_MISSING = re.compile(r"missing \d+ required [\w -]{0,40}?arguments?: (.+)")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '?(?:partially initialized module ')?([\w.]+)'?")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
-_UNRAISED = re.compile(r"DID NOT RAISE (.+)|(\w+) not raised")
+_UNRAISED = re.compile(r"DID NOT RAISE (.+)|\b(\w+) not raised")
 _QUOTED = re.compile(r"'(\w+)'")
 
 

@@ -19,7 +19,8 @@ _SECURITY = re.compile(r"S[0-9]*|P|PL|PLE|PLE2(5(0(2)?)?)?|ALL")
 _PATTERN = re.compile(r"(?!/)(?!.*\.\.)[\w.*?/-]{1,200}")
 _TARGET = re.compile(r"py3(?:[7-9]|1[0-4])")
 _OLDEST, _NEWEST = 7, 14
-_MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d+)")
+_MINIMUM = re.compile(r"(?:>=|~=|==|>|\^)\s*3\.(\d{1,3})")
+_BLANKS = re.compile(r"(?<=\S)[^\S\n]+(?=\S)")
 _MOST = 200
 """Codes and patterns beyond so many are not read."""
 
@@ -114,9 +115,8 @@ def _truth(value: object) -> bool | None:
 
 
 def _ini(base: Path, name: str) -> Mapping[str, object]:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(read_text(base, name))
+        parser = ini(read_text(base, name))
     except (Unread, configparser.Error):
         return {}
     return dict(parser["mypy"]) if parser.has_section("mypy") else {}
@@ -125,11 +125,34 @@ def _ini(base: Path, name: str) -> Mapping[str, object]:
 def _toml(base: Path, name: str) -> dict[str, object] | None:
     """The document, None without such a file; one that cannot be parsed is empty."""
     try:
-        return tomllib.loads(read_text(base, name))
+        return toml(read_text(base, name))
     except Unread:
         return None
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except ValueError:
         return {}
+
+
+_DEEP = re.compile(r"""^[ \t\[]*(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){32}""", re.MULTILINE)
+
+
+def toml(text: str) -> dict[str, object]:
+    """The document; raises ValueError for what is none, and for keys of so many parts that the parser would not end."""
+    if _DEEP.search(text):
+        raise ValueError("a key of over 32 parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("values nested too deeply") from error
+
+
+def ini(text: str) -> configparser.ConfigParser:
+    """The document, each run of blanks within a line as one, on which the parser's patterns spend the square of its length.
+
+    Raises configparser.Error.
+    """
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(_BLANKS.sub(" ", text))
+    return parser
 
 
 def table(within: Mapping[str, object], key: str) -> dict[str, object]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import configparser
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path, PurePosixPath
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,7 +15,7 @@ from packaging.utils import canonicalize_name
 from memory.model import Severity
 from workers.diffs import split_lines
 from workers.review.detectors.detector import Category, Delta, Detection, DetectorFailed, RawFinding, by_file
-from workers.review.project_options import table
+from workers.review.project_options import ini, table, toml
 
 SHORTEST = 5
 """Names shorter than this are close to too many others to mean anything."""
@@ -28,7 +27,7 @@ def popular() -> frozenset[str]:
     return frozenset(Path(__file__).with_name("popular_packages.txt").read_text(encoding="utf-8").split())
 
 
-@cache
+@lru_cache(maxsize=4096)
 def mistaken_for(name: str) -> str | None:
     """The very popular package whose name is one edit away from this other name, if there is one.
 
@@ -53,16 +52,19 @@ def is_one_edit(one: str, other: str) -> bool:
 
 
 UNPINNED, UNTRACED, EXTRA_INDEX, LOOKALIKE = "DEP001", "DEP002", "DEP003", "DEP004"
-_REQUIREMENTS = re.compile(
-    r"(^|[-_.])(requirements|constraints)([-_.][^/]*)?\.(txt|in)$|^requirements/[^/]+\.(txt|in)$"
-)
+_REQUIREMENTS = re.compile(r"(?:^|[-_.])(?:requirements|constraints)(?:[-_.]|$)")
+_NAME = re.compile(r"[\w.-]+")
 _INDEX = re.compile(r"^\s*(?:-i|--index-url|--extra-index-url|--find-links|-f|--trusted-host)[=\s]\s*(\S+)")
+_TABLE = re.compile(r"tool\.(?:uv\.index|poetry\.source|pdm\.source)\]")
+_URL = re.compile(r"\s*url\s*=\s*[\"']([^\"']+)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
-_OPTIONS = re.compile(r"\s+--?[a-z].*$")
+_OPTIONS = re.compile(r"(?<!\s)\s+--?[a-z].*$")
 _COMMIT = re.compile(r"@(?=[a-f]*[0-9])[0-9a-f]{7,40}(?=$|[#?])|/archive/[0-9a-f]{40}\.")
 _ARCHIVE = re.compile(r"https?://[^/]+/[^/]+/([^/]+)/(?:-/)?archive/")
-_HASHED = re.compile(r"#(?:.*&)?sha(?:256|384|512)=[0-9a-f]{64,}")
+_HASHED = re.compile(r"[#&]sha(?:256|384|512)=[0-9a-f]{64,}")
 _PYPI = re.compile(r"https://(?:test\.)?pypi\.org/simple/?$")
+MOST_NEW, MOST_PLACES = 1_000, 50
+"""New requirements of a file that are looked at, and lines that one of them is looked for on."""
 _LEAST_PINNED = 3
 """So many requirements must be pinned, and all but the new ones, before one that is not is a finding."""
 
@@ -96,9 +98,11 @@ class Dependencies:
     name = "dependencies"
 
     def reads(self, path: str) -> bool:
-        name = PurePosixPath(path).name
-        below = "/".join(PurePosixPath(path).parts[-2:])
-        return name in ("pyproject.toml", "setup.cfg") or any(map(_REQUIREMENTS.search, (name, below)))
+        pure = PurePosixPath(path)
+        is_list = pure.suffix in (".txt", ".in") and (
+            _REQUIREMENTS.search(pure.stem) or pure.parent.name == "requirements"
+        )
+        return pure.name in ("pyproject.toml", "setup.cfg") or bool(is_list)
 
     def compare(self, delta: Delta, paths: Sequence[str]) -> Detection:
         changed = (path for path in paths if self.reads(path) and delta.added.get(path))
@@ -113,14 +117,33 @@ def _risks(path: str, delta: Delta) -> Iterator[RawFinding]:
     except DetectorFailed:
         before = []  # what could not be understood before gives nothing to compare with
     old, known = {each.text for each in before}, {each.name for each in before}
-    new = [each for each in now if each.text not in old]
+    new = list({each.text: each for each in now if each.text not in old}.values())
+    if len(new) > MOST_NEW:
+        raise DetectorFailed(f"over {MOST_NEW:,} new requirements")
     rest = [each for each in now if each.text in old]
     rest_is_pinned = len(rest) >= _LEAST_PINNED and all(each.pinned or each.source for each in rest)
+    index = _index(lines, added)
     for each in new:
-        place = next((number for number in added if _is_on(each, lines[number - 1])), None)
+        places = (number for word in _words(each.text)[:1] for number in index.get(word, ()))
+        place = next((number for number in places if _is_on(each, lines[number - 1])), None)
         if place is not None:
             yield from _of_one(path, place, each, known=each.name in known, rest_is_pinned=rest_is_pinned)
     yield from _indexes(path, lines, added, delta.base.get(path, ""))
+
+
+def _index(lines: Sequence[str], numbers: Sequence[int]) -> Mapping[str, list[int]]:
+    """The first lines on which each word is, but for those of comments."""
+    index: dict[str, list[int]] = {}
+    for number in numbers:
+        for word in set(_words(_COMMENT.sub("", lines[number - 1]))):
+            if len(places := index.setdefault(word, [])) < MOST_PLACES:
+                places.append(number)
+    return index
+
+
+def _words(text: str) -> list[str]:
+    """Its names, as an index of packages compares them."""
+    return [canonicalize_name(word) for word in _NAME.findall(text)]
 
 
 def _is_on(needed: Needed, line: str) -> bool:
@@ -141,18 +164,20 @@ def _of_one(path: str, line: int, needed: Needed, *, known: bool, rest_is_pinned
 
 
 def _indexes(path: str, lines: Sequence[str], added: Sequence[int], before: str) -> Iterator[RawFinding]:
-    for number in added:
-        match = _INDEX.match(lines[number - 1]) or _toml_index(path, lines, number)
-        if match and not _PYPI.match(match[1]) and match[1] not in before:
+    wanted, old = set(added), {url for _, url in _urls(path, split_lines(before))}
+    for number, url in _urls(path, lines):
+        if number in wanted and not _PYPI.match(url) and url not in old:
             yield _finding(path, number, EXTRA_INDEX)
 
 
-def _toml_index(path: str, lines: Sequence[str], number: int) -> re.Match[str] | None:
-    """A `url` in a table that names an index of uv, Poetry or PDM."""
-    match = re.match(r"\s*url\s*=\s*[\"']([^\"']+)", lines[number - 1]) if path.endswith(".toml") else None
-    tables = [line for line in lines[: number - 1] if line.startswith("[")]
-    named = bool(tables) and re.search(r"tool\.(uv\.index|poetry\.source|pdm\.source)\]", tables[-1]) is not None
-    return match if named else None
+def _urls(path: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The indexes that a file names, with their lines: by an option, or as `url` in a table of uv, Poetry or PDM."""
+    named = False
+    for number, line in enumerate(lines, start=1):
+        if path.endswith(".toml") and line.startswith("["):
+            named = _TABLE.search(line) is not None
+        if match := _INDEX.match(line) or (_URL.match(line) if named else None):
+            yield number, match[1]
 
 
 def needed_in(path: str, text: str) -> list[Needed]:
@@ -171,9 +196,8 @@ def _in_list(text: str) -> Iterator[str]:
 
 
 def _in_setup(text: str) -> Iterator[str]:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(text)
+        parser = ini(text)
     except configparser.Error as error:
         raise DetectorFailed(f"not an INI file ({str(error).splitlines()[0][:120]})") from error
     for section in parser.sections():
@@ -186,8 +210,8 @@ def _in_setup(text: str) -> Iterator[str]:
 
 def _in_pyproject(text: str) -> Iterator[str]:
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = toml(text)
+    except ValueError as error:
         raise DetectorFailed(f"not TOML ({str(error)[:120]})") from error
     project, build, groups = (table(document, key) for key in ("project", "build-system", "dependency-groups"))
     lists = [project.get("dependencies"), build.get("requires"), *groups.values()]

@@ -24,7 +24,7 @@ from workers.review.detectors.detector import Category, Delta, Detection, RawFin
 
 KNOWN, PRIVATE_KEY, PASSWORD = "SEC001", "SEC002", "SEC003"
 
-_KEY = "a private key"
+_KEY, _WEB_TOKEN = "a private key", "a JSON web token"
 _KEY_BODY = re.compile(r"(?:\s|\\n|[\"'+,])*(?:[A-Za-z-]+: [^\n]*\n\s*)*([A-Za-z0-9+/=]{40,})")
 _FORMATS = {name: re.compile(pattern, re.DOTALL) for name, pattern in FORMATS.items()}
 _LEAST_ENTROPY = 2.8
@@ -89,10 +89,13 @@ def _added(path: str, delta: Delta) -> Iterator[RawFinding]:
     if not added:
         return
     lines = split_lines(text)
+    old = {before[each.start : each.end] for each in (*_known(before), *_passwords(path, before))}
+    first, counted = 1, 0
     for secret in secrets_in(path, text):
-        first, value = text.count("\n", 0, secret.start) + 1, text[secret.start : secret.end]
+        first, counted = first + text.count("\n", counted, secret.start), secret.start
+        value = text[secret.start : secret.end]
         line = next((line for line in range(first, first + value.count("\n") + 1) if line in added), None)
-        if line is not None and value not in before:
+        if line is not None and value not in old:
             yield _finding(path, line, _without(lines[line - 1], value), secret)
 
 
@@ -119,10 +122,13 @@ def _finding(path: str, line: int, anchor: str, secret: _Secret) -> RawFinding:
 
 def secrets_in(path: str, text: str) -> list[_Secret]:
     """Every secret in the text of a file, in order, none inside another."""
-    known = [secret for secret in _known(text) if _is_reported(secret, path, text)]
-    taken = [range(secret.start, secret.end) for secret in known]
-    named = [] if _is_quiet(path) else list(_passwords(path, text))
-    free = [secret for secret in named if not any(secret.start in span or secret.end - 1 in span for span in taken)]
+    quiet = _is_quiet(path)
+    known = [secret for secret in _known(text) if _is_reported(secret, text, quiet=quiet)]
+    named = [] if quiet else list(_passwords(path, text))
+    taken = bytearray(len(text))
+    for secret in known:
+        taken[secret.start : secret.end] = b"\1" * (secret.end - secret.start)
+    free = [secret for secret in named if not (taken[secret.start] or taken[secret.end - 1])]
     return sorted((*known, *free), key=lambda secret: secret.start)
 
 
@@ -130,19 +136,20 @@ def _known(text: str) -> Iterator[_Secret]:
     for kind, pattern in _FORMATS.items():
         for match in pattern.finditer(text):
             rule = PRIVATE_KEY if kind == _KEY else PASSWORD if kind == "a password in a URL" else KNOWN
-            yield _Secret(rule=rule, kind=kind, start=match.start(), end=match.end())
+            start = match.start() + max(match[0].find("eyJ") if kind == _WEB_TOKEN else 0, 0)
+            yield _Secret(rule=rule, kind=kind, start=start, end=match.end())
 
 
-def _is_reported(secret: _Secret, path: str, text: str) -> bool:
+def _is_reported(secret: _Secret, text: str, *, quiet: bool) -> bool:
     value = text[secret.start : secret.end]
     if has_checksum(value):
         return True
-    if _is_quiet(path) or _PLACEHOLDER.search(value):
+    if quiet or _PLACEHOLDER.search(value):
         return False
     if secret.kind == _KEY:
         body = _KEY_BODY.match(value.partition("KEY")[2].lstrip("BLOCK -"))
         return body is not None and entropy(body.group(1)) >= _LEAST_ENTROPY
-    if secret.kind == "a JSON web token":
+    if secret.kind == _WEB_TOKEN:
         return _is_web_token(value)
     if secret.rule == PASSWORD:
         password = value.partition(":")[2]
@@ -171,7 +178,7 @@ def _is_web_token(value: str) -> bool:
     head = value.partition(".")[0]
     try:
         header = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
-    except (binascii.Error, ValueError):
+    except (binascii.Error, ValueError, RecursionError):
         return False
     return (
         isinstance(header, dict) and "alg" in header and not value.split(".")[1].startswith("eyJzdWIiOiIxMjM0NTY3ODkw")

@@ -18,6 +18,8 @@ from workers.review.detectors.detector import Category, Delta, Detection, Detect
 
 MAX_CHARACTERS = 200_000
 MAX_NODES = 20_000
+MAX_ALIASES = 200
+"""Each alias repeats all that its anchor holds."""
 
 HEAD_CHECKOUT, INJECTION, WRITE_ALL, UNPINNED, PRINTED, SELF_HOSTED = (f"WFL{number:03}" for number in range(1, 7))
 
@@ -26,18 +28,20 @@ _HEAD_REF = re.compile(
     r"github\.head_ref|github\.event\.pull_request\.(head|number)|github\.event\.workflow_run\.head|refs/pull/"
 )
 _UNTRUSTED = re.compile(
-    r"\$\{\{[^}]*\b(github\.head_ref"
+    r"\b(github\.head_ref"
     r"|github\.event\.(?:issue|pull_request|discussion|comment|review|review_comment|release)\.(?:title|body|name)\b"
     r"|github\.event\.pull_request\.head\.(?:ref|label|repo\.(?:default_branch|description|homepage))\b"
-    r"|github\.event\.(?:head_commit|commits\S*?)\.(?:message|(?:author|committer)\.(?:name|email))\b"
-    r"|github\.event\.workflow_run\.(?:head_branch|display_title|head_commit\.\S+?|pull_requests\S*?head\.ref)\b"
-    r"|github\.event\.pages\S*?page_name\b)"
+    r"|github\.event\.(?:head_commit|commits\S{0,80}?)\.(?:message|(?:author|committer)\.(?:name|email))\b"
+    r"|github\.event\.workflow_run\.(?:head_branch|display_title|head_commit\.\S+?|pull_requests\S{0,80}?head\.ref)\b"
+    r"|github\.event\.pages\S{0,80}?page_name\b)"
 )
 _SECRET = re.compile(r"\$\{\{\s*(?:secrets\.(?!GITHUB_TOKEN\b)\w+|toJSON\(\s*secrets\s*\))", re.IGNORECASE)
 _PRINTS = re.compile(
     r"^\s*(?:-\s+)?(?:run:\s*)?(?:echo|printf|print|console\.log|Write-Host|Write-Output)\b", re.IGNORECASE
 )
 _LEADS_ON = re.compile(r"[|>]|::add-mask::|--password-stdin")
+_USED = re.compile(r"uses:\s*[\"']?([^\s\"'@:]{1,300})@")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _PINNED = re.compile(r"@[0-9a-f]{40}$|@sha256:[0-9a-f]{64}$")
 _GITHUBS_OWN = frozenset({"actions", "github"})
 _PRIVILEGED = frozenset({"pull_request_target", "workflow_run"})
@@ -119,13 +123,19 @@ def _injections(file: _File) -> Iterator[RawFinding]:
         scripts = [step.get("run"), _entries(step.get("with")).get("script")]
         for script in filter(None, scripts):
             for line in file.added_in(script):
-                match = _UNTRUSTED.search(file.lines[line - 1])
-                if match and match[1] in _text_of(script):
+                value = _untrusted(file.lines[line - 1])
+                if value and value in _text_of(script):
                     message = (
-                        f"The user who opens it chooses `{match[1]}`, and this pastes it into the script before the script runs; "
+                        f"The user who opens it chooses `{value}`, and this pastes it into the script before the script runs; "
                         "pass it through `env:` and quote the variable."
                     )
                     yield _finding(file, line, INJECTION, Severity.CRITICAL, message)
+
+
+def _untrusted(line: str) -> str:
+    """The first value in an expression of a line that a user chooses; empty without one."""
+    expressions = (part.partition("}")[0] for part in line.split("${{")[1:])
+    return next((match[1] for each in expressions if (match := _UNTRUSTED.search(each))), "")
 
 
 def _permissions(file: _File) -> Iterator[RawFinding]:
@@ -139,12 +149,13 @@ def _permissions(file: _File) -> Iterator[RawFinding]:
 
 
 def _unpinned(file: _File) -> Iterator[RawFinding]:
+    trusted = set(_USED.findall(file.base))
     used = [step.get("uses") for step in file.steps()] + [_entries(job).get("uses") for job in file.jobs()]
     for node in filter(None, used):
         name, _, reference = _text_of(node).partition("@")
         if name.startswith("./") or name.partition("/")[0] in _GITHUBS_OWN or _PINNED.search(_text_of(node)):
             continue
-        if re.search(rf"uses:\s*[\"']?{re.escape(name)}@", file.base):
+        if name in trusted:
             continue  # a new version of what was trusted before
         message = (
             f"`{name}` is new here, and `{reference or 'latest'}` can be moved to other code; pin it to a full commit."
@@ -157,19 +168,24 @@ def _printed(file: _File) -> Iterator[RawFinding]:
         script = step.get("run")
         if script is None:
             continue
-        names = [name for name, value in _entries(step.get("env")).items() if _SECRET.search(_text_of(value))]
-        holds = [_SECRET, *(re.compile(rf"\$(?:\{{{re.escape(name)}\}}|{re.escape(name)}\b)") for name in names)]
+        names = {name for name, value in _entries(step.get("env")).items() if _SECRET.search(_text_of(value))}
         for line in file.added_in(script):
             source = file.lines[line - 1]
-            if _prints(source) and any(each.search(source) for each in holds):
+            if _prints(source) and (_SECRET.search(source) or not names.isdisjoint(_variables(source))):
                 message = "A secret is written to the log; the mask that hides it misses any encoding or part of it."
                 yield _finding(file, line, PRINTED, Severity.MAJOR, message)
 
 
 def _prints(source: str) -> bool:
     """Whether a line of a script prints to the log, and not into a file or another command."""
-    bare = re.sub(r"\$\{\{.*?\}\}|:\s*[|>][-+]?\s*$", "", source)
+    first, *others = source.split("${{")
+    bare = re.sub(r":\s*[|>][-+]?\s*$", "", first + "".join(each.partition("}}")[2] for each in others))
     return _PRINTS.match(source) is not None and _LEADS_ON.search(bare) is None
+
+
+def _variables(source: str) -> set[str]:
+    """The names of the variables that a line of a script reads."""
+    return {match[1] or match[2] for match in _VARIABLE.finditer(source)}
 
 
 def _self_hosted(file: _File) -> Iterator[RawFinding]:
@@ -207,8 +223,11 @@ def _composed(text: str) -> yaml.Node | None:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise DetectorFailed(f"not YAML ({' '.join(str(error).split())[:120]})") from error
-    if root is not None and sum(1 for _ in _nodes(root)) > MAX_NODES:
+    nodes = [] if root is None else list(_nodes(root))
+    if len(nodes) > MAX_NODES:
         raise DetectorFailed(f"too large to be read as YAML: over {MAX_NODES:,} values")
+    if 1 + sum(len(_children(node)) for node in nodes) - len(nodes) > MAX_ALIASES:
+        raise DetectorFailed(f"too large to be read as YAML: over {MAX_ALIASES} aliases")
     return root
 
 
@@ -221,8 +240,13 @@ def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
             continue
         seen.add(id(node))
         yield node
-        for child in node.value if isinstance(node, yaml.CollectionNode) else ():
-            waiting += child if isinstance(child, tuple) else (child,)
+        waiting += _children(node)
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    """The values of a collection, and a mapping's keys."""
+    below = node.value if isinstance(node, yaml.CollectionNode) else ()
+    return [each for child in below for each in (child if isinstance(child, tuple) else (child,))]
 
 
 def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:

@@ -70,7 +70,7 @@ def implausible(candidate: Candidate, error_type: str, message: str) -> ScreenVe
 MOST_KEPT = 8
 
 _DEAD_ENDS = frozenset({TIMEOUT, CRASH, "NameError", "UnboundLocalError", "SyntaxError", "RecursionError"})
-_EXPECTED = re.compile(r"assert .+? (?:==|!=|is|in|<=?|>=?) (.+?)(?:\n|$)")
+_COMPARES = re.compile(r" (?:==|!=|is|in|<=?|>=?) ")
 
 
 class NearMisses:
@@ -113,8 +113,9 @@ def nearness(verdict: ScreenVerdict, failure: Failure) -> float:
 
 
 def _expected(message: str) -> str:
-    match = _EXPECTED.search(message)
-    return match.group(1).strip() if match else ""
+    asserted = (line.partition("assert ")[2] for line in message.split("\n"))
+    found = ((line, _COMPARES.search(line, 1)) for line in asserted)
+    return next((line[match.end() :].strip() for line, match in found if match), "")
 
 
 Option = TypeVar("Option")
@@ -199,7 +200,7 @@ class Stream:
 
 
 _TOKEN = re.compile(
-    r"""(?P<string>[rbfuRBFU]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
+    r"""(?P<string>[rbfuRBFU]{0,2}(?<!\\)(?:'''(?:\\.|[^\\])*?'''|\"\"\"(?:\\.|[^\\])*?\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
       | (?P<number>\d[\w.]*|\.\d[\w.]*)
       | (?P<name>[^\W\d]\w*)
       | (?P<comment>\#[^\n]*)

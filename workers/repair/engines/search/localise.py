@@ -126,7 +126,7 @@ _ORACLES = frozenset(
     {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__bool__", "__contains__"}
 )
 
-_LOCATED = re.compile(r"\(?([\w./-]+\.py)\"?, line (\d+)")
+_LOCATED = re.compile(r"(?<![\w./-])([\w./-]+\.py)\"?, line (\d{1,9})")
 
 
 def suspects(

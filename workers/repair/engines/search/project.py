@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from workers.repair.classify import is_test_path
 from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called, parsed
 
-_DOCTEST = re.compile(r"^\s*>>>\s*(.+)$", re.MULTILINE)
+_DOCTEST = re.compile(r"^[ \t]*>>>[ \t]*(.+)$", re.MULTILINE)
 _INTEGER = re.compile(r"(?<![\w.])\d{1,6}(?![\w.]*\w)")
 _WORD = re.compile(r"[A-Za-z][\w-]{2,}")
 _ORDINALS = {"twice": "2", "half": "2", "double": "2", "first": "1", "second": "2", "third": "3", "three": "3"}

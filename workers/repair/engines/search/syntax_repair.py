@@ -215,8 +215,10 @@ def _of_line(lines: list[str], at: int) -> Iterator[tuple[str, list[str], float]
 
 
 def _headed(text: str) -> Iterator[str]:
-    commented = re.match(r"""((?:[^#'"]|'[^']*'|"[^"]*")*?)(\s*(?:#.*)?)$""", text)
-    code, comment = commented.groups() if commented else (text, "")
+    before = re.match(r"""(?:[^#'"]|'[^']*'|"[^"]*")*+""", text)
+    end = before.end() if before else 0
+    code = text[:end].rstrip() if text[end : end + 1] in ("", "#") else text
+    comment = text[len(code) :]
     if _HEADER.match(text) and not code.endswith(":"):
         yield f"{code.rstrip(';,. ')}:{comment}"
 

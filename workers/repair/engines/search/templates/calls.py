@@ -200,7 +200,7 @@ def arguments_of_like_call(node: cst.Call, site: Site) -> Iterator[Edit]:
 _USES = (
     ("[]", r"\.(?:append|extend|insert|sort|reverse)\(|\s*\+=\s*\["),
     ("set()", r"\.(?:add|discard|intersection|difference|union)\("),
-    ("{}", r"\.(?:items|keys|values|get|setdefault|update)\(|\[[^\]]*\]\s*(?:=(?!=)|[-+*|]=)"),
+    ("{}", r"\.(?:items|keys|values|get|setdefault|update)\(|\[[^\]]{0,200}\]\s*(?:=(?!=)|[-+*|]=)"),
     ('""', r"\s*\+=\s*[rbf]?[\"']|\.(?:strip|split|upper|lower|startswith|endswith|join)\("),
     ("False", r"\s*=\s*(?:True|False)\b"),
     ("None", r"\s+is\s+(?:not\s+)?None\b"),

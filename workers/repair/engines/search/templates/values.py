@@ -227,7 +227,7 @@ def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
 
 
 _MATCHING = (Family.ASSERTION, Family.ATTRIBUTE, Family.VALUE, Family.LOOKUP, Family.TYPE)
-_SIGNS = re.compile(r"[*+?|]|\\[dDwWsSbB]|\[\^?[^\]]*\]|\(\?|\(.*\)|\\[.()\[\]]")
+_SIGNS = re.compile(r"[*+?|]|\\[dDwWsSbB]|\[[^\[\]]*\]|\(\?|\([^()\n]*\)|\\[.()\[\]]")
 _CALLS = ("compile", "match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split")
 _CHANGES = (
     (r"^\^(.*)\$$", r"\\A\1\\Z"),

@@ -1,0 +1,123 @@
+"""Readers of foreign text, each with texts that are made to hold it: the work grows with the text, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.web.commands import parse
+from tests.unit.test_patterns import grows
+from workers.diffs import changed_lines, parse_diff, split_lines, unified
+from workers.errors import BadInput
+from workers.flows.repair import issue_test
+from workers.llm.messages import ChatMessage
+from workers.llm.prompt_text import data
+from workers.llm.structured import call_in
+from workers.messages.markdown import code, plain, prose
+from workers.redaction import redact
+from workers.repair.classify import normalised
+from workers.review.detectors.dependencies import Dependencies
+from workers.review.detectors.detector import Delta, HeadTree
+from workers.review.detectors.secrets import Secrets
+from workers.review.detectors.workflows import Workflows
+from workers.review.project_options import ini, toml
+from workers.review.read_report import why_unfit
+from workers.sandbox.report import decode
+
+Made = Callable[[int], str]
+
+
+def repeated(unit: str, before: str = "", after: str = "") -> Made:
+    """Texts of one piece, again and again."""
+    return lambda size: before + unit * (size // len(unit)) + after
+
+
+def numbered(line: str, before: str = "") -> Made:
+    """Texts of lines that differ by a number."""
+    return lambda size: before + "".join(line.format(number) for number in range(size // len(line)))
+
+
+def checked(detector: Secrets | Dependencies | Workflows, path: str) -> Callable[[str], object]:
+    """A detector on a file that a change adds as a whole, and that had other such lines before."""
+
+    def run(text: str) -> object:
+        head = HeadTree(sources={path: text}, target_version="py311")
+        added = {path: frozenset(range(1, len(split_lines(text)) + 1))}
+        return detector.compare(Delta(head=head, base={path: text.replace("1", "2")}, added=added), [path])
+
+    return run
+
+
+def diff(text: str) -> object:
+    try:
+        return changed_lines(parse_diff(text))
+    except BadInput:
+        return None
+
+
+def options(read: Callable[[str], object]) -> Callable[[str], object]:
+    def run(text: str) -> object:
+        try:
+            return read(text)
+        except Exception:  # noqa: BLE001  a refusal is an answer, of whatever class
+            return None
+
+    return run
+
+
+TOKEN = "ghp_" + "aB3dE5gH7j" * 3 + "{0:06}"
+WORKFLOW = "on: push\njobs:\n  a:\n    steps:\n"
+HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
+    "issue, open fences": (issue_test, repeated("```python \n")),
+    "issue, blanks": (issue_test, repeated("\n", "```python")),
+    "issue, deep code": (issue_test, repeated("(", "```python\ndef test_a(): ", "\n```\n")),
+    "command, comments": (lambda text: parse(text, "apprentice"), repeated("<!-- `/apprentice ")),
+    "command, ticks": (lambda text: parse(text, "apprentice"), repeated("` `` ``` ")),
+    "command, addresses": (lambda text: parse(text, "apprentice"), numbered("@apprentice fix {0}\n")),
+    "redaction, web tokens": (redact, repeated("-eyJabcdefghijk")),
+    "redaction, keys": (redact, repeated("-----BEGIN PRIVATE KEY-----")),
+    "redaction, addresses": (redact, repeated("://a:b")),
+    "prompt, comments": (lambda text: data("x", text), repeated("<!--")),
+    "secrets, many": (checked(Secrets(), "a.py"), numbered(f"a = '{TOKEN}'\n")),
+    "secrets, web tokens": (checked(Secrets(), "a.py"), repeated("-eyJabcdefghijk")),
+    "secrets, passwords": (checked(Secrets(), "a.py"), numbered("password = 'aB3-dE5_gH7{0:06}'\n")),
+    "secrets, settings": (checked(Secrets(), "a.env"), repeated("secretsecret: ")),
+    "secrets, key": (checked(Secrets(), "a.py"), repeated("A: b\n", "-----BEGIN PRIVATE KEY-----\n")),
+    "requirements, new": (checked(Dependencies(), "requirements.txt"), numbered("package-{0}==1.0\n")),
+    "requirements, one name": (checked(Dependencies(), "requirements.txt"), numbered("a=={0}\n")),
+    "requirements, blanks": (checked(Dependencies(), "requirements.txt"), repeated(" ", "a", "b")),
+    "requirements, indexes": (checked(Dependencies(), "requirements.txt"), numbered("-i https://example.org/{0}\n")),
+    "project, tables": (checked(Dependencies(), "pyproject.toml"), numbered("[tool.a{0}]\nurl = 'x'\n")),
+    "toml, long key": (options(toml), repeated("a.", after="b = 1")),
+    "toml, below a long key": (options(toml), numbered("a{0}=1\n", "[" + "a." * 1000 + "b]\n")),
+    "toml, number": (options(toml), repeated("9", "a = ")),
+    "ini, blanks": (options(ini), repeated(" ", "[a]\nb", "c")),
+    "ini, tabs": (options(ini), repeated("\t \x0b", "[a]\nb", "c")),
+    "workflow, expressions": (checked(Workflows(), "action.yml"), repeated("${{", f"{WORKFLOW}    - run: echo ")),
+    "workflow, aliases": (
+        checked(Workflows(), "action.yml"),
+        repeated("    - *a\n", f"{WORKFLOW}    - &a {{run: b}}\n"),
+    ),
+    "workflow, actions": (checked(Workflows(), "action.yml"), numbered("    - uses: a/b{0}@c\n", WORKFLOW)),
+    "generated": (why_unfit, repeated("generated by ", "# ")),
+    "reply, blocks": (lambda text: call_in(text, list[ChatMessage]()), repeated("```json\n{}\n")),
+    "failure, words": (normalised, repeated("a")),
+    "failure, paths": (normalised, repeated("a/")),
+    "markdown, links": (plain, repeated("a.")),
+    "markdown, prose": (prose, repeated("fix: `a ")),
+    "markdown, code": (code, repeated("`")),
+    "diff, headers": (diff, repeated("--- a\n", "diff --git a/x b/x\n")),
+    "diff, files": (diff, numbered("diff --git a/x{0} b/x{0}\n--- a/x{0}\n+++ b/x{0}\n@@ -1 +1 @@\n-a\n+b\n")),
+    "diff, number": (diff, repeated("9", "--- a/x\n+++ b/x\n@@ -1,", " +1 @@\n")),
+    "edit, equal lines": (lambda text: unified("a.py", text, f"{text}x\n"), repeated("a\n")),
+    "report, events": (lambda text: decode(text.encode()), repeated('{"event": "running", "id": "a"}\n')),
+    "report, deep": (lambda text: decode(text.encode()), repeated("[", after="\n")),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_work_grows_with_the_text(name: str) -> None:
+    """No text makes a reader do the square of its length."""
+    use, made = HOSTILE[name]
+    assert not grows(use, made, size=40_000)
