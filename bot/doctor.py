@@ -15,11 +15,11 @@ import httpx
 
 from memory.errors import StoreError
 from memory.store import open_store
-from workers.errors import CannotRun
+from workers.errors import ApprenticeError, CannotRun
 from workers.git import program
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
 from workers.sandbox.launching import SYSTEM_PATH
-from workers.settings import ReviewTool, WebSettings, WorkerSettings
+from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings
 
 MODEL_SECONDS = 5.0
 OUR_PROGRAMS = Path(sys.executable).absolute().parent
@@ -43,7 +43,7 @@ class MachineCheck:
     detail: str
 
 
-def examine(settings: WorkerSettings, web: WebSettings) -> list[MachineCheck]:
+def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> list[MachineCheck]:
     """Check everything that the main job needs, by trying it."""
     return [
         _ok("python", platform.python_version()),
@@ -53,7 +53,7 @@ def examine(settings: WorkerSettings, web: WebSettings) -> list[MachineCheck]:
         _database(settings),
         _embeddings(settings),
         _model(settings),
-        _app(settings),
+        _app(mint),
         _secret(web),
         _ok("queue", settings.broker_url.partition("@")[2] or settings.broker_url or "embedded"),
     ]
@@ -141,11 +141,17 @@ def _model(settings: WorkerSettings) -> MachineCheck:
     return _ok("model", f"{settings.model} at {root}")
 
 
-def _app(settings: WorkerSettings) -> MachineCheck:
+def _app(settings: MintSettings) -> MachineCheck:
+    """Whether the App is set here, or a minting process elsewhere on this machine answers for it."""
+    from workers.github.minting import MintingClient  # loads PyGithub
+
     if settings.app_id and settings.private_key_file and settings.private_key_file.is_file():
         return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
-    detail = "only local use works until APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE are set; see README.md"
-    return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+    try:
+        return _ok("GitHub App", f"id {MintingClient(settings.socket()).identity().id}, by the minting process")
+    except ApprenticeError as error:
+        detail = f"only local use works: {error}; see README.md"
+        return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
 
 
 def _secret(web: WebSettings) -> MachineCheck:

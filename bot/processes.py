@@ -1,6 +1,6 @@
-"""`apprentice up`: web, worker and sweeper as supervised processes on one machine.
+"""`apprentice up`: web, worker, sweeper and minting process, supervised on one machine.
 
-Each process gets only its own settings: the web process never sees a key, the others never see the webhook secret.
+Each process gets only its own settings: the web process the webhook secret, the minting process the App's private key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ import structlog
 
 from bot.web.app import required_secret
 from workers.errors import CannotRun
-from workers.settings import PREFIX, WebSettings, WorkerSettings, child_environment
+from workers.settings import (
+    PREFIX,
+    MintSettings,
+    Settings,
+    SweeperSettings,
+    WebSettings,
+    WorkerSettings,
+    child_environment,
+)
 
 TICK_SECONDS = 0.2
 GRACE_SECONDS = 20.0
@@ -85,7 +93,7 @@ class SupervisedProcess:
             self._process.wait()
 
 
-def up(web: WebSettings, say: Callable[[str], None]) -> int:
+def up(web: WebSettings, mint: MintSettings, say: Callable[[str], None]) -> int:
     """Run everything until SIGTERM or SIGINT; returns the exit code. Raises BadInput without a webhook secret."""
     required_secret(web)
     port = web.port or _free_port(web.host)
@@ -97,19 +105,25 @@ def up(web: WebSettings, say: Callable[[str], None]) -> int:
             ready.set()
             say(f"ready: {address} (webhooks at {address}/webhook)")
 
-    return supervise(process_specs(port), report_when_ready)
+    return supervise(process_specs(port, with_app=bool(mint.app_id)), report_when_ready)
 
 
-def process_specs(port: int) -> tuple[ProcessSpec, ...]:
-    """The processes of one machine, each with its own settings."""
-    for_web = child_environment(without=WorkerSettings, keep=WebSettings) | {f"{PREFIX}PORT": str(port)}
-    for_worker = child_environment(without=WebSettings, keep=WorkerSettings)
-    keys = {"APP_ID", "PRIVATE_KEY_FILE", "MODEL_API_KEY"}
-    for_sweeper = {name: value for name, value in for_worker.items() if name.removeprefix(PREFIX) not in keys}
-    return (
-        ProcessSpec(name="web", command=_command("serve"), environment=for_web),
-        ProcessSpec(name="worker", command=_command("worker"), environment=for_worker),
-        ProcessSpec(name="sweeper", command=_command("sweep"), environment=for_sweeper),
+def process_specs(port: int, *, with_app: bool) -> tuple[ProcessSpec, ...]:
+    """The processes of one machine, each with its own settings; without an App none mints tokens."""
+    wanted: Mapping[str, type[Settings]] = {
+        "serve": WebSettings,
+        "worker": WorkerSettings,
+        "sweep": SweeperSettings,
+        "mint": MintSettings,
+    }
+    return tuple(
+        ProcessSpec(
+            name={"serve": "web", "sweep": "sweeper"}.get(command, command),
+            command=(sys.executable, "-m", "bot.cli", command),
+            environment=child_environment(kind) | ({f"{PREFIX}PORT": str(port)} if kind is WebSettings else {}),
+        )
+        for command, kind in wanted.items()
+        if with_app or command != "mint"
     )
 
 
@@ -171,10 +185,6 @@ def _spawn(part: ProcessSpec) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise CannotRun(f"cannot start {part.name}: {error.strerror}") from error
-
-
-def _command(name: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "bot.cli", name)
 
 
 def _free_port(host: str) -> int:

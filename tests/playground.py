@@ -7,8 +7,10 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
@@ -18,6 +20,8 @@ from bot.playground.errors import ApiError
 from bot.playground.models import ActingAccount, App, HostedInstallation
 from bot.playground.pulls import pushed
 from tests.playground_routes import announce_repositories, routes
+from workers.github.minting import minting
+from workers.settings import MintSettings
 
 Content = str | bytes | None
 Hook = Callable[[PlaygroundRequest], PlaygroundResponse | None]
@@ -254,3 +258,13 @@ class Maintainer(client.Maintainer):
 
     def delete_branch(self, repository: str, branch: str) -> None:
         self.request("DELETE", f"/repos/{repository}/git/refs/heads/{quote(branch)}")
+
+
+@contextmanager
+def minting_for(app: App, playground: Playground, home: Path) -> Iterator[None]:
+    """The minting process of an App, in threads, where a worker with this home looks for it; the key is in `app.pem`."""
+    key = home / "app.pem"
+    key.touch(mode=0o600)
+    key.write_text(app.private_key)
+    with minting(MintSettings(home=home, github_url=playground.url, app_id=app.id, private_key_file=key)):
+        yield

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -31,7 +31,7 @@ from workers.settings import WorkerSettings
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
     from workers.agent.engine import LlmOptions
     from workers.github.adapter import GitHub
-    from workers.github.auth import GitHubHook
+    from workers.github.minting import MintingClient
     from workers.llm.client import Models
     from workers.llm.messages import Model
 
@@ -181,7 +181,7 @@ class JobContext(Context):
     """A context whose flows act on GitHub. `notify` publishes the failure of a job to the user who asked for it."""
 
     connect: Callable[[RepositoryRef], GitHub]
-    hook: Callable[[], GitHubHook | None]
+    hook: Callable[[], MintingClient | None]
     flows: Mapping[type, Flow] = field(default_factory=dict)
     notify: Callable[[Job, ApprenticeError, JobContext], None] | None = None
     job_id: str = ""
@@ -236,25 +236,26 @@ def open_job_context(
 def _connector(
     settings: WorkerSettings, clock: Clock, seconds_between_writes: float
 ) -> Callable[[RepositoryRef], GitHub]:
-    """Opens repositories on GitHub as the App's installation; raises CannotRun when the App is not configured."""
+    """Opens repositories on GitHub as the App's installation; raises Retryable when no minting process answers."""
     from workers.github.adapter import GitHub  # a command without GitHub loads nothing of it
-    from workers.github.auth import InstallationTokens, app_of
+    from workers.github.auth import InstallationTokens
+    from workers.github.minting import MintingClient
 
-    tokens = cache(lambda: InstallationTokens(app_of(settings), clock))
+    tokens = InstallationTokens(MintingClient(settings.socket()).mint, clock)
 
     def connect(repository: RepositoryRef) -> GitHub:
         return GitHub(
             settings.github_url,
             repository,
-            lambda: tokens().token(repository),
+            lambda: tokens.token(repository),
             seconds_between_writes=seconds_between_writes,
         )
 
     return connect
 
 
-def _hook(settings: WorkerSettings) -> GitHubHook | None:
-    """The App's webhook log; None where no App is configured."""
-    from workers.github.auth import GitHubHook, app_of
+def _hook(settings: WorkerSettings) -> MintingClient | None:
+    """The App's webhook log; None where no minting process runs."""
+    from workers.github.minting import MintingClient
 
-    return GitHubHook(app_of(settings)) if settings.app_id else None
+    return MintingClient(settings.socket()) if settings.socket().exists() else None

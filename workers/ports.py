@@ -174,3 +174,20 @@ class HookDelivery:
     guid: str
     event: str
     delivered_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MintedToken:
+    """An installation token for one repository, its end, and the name that the repository has now."""
+
+    token: str = field(repr=False)
+    expires_at: datetime
+    full_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppIdentity:
+    """The App's id and slug; its account on GitHub is `<slug>[bot]`."""
+
+    id: int
+    slug: str

@@ -1,6 +1,7 @@
 """Every setting, each also an APPRENTICE_* variable. Only this module reads the environment.
 
-The web process reads `WebSettings` and never sees a key; workers read `WorkerSettings` and never see the webhook secret.
+Each process reads its own settings: the web process alone has the webhook secret, the minting process alone the App's
+private key, workers alone the model's key.
 """
 
 from __future__ import annotations
@@ -134,12 +135,39 @@ class ReviewTool(BaseModel):
         return paths
 
 
-class WorkerSettings(Settings):
-    """Further settings of workers and local commands."""
+class GitHubSettings(Settings):
+    """Further settings of what calls GitHub: workers, and the process that mints their tokens."""
 
     github_url: str = Field("https://api.github.com", description="Root of the GitHub REST API.")
+    mint_socket: Path | None = Field(
+        None, description="Unix socket of the minting process; default: `mint.sock` under `home`."
+    )
+
+    def socket(self) -> Path:
+        """The address of the minting process."""
+        return self.mint_socket or self.home / "mint.sock"
+
+
+class MintSettings(GitHubSettings):
+    """Further settings of the minting process."""
+
     app_id: int = Field(0, ge=0, description="The GitHub App's id.")
     private_key_file: Path | None = Field(None, description="The GitHub App's private key, a PEM file.")
+    mint_peer: str = Field(
+        "", description="Name or id of the user who may ask for tokens; default: the minting process's own user."
+    )
+
+
+class SweeperSettings(Settings):
+    """Further settings of the sweeper."""
+
+    sweep_seconds: float = Field(5.0, gt=0, description="How often the sweeper looks for lost jobs.")
+    poll_seconds: float = Field(600.0, gt=0, description="How often Apprentice polls reactions.")
+
+
+class WorkerSettings(GitHubSettings):
+    """Further settings of workers and local commands."""
+
     python: Path | None = Field(
         None,
         description="Python interpreter of the projects under repair; default: Apprentice's own, and for local commands "
@@ -156,8 +184,6 @@ class WorkerSettings(Settings):
         gt=0,
         description="A job's lease; another worker gets the job when its worker does not renew the lease for this long.",
     )
-    sweep_seconds: float = Field(5.0, gt=0, description="How often the sweeper looks for lost jobs.")
-    poll_seconds: float = Field(600.0, gt=0, description="How often Apprentice polls reactions.")
     max_comments: int = Field(30, ge=1, le=40, description="Inline comments in one review at most.")
     quorum: int = Field(
         2,
@@ -288,7 +314,8 @@ class WorkerSettings(Settings):
 
 def known_variables() -> frozenset[str]:
     """The names of all known variables."""
-    fields = {*WebSettings.model_fields, *WorkerSettings.model_fields}
+    kinds = (WebSettings, MintSettings, SweeperSettings, WorkerSettings)
+    fields = {name for kind in kinds for name in kind.model_fields}
     return frozenset(PREFIX + name.upper() for name in fields)
 
 
@@ -302,11 +329,10 @@ def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
             raise BadInput(f"{name} is not a setting{hint}")
 
 
-def child_environment(*, without: type[Settings], keep: type[Settings]) -> dict[str, str]:
-    """Our environment for a child process, without the settings that only `without` has."""
-    private = set(without.model_fields) - set(keep.model_fields)
-    dropped = {PREFIX + name.upper() for name in private}
-    return {name: value for name, value in os.environ.items() if name not in dropped}
+def child_environment(kind: type[Settings]) -> dict[str, str]:
+    """Our environment for a child process that reads `kind`, without the settings of other processes."""
+    own = {PREFIX + name.upper() for name in kind.model_fields}
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in own}
 
 
 def load(kind: type[S], **given: object) -> S:

@@ -27,10 +27,10 @@ app.command()(local.review)
 def doctor(as_json: AsJson = False) -> None:
     """Check what this machine has; say what is missing and how to get it."""
     from bot.doctor import examine
-    from workers.settings import WebSettings, load
+    from workers.settings import MintSettings, WebSettings, load
 
     with refusing():
-        checks = examine(worker_settings(), load(WebSettings))
+        checks = examine(worker_settings(), load(WebSettings), load(MintSettings))
     lines = "\n".join(f"{check.state:8} {check.name}: {check.detail}" for check in checks)
     print_line(
         {"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]}, lines, as_json=as_json
@@ -74,25 +74,40 @@ def sweep() -> None:
     """Run the sweeper: it finds lost jobs and polls reactions."""
     from workers.logs import configure
     from workers.queue.sweeper import run_sweeper
+    from workers.settings import SweeperSettings, load
 
     with refusing():
-        settings = worker_settings()
+        settings = load(SweeperSettings)
         configure(settings)
         run_sweeper(settings)
 
 
 @app.command()
+def mint() -> None:
+    """Run the minting process: it alone reads the App's private key, and gives workers their tokens."""
+    from workers.github.minting import run_minting
+    from workers.logs import configure
+    from workers.settings import MintSettings, load
+
+    with refusing():
+        settings = load(MintSettings)
+        configure(settings)
+        run_minting(settings)
+
+
+@app.command()
 def up() -> None:
-    """Run web process, worker and sweeper on this machine, supervised."""
+    """Run web process, worker, sweeper and minting process on this machine, supervised."""
     from bot.processes import up as run
     from workers.logs import configure
-    from workers.settings import WebSettings, load
+    from workers.settings import MintSettings, SweeperSettings, WebSettings, load
 
     with refusing():
         web = load(WebSettings)
         configure(web)
-        worker_settings()  # a wrong setting of the worker is refused before anything starts
-        code = run(web, note)
+        worker_settings()  # a wrong setting of any process is refused before anything starts
+        load(SweeperSettings)
+        code = run(web, load(MintSettings), note)
     raise typer.Exit(code)
 
 

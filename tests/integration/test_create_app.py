@@ -88,7 +88,8 @@ def test_registers_and_keeps_what_it_is_given(tmp_path: Path, api: str) -> None:
         "private-key.pem": APP["pem"],
         "apprentice.env": "APPRENTICE_BOT_NAME=apprentice-acme\n",
         "web.env": "APPRENTICE_WEBHOOK_SECRET=hush\n",
-        "worker.env": "APPRENTICE_APP_ID=41\n",
+        "mint.env": "APPRENTICE_APP_ID=41\n",
+        "worker.env": "# Settings of a model, if you use one: see docs/model.md\n",
     }
     assert {stat.S_IMODE(path.stat().st_mode) for path in into.iterdir()} == {0o600}
     assert stat.S_IMODE(into.stat().st_mode) == 0o700

@@ -11,7 +11,7 @@ import pytest
 from bot.playground.models import App
 from memory.model.jobs import Delivery
 from memory.retrieval.embeddings import HashedWords
-from tests.playground import Playground
+from tests.playground import Playground, minting_for
 from workers.context import JobContext, open_job_context
 from workers.flows import maintenance
 from workers.jobs import RedeliverWebhooks
@@ -37,11 +37,15 @@ def app(playground: Playground) -> App:
     return made
 
 
-def later(playground: Playground, app: App, home: Path) -> JobContext:
+@pytest.fixture
+def _minting(playground: Playground, app: App, tmp_path: Path) -> Iterator[None]:
+    with minting_for(app, playground, tmp_path):
+        yield
+
+
+def later(playground: Playground, home: Path) -> JobContext:
     """A context for which an hour has passed since the webhooks were tried."""
-    key = home / "key.pem"
-    key.write_text(app.private_key)
-    settings = load(WorkerSettings, home=home, github_url=playground.url, app_id=app.id, private_key_file=key)
+    settings = load(WorkerSettings, home=home, github_url=playground.url)
     return open_job_context(settings, embedder=HashedWords(), clock=lambda: datetime.now(UTC) + timedelta(hours=1))
 
 
@@ -50,28 +54,29 @@ def tried(playground: Playground) -> list[str]:
     return [delivery.notice.guid for delivery in playground.world.deliveries]
 
 
-def test_what_was_never_stored_is_asked_for_again(playground: Playground, app: App, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_minting")
+def test_what_was_never_stored_is_asked_for_again(playground: Playground, tmp_path: Path) -> None:
     """Each lost delivery is sent once more under the same id."""
     before = tried(playground)
     assert before
-    assert maintenance.redeliver(RedeliverWebhooks(), later(playground, app, tmp_path)) == ()
+    assert maintenance.redeliver(RedeliverWebhooks(), later(playground, tmp_path)) == ()
     assert sorted(tried(playground)) == sorted(before * 2)
 
 
-def test_what_was_stored_is_left_alone(playground: Playground, app: App, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_minting")
+def test_what_was_stored_is_left_alone(playground: Playground, tmp_path: Path) -> None:
     """A delivery that reached the database is not asked for, however GitHub saw it end."""
-    context, before = later(playground, app, tmp_path), tried(playground)
+    context, before = later(playground, tmp_path), tried(playground)
     for guid in before:
         context.store.inbox.record_deliveries([Delivery(id=guid, event="ping", received_at=context.clock())])
     maintenance.redeliver(RedeliverWebhooks(), context)
     assert tried(playground) == before
 
 
-def test_what_is_on_its_way_is_left_alone(playground: Playground, app: App, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("_minting")
+def test_what_is_on_its_way_is_left_alone(playground: Playground, tmp_path: Path) -> None:
     """A delivery of this minute may still arrive by itself."""
-    key = tmp_path / "key.pem"
-    key.write_text(app.private_key)
-    settings = load(WorkerSettings, home=tmp_path, github_url=playground.url, app_id=app.id, private_key_file=key)
+    settings = load(WorkerSettings, home=tmp_path, github_url=playground.url)
     before = tried(playground)
     maintenance.redeliver(RedeliverWebhooks(), open_job_context(settings, embedder=HashedWords()))
     assert tried(playground) == before

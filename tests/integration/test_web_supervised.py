@@ -17,7 +17,7 @@ import pytest
 
 from bot.processes import process_specs, up
 from workers.errors import BadInput
-from workers.settings import WebSettings
+from workers.settings import MintSettings, WebSettings
 
 PATIENCE = 60.0
 
@@ -105,28 +105,37 @@ def test_supervisor_killed(tmp_path: Path) -> None:
 
 
 def test_each_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The webhook secret reaches the web process alone, the private key the worker alone; the home reaches all."""
-    monkeypatch.setenv("APPRENTICE_HOME", str(tmp_path))
-    monkeypatch.setenv("APPRENTICE_WEBHOOK_SECRET", "s3cret")
-    monkeypatch.setenv("APPRENTICE_PRIVATE_KEY_FILE", "/keys/app.pem")
-    monkeypatch.setenv("APPRENTICE_APP_ID", "7")
+    """The webhook secret reaches the web process alone, the App's key the minting process, the model's key the worker."""
+    given = {
+        "HOME": str(tmp_path),
+        "WEBHOOK_SECRET": "s3cret",
+        "PRIVATE_KEY_FILE": "/keys/app.pem",
+        "APP_ID": "7",
+        "MODEL_API_KEY": "the model's",
+        "POLL_SECONDS": "9",
+        "GITHUB_URL": "http://github",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(f"APPRENTICE_{name}", value)
+    specs = process_specs(8080, with_app=True)
     seen = {
-        part.name: {name for name in part.environment if name.startswith("APPRENTICE_")} for part in process_specs(8080)
+        part.name: {name.removeprefix("APPRENTICE_") for name in part.environment if name.startswith("APPRENTICE_")}
+        for part in specs
     }
     assert seen == {
-        "web": {"APPRENTICE_HOME", "APPRENTICE_PORT", "APPRENTICE_WEBHOOK_SECRET"},
-        "worker": {"APPRENTICE_HOME", "APPRENTICE_APP_ID", "APPRENTICE_PRIVATE_KEY_FILE"},
-        "sweeper": {"APPRENTICE_HOME"},
+        "web": {"HOME", "PORT", "WEBHOOK_SECRET"},
+        "worker": {"HOME", "GITHUB_URL", "MODEL_API_KEY"},
+        "sweeper": {"HOME", "POLL_SECONDS"},
+        "mint": {"HOME", "GITHUB_URL", "APP_ID", "PRIVATE_KEY_FILE"},
     }
-    values = {part.name: part.environment for part in process_specs(8080)}
-    assert values["web"]["APPRENTICE_WEBHOOK_SECRET"] == "s3cret"
-    assert values["worker"]["APPRENTICE_PRIVATE_KEY_FILE"] == "/keys/app.pem"
+    assert all(part.environment["PATH"] == os.environ["PATH"] for part in specs)
+    assert [part.name for part in process_specs(8080, with_app=False)] == ["web", "worker", "sweeper"]
 
 
 def test_no_secret(tmp_path: Path) -> None:
     """Without a webhook secret nothing is started."""
     with pytest.raises(BadInput, match="APPRENTICE_WEBHOOK_SECRET"):
-        up(WebSettings(home=tmp_path), print)
+        up(WebSettings(home=tmp_path), MintSettings(home=tmp_path), print)
 
 
 def test_whole_machine(tmp_path: Path) -> None:

@@ -29,9 +29,8 @@ def nothing_leaked(town: Town, server: ModelServer, number: int) -> None:
     """No planted secret, and no key of ours, was before the model or is on GitHub."""
     asked = "".join(request.prompt for request in server.requests)
     posted = "".join(each.body for each in town.answers(number)) + "".join(pull.body for pull in town.fixes())
-    key = town.context.settings.private_key_file
-    assert key is not None
-    for secret in (*SECRETS.values(), "a-key-for-the-model", key.read_text().splitlines()[1]):
+    key = (town.context.settings.home / "app.pem").read_text()
+    for secret in (*SECRETS.values(), "a-key-for-the-model", key.splitlines()[1]):
         assert secret not in asked + posted
 
 

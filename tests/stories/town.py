@@ -29,7 +29,7 @@ from memory.model.jobs import JobState, StoredJob
 from memory.retrieval.embeddings import HashedWords
 from memory.store import open_store
 from tests.databases import migrated
-from tests.playground import Maintainer, Playground, fail
+from tests.playground import Maintainer, Playground, fail, minting_for
 from tests.stories.pantry import FILES
 from workers.context import JobContext, open_job_context
 from workers.errors import Retryable
@@ -258,12 +258,10 @@ def founded(
         for login, role in (("maya", "admin"), ("finn", "write"), ("tara", "triage")):
             playground.grant(REPOSITORY, login, role)
         app = playground.add_app("apprentice", owner="kitchen", webhook_secret=SECRET)
-        key = home / "app.pem"
-        key.write_text(app.private_key)
-        with _web(home, send, clock) as url:
+        with _web(home, send, clock) as url, minting_for(app, playground, home):
             playground.set_webhook(app, f"{url}/webhook")
             playground.install(app, REPOSITORY)
-            yield playground, {"github_url": playground.url, "app_id": app.id, "private_key_file": key}
+            yield playground, {"github_url": playground.url}
 
 
 @contextmanager

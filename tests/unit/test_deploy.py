@@ -23,14 +23,14 @@ from memory.model.jobs import JobState, NewJob
 from memory.store import Store
 from tests.databases import migrated_store
 from workers.github.auth import PERMISSIONS
-from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
+from workers.settings import PREFIX, MintSettings, SweeperSettings, WebSettings, WorkerSettings, known_variables
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ROOT = DEPLOY.parent
 SENT_TO_EVERY_APP = {"ping", "installation", "installation_repositories"}
 """GitHub sends these without being asked, and refuses a manifest that asks."""
 
-PROCESSES = {"web": WebSettings, "worker": WorkerSettings, "sweeper": Settings}
+PROCESSES = {"web": WebSettings, "worker": WorkerSettings, "sweeper": SweeperSettings, "mint": MintSettings}
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +74,40 @@ def known_to(service: Mapping[str, Any]) -> str:
 
 
 def test_compose_splits_the_secrets(compose: Mapping[str, Any]) -> None:
-    """The web process gets no key, the worker no webhook secret, the sweeper neither."""
+    """The web process alone gets the webhook secret, the minting process alone the App's key and no database."""
     services = compose["services"]
-    assert "web.env" in known_to(services["web"])
-    assert "worker.env" not in known_to(services["web"])
-    assert "private-key" not in known_to(services["web"])
-    assert "private-key.pem" in known_to(services["worker"])
-    assert "web.env" not in known_to(services["worker"])
-    assert services["sweeper"]["env_file"] == ["app/apprentice.env"]
-    assert "secrets" not in services["sweeper"]
+    for file, holder in {"web.env": "web", "worker.env": "worker", "mint.env": "mint", "private-key": "mint"}.items():
+        assert [name for name in PROCESSES if file in known_to(services[name])] == [holder]
+    assert [name for name, service in services.items() if "secrets" in service] == ["mint"]
+    assert [name for name in PROCESSES if "DATABASE_URL" not in known_to(services[name])] == ["mint"]
+    assert services["mint"]["networks"] == ["outside"]
+
+
+def test_compose_runs_each_process_as_its_own_user(compose: Mapping[str, Any]) -> None:
+    """One that is taken over owns nothing of another's; the worker's group opens the minting process's socket."""
+    services = compose["services"]
+    users = {name: services[name]["user"] for name in PROCESSES}
+    assert len(set(users.values())) == len(PROCESSES)
+    assert not any(user.startswith("0") for user in users.values())
+    made = re.search(r"for process in (.*); do", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"))
+    assert made is not None
+    assert dict(pair.split(":") for pair in made[1].split()) == {name: u.split(":")[0] for name, u in users.items()}
+    assert services["worker"]["group_add"] == [users["mint"].split(":")[1]]
+    assert services["mint"]["environment"]["APPRENTICE_MINT_PEER"] == users["worker"].split(":")[0]
+    sockets = {services[name]["environment"]["APPRENTICE_MINT_SOCKET"] for name in ("worker", "mint")}
+    assert sockets == {"/run/apprentice-mint/mint.sock"}
+    assert all("mint:/run/apprentice-mint" in services[name]["volumes"] for name in ("worker", "mint"))
+
+
+def test_compose_takes_images_by_digest(compose: Mapping[str, Any]) -> None:
+    """Each image that is not built here can be named by digest, and `deploy/pin-images` names all of them."""
+    pinned = set(re.findall(r"\b([A-Z]+_IMAGE)=(\S+?)[; ]", (DEPLOY / "pin-images").read_text(encoding="utf-8")))
+    text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"\$\{([A-Z]+_IMAGE):-([^}]+)\}", text)) == pinned
+    assert {name for name, _ in pinned} == {"PYTHON_IMAGE", "POSTGRES_IMAGE", "REDIS_IMAGE"}
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"^FROM (\S+) AS", dockerfile, re.MULTILINE)[0] == "${PYTHON_IMAGE}"
+    assert dict(pinned)["PYTHON_IMAGE"] == re.findall(r"^ARG PYTHON_IMAGE=(\S+)", dockerfile, re.MULTILINE)[0]
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -101,8 +126,10 @@ def test_compose_confines(name: str, compose: Mapping[str, Any]) -> None:
     assert service["read_only"] is True
     assert "no-new-privileges:true" in service["security_opt"]
     loosened = {option for option in service["security_opt"] if "unconfined" in option}
-    needed = {"seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined"}
+    needed = {"apparmor=unconfined", "systempaths=unconfined"}
     assert loosened == (needed if name == "worker" else set())
+    profiles = {option for option in service["security_opt"] if option.startswith("seccomp=")}
+    assert profiles == ({"seccomp=seccomp-worker.json"} if name == "worker" else set())
 
 
 def test_compose_publishes_one_port_on_loopback(compose: Mapping[str, Any]) -> None:
@@ -120,8 +147,8 @@ def test_compose_names_stages_that_exist(compose: Mapping[str, Any]) -> None:
     stages = dict(re.findall(r"^FROM \S+ AS (\S+)\n((?:(?!^FROM ).*\n)*)", dockerfile, re.MULTILINE))
     targets = {s["build"]["target"] for s in compose["services"].values() if "build" in s}
     assert targets == {"web", "worker"}
-    for target in targets:
-        assert "USER 10001:10001" in stages[target]
+    assert "USER 10001:10001" in stages["web"]
+    assert "USER 10002:10002" in stages["worker"]
     assert "bubblewrap" in stages["worker"]
     assert "bubblewrap" not in stages["web"]
 
@@ -213,51 +240,63 @@ def test_web_requirements_suffice(tmp_path: Path) -> None:
 
 
 def unit(name: str) -> dict[str, list[str]]:
-    """The directives of a unit; each may come several times."""
-    found: dict[str, list[str]] = {}
-    for line in (DEPLOY / "systemd" / f"apprentice-{name}.service").read_text(encoding="utf-8").splitlines():
-        key, equals, value = line.partition("=")
-        if equals and not line.startswith("#"):
-            found.setdefault(key, []).append(value)
+    """The directives of a unit and its drop-ins, as systemd merges them; an empty value takes back what was before."""
+    units, found = DEPLOY / "systemd", dict[str, list[str]]()
+    drops = [*units.glob("apprentice-.service.d/*.conf"), *units.glob(f"apprentice-{name}.service.d/*.conf")]
+    for path in (units / f"apprentice-{name}.service", *sorted(drops, key=lambda each: each.name)):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            key, equals, value = line.partition("=")
+            if equals and not line.startswith("#"):
+                found[key] = [*found.get(key, []), value] if value else [""]
     return found
 
 
-@pytest.mark.parametrize(("name", "command"), [("web", "serve"), ("worker", "worker"), ("sweeper", "sweep")])
+COMMANDS = {"web": "serve", "worker": "worker", "sweeper": "sweep", "mint": "mint"}
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS.items())
 def test_units_run_commands_that_exist(name: str, command: str) -> None:
-    """Each unit runs its process, as an ordinary user without a way up."""
+    """Each unit runs its process, as an ordinary user of its own without a way up."""
     directives = unit(name)
     assert directives["ExecStart"] == [f"/opt/apprentice/.venv/bin/apprentice {command}"]
-    assert directives["User"] == ["apprentice"]
+    assert directives["User"] == directives["Group"] == [f"apprentice-{name}"]
+    assert directives["StateDirectory"] == ["%N"]
     assert directives["NoNewPrivileges"] == ["yes"]
     assert directives["CapabilityBoundingSet"] == [""]
-    set_here = re.findall(rf"{PREFIX}[A-Z_]+", " ".join(directives["Environment"]))
-    assert set(set_here) <= known_variables()
+    assert directives["WantedBy"] == ["multi-user.target"]
+    set_here = re.findall(rf"({PREFIX}[A-Z_]+)=", " ".join(directives["Environment"]))
+    assert {each.removeprefix(PREFIX).lower() for each in set_here} <= set(PROCESSES[name].model_fields)
 
 
 def test_units_split_the_secrets() -> None:
-    """As the containers do."""
-    files = {name: " ".join(unit(name)["EnvironmentFile"]) for name in PROCESSES}
-    assert ("web.env" in files["web"], "worker.env" in files["web"]) == (True, False)
-    assert ("web.env" in files["worker"], "worker.env" in files["worker"]) == (False, True)
-    assert files["sweeper"] == "/etc/apprentice/apprentice.env"
-    assert [name for name in PROCESSES if "LoadCredential" in unit(name)] == ["worker"]
+    """As the containers do; the socket of the minting process is for the worker, by its group."""
+    files = {name: {Path(path.lstrip("-")).name for path in unit(name)["EnvironmentFile"]} for name in PROCESSES}
+    own = {"web": {"web.env"}, "worker": {"worker.env"}, "sweeper": set[str](), "mint": {"mint.env"}}
+    assert files == {name: {"apprentice.env", *own[name]} for name in PROCESSES}
+    assert [name for name in PROCESSES if "LoadCredential" in unit(name)] == ["mint"]
+    assert [name for name in PROCESSES if "SupplementaryGroups" in unit(name)] == ["worker"]
+    assert unit("worker")["SupplementaryGroups"] == unit("mint")["Group"] == ["apprentice-mint"]
+    assert unit("mint")["RuntimeDirectoryMode"] == ["0750"]
+    assert "APPRENTICE_MINT_PEER=apprentice-worker" in " ".join(unit("mint")["Environment"])
+    hidden = {name for name in PROCESSES if "-/run/credentials" in " ".join(unit(name)["InaccessiblePaths"])}
+    assert hidden == {"web", "worker", "sweeper"}
 
 
 def test_the_worker_may_build_sandboxes() -> None:
-    """Nothing that was seen to keep bubblewrap from starting is set for the worker; the others have it all."""
-    forbidding = {
-        "RestrictNamespaces",
-        "SystemCallFilter",
-        "ProtectHostname",
-        "ProtectKernelTunables",
-        "ProtectKernelLogs",
-        "ProtectProc",
-        "ProcSubset",
-        "MemoryDenyWriteExecute",
+    """Nothing that was seen to keep bubblewrap from starting is in force for the worker; the others have it all."""
+    off = {
+        "RestrictNamespaces": "no",
+        "SystemCallFilter": "",
+        "ProtectHostname": "no",
+        "ProtectKernelTunables": "no",
+        "ProtectKernelLogs": "no",
+        "ProtectProc": "default",
+        "ProcSubset": "all",
+        "MemoryDenyWriteExecute": "no",
     }
-    assert not forbidding & set(unit("worker"))
-    assert forbidding <= set(unit("web"))
-    assert forbidding <= set(unit("sweeper"))
+    assert {key: unit("worker")[key][-1] for key in off} == off
+    for name in ("web", "sweeper", "mint"):
+        assert all(unit(name)[key][-1] not in ("", off[key]) for key in off)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
@@ -344,5 +383,5 @@ def test_runbook_names_what_exists() -> None:
 
 def test_scripts_can_be_run() -> None:
     """What users start is executable."""
-    for name in ("create-app", "make-venv", "system-packages"):
+    for name in ("create-app", "make-venv", "pin-images", "system-packages"):
         assert (DEPLOY / name).stat().st_mode & stat.S_IXUSR, name

@@ -1,4 +1,4 @@
-"""Configures PyGithub so that it never sends a write twice, and mints tokens."""
+"""Configures PyGithub so that it never sends a write twice; what the App does itself, and the tokens that it gets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from github import Auth, BadCredentialsException, Github, GithubException, Githu
 
 from workers.errors import CannotRun, Retryable
 from workers.jobs import RepositoryRef
-from workers.ports import SECONDS_BETWEEN_WRITES, HookDelivery
-from workers.settings import WorkerSettings
+from workers.ports import SECONDS_BETWEEN_WRITES, AppIdentity, HookDelivery, MintedToken
+from workers.redaction import own_secrets
+from workers.settings import MintSettings
 
 API_VERSION = "2022-11-28"
 USER_AGENT = "apprentice"
@@ -53,7 +54,7 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
     )
 
 
-def app_of(settings: WorkerSettings) -> GithubIntegration:
+def app_of(settings: MintSettings) -> App:
     """The App in the settings; raises CannotRun without one, or when its key is unreadable."""
     if not settings.app_id or settings.private_key_file is None:
         raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
@@ -61,7 +62,8 @@ def app_of(settings: WorkerSettings) -> GithubIntegration:
         key = settings.private_key_file.read_text()
     except OSError as error:
         raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
-    return integration(settings.github_url, settings.app_id, key)
+    own_secrets.add(key)
+    return App(integration(settings.github_url, settings.app_id, key))
 
 
 @contextmanager
@@ -95,50 +97,44 @@ PERMISSIONS = {
 RENEW_BEFORE = timedelta(minutes=10)
 
 
-class InstallationTokens:
-    """Mints installation tokens and keeps each until ten minutes before it ends."""
-
-    def __init__(self, app: GithubIntegration, clock: Callable[[], datetime]) -> None:
-        self._app = app
-        self._clock = clock
-        self._minted: dict[int, tuple[str, datetime]] = {}
-        """The token for each repository, and when it ends."""
-
-    def token(self, repository: RepositoryRef) -> str:
-        """A token for this repository alone; raises Retryable or CannotRun."""
-        minted = self._minted.get(repository.id)
-        if minted is None or minted[1] - RENEW_BEFORE <= self._clock():
-            minted = self._minted[repository.id] = self._mint(repository)
-        return minted[0]
-
-    def _mint(self, repository: RepositoryRef) -> tuple[str, datetime]:
-        # PyGithub's get_access_token cannot limit a token to one repository.
-        with translated(f"minting a token for {repository.full_name}"):
-            _, answer = self._app.requester.requestJsonAndCheck(
-                "POST",
-                f"/app/installations/{repository.installation_id}/access_tokens",
-                input={"repository_ids": [repository.id], "permissions": PERMISSIONS},
-            )
-        return answer["token"], datetime.fromisoformat(answer["expires_at"])
-
-
 PAGE = 100
 
 
-class GitHubHook:
-    """The log of the App's own webhook; GitHub keeps three days."""
+class App:
+    """What the App does under its own key, and not as an installation."""
 
-    def __init__(self, app: GithubIntegration) -> None:
-        self._app = app
+    def __init__(self, integration: GithubIntegration) -> None:
+        self._integration = integration
+
+    def mint(self, repository_id: int, installation_id: int) -> MintedToken:
+        """A token for this repository alone."""
+        # PyGithub's get_access_token cannot limit a token to one repository.
+        with translated(f"minting a token for repository {repository_id}"):
+            _, answer = self._integration.requester.requestJsonAndCheck(
+                "POST",
+                f"/app/installations/{installation_id}/access_tokens",
+                input={"repository_ids": [repository_id], "permissions": PERMISSIONS},
+            )
+        (repository,) = answer["repositories"]
+        own_secrets.add_token(answer["token"])
+        ends = datetime.fromisoformat(answer["expires_at"])
+        return MintedToken(token=answer["token"], expires_at=ends, full_name=repository["full_name"])
+
+    def identity(self) -> AppIdentity:
+        with translated("looking up the App"):
+            app = self._integration.get_app()
+            return AppIdentity(id=app.id, slug=app.slug)
 
     def deliveries(self, *, since: datetime) -> tuple[HookDelivery, ...]:
-        """The delivery attempts since then, newest first."""
+        """The attempts to deliver webhooks since then, newest first; GitHub keeps three days."""
         found: list[HookDelivery] = []
         cursor = ""
         while True:
             where = {"per_page": PAGE} | ({"cursor": cursor} if cursor else {})
             with translated("reading the webhook's log"):
-                headers, page = self._app.requester.requestJsonAndCheck("GET", "/app/hook/deliveries", parameters=where)
+                headers, page = self._integration.requester.requestJsonAndCheck(
+                    "GET", "/app/hook/deliveries", parameters=where
+                )
             read = [_delivery(each) for each in page]
             found += [each for each in read if each.delivered_at >= since]
             cursor = _next_cursor(str(headers.get("link", "")))
@@ -147,7 +143,7 @@ class GitHubHook:
 
     def redeliver(self, delivery_id: int) -> None:
         with translated("asking for a redelivery"):
-            self._app.requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
+            self._integration.requester.requestJsonAndCheck("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
 
 
 def _delivery(item: dict[str, str]) -> HookDelivery:
@@ -163,3 +159,20 @@ def _next_cursor(link: str) -> str:
     """The cursor in a Link header's `next`, empty on the last page."""
     following = next((part for part in link.split(",") if 'rel="next"' in part), "")
     return following.partition("cursor=")[2].partition("&")[0].partition(">")[0]
+
+
+class InstallationTokens:
+    """Keeps each installation token until ten minutes before it ends."""
+
+    def __init__(self, mint: Callable[[int, int], MintedToken], clock: Callable[[], datetime]) -> None:
+        self._mint = mint
+        self._clock = clock
+        self._minted: dict[int, MintedToken] = {}
+        """The token for each repository."""
+
+    def token(self, repository: RepositoryRef) -> str:
+        """A token for this repository alone; raises Retryable or CannotRun."""
+        minted = self._minted.get(repository.id)
+        if minted is None or minted.expires_at - RENEW_BEFORE <= self._clock():
+            minted = self._minted[repository.id] = self._mint(repository.id, repository.installation_id)
+        return minted.token

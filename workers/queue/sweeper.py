@@ -16,7 +16,7 @@ from workers.errors import Retryable
 from workers.jobs import CheckPolicy, PollReactions, RedeliverWebhooks, RepositoryRef
 from workers.queue.celery_app import depth, make_celery, send
 from workers.queue.runner import Send, enqueue, rows
-from workers.settings import WorkerSettings
+from workers.settings import SweeperSettings
 
 MOST_AT_ONCE = 500
 POLICY_CHECK_SECONDS = 86_400.0
@@ -52,7 +52,7 @@ def enqueue_policy_check(store: Store, now: datetime, *, every: float = POLICY_C
     return store.inbox.enqueue(rows(f"judge:{int(now.timestamp() // every)}", [CheckPolicy()]), now=now)
 
 
-def run_sweeper(settings: WorkerSettings) -> None:
+def run_sweeper(settings: SweeperSettings) -> None:
     """Sweep until SIGTERM or SIGINT. Waits while the database or the broker is unavailable."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -12,7 +12,7 @@ from workers.errors import BadInput
 from workers.review.detectors.detector import MODEL, HeadTree
 from workers.review.engine import readers_of_changes, readers_of_trees
 from workers.sandbox.bubblewrap import Bubblewrap
-from workers.settings import OWN_DETECTORS, WebSettings, WorkerSettings, load
+from workers.settings import OWN_DETECTORS, MintSettings, WebSettings, WorkerSettings, load
 
 LENS = {"name": "lens", "command": ["sh", "-c", "lens"], "format": "sarif", "files": ["*.js"]}
 
@@ -61,7 +61,10 @@ def test_the_doctor_shows_review_tools(tmp_path: Path, monkeypatch: pytest.Monke
         LENS | {"name": "shown", "command": [str(hidden)], "show": [str(tmp_path)]},
     ]
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps(tools))
-    checks = {check.name: check for check in examine(load(WorkerSettings, home=tmp_path), load(WebSettings))}
+    checks = {
+        check.name: check
+        for check in examine(load(WorkerSettings, home=tmp_path), load(WebSettings), load(MintSettings, home=tmp_path))
+    }
     assert (checks["review tool lens"].state, checks["review tool lens"].detail) == (
         CheckState.OK,
         "sarif of *.js by sh -c lens",
@@ -76,7 +79,7 @@ def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.Monk
     """`apprentice up` passes its settings to its processes, which read the same."""
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", json.dumps([LENS | {"show": [str(tmp_path)]}]))
     settings = load(WorkerSettings)
-    worker = next(part for part in process_specs(8080) if "worker" in part.name)
+    worker = next(part for part in process_specs(8080, with_app=False) if "worker" in part.name)
     assert worker.environment is not None
     monkeypatch.setenv("APPRENTICE_REVIEW_TOOLS", worker.environment["APPRENTICE_REVIEW_TOOLS"])
     assert load(WorkerSettings).review_tools == settings.review_tools
@@ -85,7 +88,7 @@ def test_review_tools_reach_the_worker_as_they_were_set(monkeypatch: pytest.Monk
 def test_model_strategies_reach_the_worker_as_they_were_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list of plain words reaches the worker of `apprentice up` whole, as the list of review tools does."""
     monkeypatch.setenv("APPRENTICE_MODEL_STRATEGIES", '["embedded", "model:minimal"]')
-    worker = next(each for each in process_specs(8080) if each.name == "worker")
+    worker = next(each for each in process_specs(8080, with_app=False) if each.name == "worker")
     assert json.loads(worker.environment["APPRENTICE_MODEL_STRATEGIES"]) == ["embedded", "model:minimal"]
 
 

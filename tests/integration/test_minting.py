@@ -1,0 +1,266 @@
+"""The minting process: one that has the key, and workers that only ask. Over a real socket, against the stand-in."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.playground.models import App as HostedApp
+from tests.playground import Playground, fail, minting_for
+from workers.errors import BadInput, CannotRun, Retryable
+from workers.github.auth import PERMISSIONS, App, InstallationTokens, app_of
+from workers.github.minting import LONGEST, MOST_A_MINUTE, Minter, MintingClient, minting
+from workers.jobs import RepositoryRef
+from workers.ports import AppIdentity, MintedToken
+from workers.redaction import REDACTED, redact
+from workers.settings import MintSettings
+
+OURS = "ada/engine"
+
+
+class Hosted:
+    """An App on the stand-in, installed in one repository of two."""
+
+    def __init__(self, playground: Playground) -> None:
+        self.playground = playground
+        playground.add_user("ada")
+        self.ours = playground.add_repository(OURS, {"README.md": "# engine\n"})
+        self.other = playground.add_repository("ada/diary", {"README.md": "# diary\n"}, private=True)
+        self.app: HostedApp = playground.add_app("apprentice", owner="ada", webhook_secret="s" * 20)
+        self.installation = playground.install(self.app, OURS)
+
+    def settings(self, home: Path, **more: object) -> MintSettings:
+        key = home / "key.pem"
+        key.write_text(self.app.private_key)
+        return MintSettings(home=home, github_url=self.playground.url, app_id=self.app.id, private_key_file=key, **more)
+
+
+@pytest.fixture
+def hosted() -> Iterator[Hosted]:
+    with Playground() as playground:
+        yield Hosted(playground)
+
+
+@pytest.fixture
+def client(hosted: Hosted, tmp_path: Path) -> Iterator[MintingClient]:
+    with minting_for(hosted.app, hosted.playground, tmp_path):
+        yield MintingClient(tmp_path / "mint.sock")
+
+
+def test_a_token_is_for_one_repository_with_the_fewest_permissions(hosted: Hosted, client: MintingClient) -> None:
+    """What the worker gets works on the repository of the request alone; redaction knows it from then on."""
+    minted = client.mint(hosted.ours.id, hosted.installation.id)
+    token = hosted.playground.world.tokens[minted.token]
+    assert token.repository_ids == {hosted.ours.id}
+    assert token.permissions == PERMISSIONS
+    assert minted.full_name == OURS
+    assert minted.expires_at > datetime.now(UTC) + timedelta(minutes=50)
+    assert minted.token not in repr(minted)
+    assert redact(f"it is {minted.token}") == f"it is {REDACTED}"
+
+
+def test_what_the_app_does_itself(hosted: Hosted, client: MintingClient) -> None:
+    """Its name, and the log of its webhook, are asked for in the same way."""
+    assert client.identity() == AppIdentity(id=hosted.app.id, slug="apprentice")
+    hosted.playground.set_webhook(hosted.app, "http://127.0.0.1:9/webhook")
+    hosted.playground.drain()
+    tried = client.deliveries(since=datetime.now(UTC) - timedelta(days=1))
+    assert [each.event for each in tried] == ["ping", "installation"]
+    client.redeliver(tried[0].id)
+    hosted.playground.drain()
+    again = client.deliveries(since=tried[0].delivered_at)
+    assert [each.guid for each in again].count(tried[0].guid) == 2
+
+
+def test_errors_keep_their_kind(hosted: Hosted, client: MintingClient) -> None:
+    """What may work later is Retryable for the worker too, what cannot work is CannotRun."""
+    with pytest.raises(CannotRun, match="minting a token for repository"):
+        client.mint(hosted.other.id, hosted.installation.id)
+    hosted.playground.before("POST", "access_tokens", fail(403, "API rate limit exceeded"), nth=0)
+    with pytest.raises(Retryable, match="GitHub answered 403"):
+        client.mint(hosted.ours.id, hosted.installation.id)
+
+
+def test_without_a_minting_process(tmp_path: Path) -> None:
+    """The worker's job is put off, with the command that helps."""
+    with pytest.raises(Retryable, match="apprentice mint"):
+        MintingClient(tmp_path / "mint.sock").mint(1, 1)
+
+
+def test_the_socket_is_for_its_user_alone(hosted: Hosted, tmp_path: Path) -> None:
+    """Others cannot open it; for a worker of another user its group can. It is gone afterwards, however long its path."""
+    home = tmp_path / ("x" * 100) / ("y" * 100)
+    home.mkdir(parents=True)
+    for peer, mode in (("", 0o600), ("65534", 0o660)):
+        with minting(hosted.settings(home, mint_peer=peer)):
+            assert stat.S_IMODE((home / "mint.sock").stat().st_mode) == mode
+            assert MintingClient(home / "mint.sock").identity().slug == "apprentice"
+        assert not (home / "mint.sock").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another user's id")
+def test_the_kernel_says_who_asks(hosted: Hosted, tmp_path: Path) -> None:
+    """A process of another user is refused even where it can open the socket; the named user is answered."""
+    ask = f"""
+import os, socket
+os.setgid(0)
+os.setuid({{user}})
+connection = socket.socket(socket.AF_UNIX)
+os.chdir({str(tmp_path)!r})
+connection.connect("mint.sock")
+connection.sendall(b'{{{{"type": "app.1"}}}}\\n')
+print(connection.makefile().readline())
+"""
+    for path in (tmp_path, *tmp_path.parents[:-1]):
+        path.chmod(path.stat().st_mode | 0o011)
+    with minting(hosted.settings(tmp_path, mint_peer="65533")):
+        answers = {
+            user: json.loads(
+                subprocess.run(
+                    [sys.executable, "-c", ask.format(user=user)], capture_output=True, check=True, text=True
+                ).stdout
+            )
+            for user in (65533, 65534)
+        }
+    assert answers[65533]["value"]["slug"] == "apprentice"
+    assert answers[65534]["problem"].startswith("user 65534 may not ask for tokens")
+    assert "slug" not in str(answers[65534])
+
+
+def test_a_peer_that_does_not_exist(hosted: Hosted, tmp_path: Path) -> None:
+    """A misspelt user is an error at the start."""
+    with pytest.raises(BadInput, match="there is no user 'nemo'"), minting(hosted.settings(tmp_path, mint_peer="nemo")):
+        pass
+
+
+class Silent(App):
+    """An App that mints without GitHub."""
+
+    def __init__(self) -> None:
+        self.minted = 0
+
+    def mint(self, repository_id: int, installation_id: int) -> MintedToken:
+        self.minted += 1
+        return MintedToken(token="ghs_" + "a" * 36, expires_at=datetime(2100, 1, 1, tzinfo=UTC), full_name="a/b")
+
+
+def minter(app: App, clock: Callable[[], float] = lambda: 0.0) -> Minter:
+    return Minter(app, frozenset({1}), clock)
+
+
+MINT = b'{"type": "token.1", "repository_id": 7, "installation_id": 8}'
+
+
+def test_the_rate_is_limited() -> None:
+    """A worker that was taken over cannot ask without end; a minute later there is room again."""
+    now, app = [0.0], Silent()
+    asked = minter(app, lambda: now[0])
+    replies = [asked.answer(1, MINT) for _ in range(MOST_A_MINUTE + 5)]
+    assert app.minted == MOST_A_MINUTE
+    assert [reply.temporary for reply in replies[-5:]] == [True] * 5
+    now[0] = 61.0
+    assert asked.answer(1, MINT).problem == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"[]",
+        b'{"type": "token.2", "repository_id": 7, "installation_id": 8}',
+        b'{"type": "token.1", "repository_id": 7}',
+        b'{"type": "token.1", "repository_id": -7, "installation_id": 8}',
+        b'{"type": "token.1", "repository_id": "7", "installation_id": 8}',
+        b'{"type": "token.1", "repository_id": 7, "installation_id": "8/../../9"}',
+        b'{"type": "token.1", "repository_id": 7, "installation_id": 8, "permissions": {"administration": "write"}}',
+        b'{"type": "redeliver.1", "delivery_id": "1/attempts"}',
+        b"[" * LONGEST,
+        b'{"\x81": 1}',
+    ],
+)
+def test_only_requests_are_answered(line: bytes) -> None:
+    """Whatever else a worker sends, and permissions that it names, are refused without a token."""
+    app = Silent()
+    reply = minter(app).answer(1, line)
+    assert reply.problem.startswith("no request")
+    assert app.minted == 0
+
+
+@given(st.binary(max_size=LONGEST))
+def test_no_line_breaks_it(line: bytes) -> None:
+    """It answers anything, in bounded words."""
+    assert len(minter(Silent()).answer(1, line).problem) <= LONGEST
+
+
+def test_slow_and_rude_clients_cost_nothing(hosted: Hosted, client: MintingClient, tmp_path: Path) -> None:
+    """Connections that send nothing, or leave, keep nobody from an answer."""
+    idle = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+    for connection in idle:
+        connection.connect(str(tmp_path / "mint.sock"))
+    idle[0].close()
+    assert client.identity().slug == "apprentice"
+    for connection in idle[1:]:
+        connection.close()
+
+
+def test_tokens_are_kept_until_shortly_before_their_end() -> None:
+    """A worker asks once an hour for each repository."""
+    now, app = [datetime(2099, 12, 31, 22, tzinfo=UTC)], Silent()
+    tokens = InstallationTokens(app.mint, lambda: now[0])
+    where = RepositoryRef(id=7, full_name="a/b", installation_id=8)
+    assert tokens.token(where) == tokens.token(where)
+    assert app.minted == 1
+    now[0] = datetime(2099, 12, 31, 23, 51, tzinfo=UTC)
+    tokens.token(where)
+    assert app.minted == 2
+
+
+def test_no_app_and_no_key(tmp_path: Path) -> None:
+    """The process says what is missing and ends."""
+    with pytest.raises(CannotRun, match="APPRENTICE_APP_ID"):
+        app_of(MintSettings(home=tmp_path))
+    with pytest.raises(CannotRun, match="cannot be read"):
+        app_of(MintSettings(home=tmp_path, app_id=7, private_key_file=tmp_path / "none.pem"))
+
+
+def test_the_process(hosted: Hosted, tmp_path: Path) -> None:
+    """`apprentice mint` answers until SIGTERM, and no other process of its user can look into it."""
+    settings = hosted.settings(tmp_path)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "APPRENTICE_HOME": str(tmp_path),
+        "APPRENTICE_GITHUB_URL": settings.github_url,
+        "APPRENTICE_APP_ID": str(settings.app_id),
+        "APPRENTICE_PRIVATE_KEY_FILE": str(settings.private_key_file),
+    }
+    process = subprocess.Popen([sys.executable, "-m", "bot.cli", "mint"], env=environment, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "mint.sock").exists():
+            assert process.poll() is None and time.monotonic() < deadline, "it did not start"
+            time.sleep(0.05)
+        minted = MintingClient(tmp_path / "mint.sock").mint(hosted.ours.id, hosted.installation.id)
+        assert Path(f"/proc/{process.pid}/environ").stat().st_uid == 0
+        dumpable = [line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "Dump" in line]
+        assert dumpable == [] or dumpable[0].split()[1] == "0"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"token minted" in log
+    assert OURS.encode() in log
+    assert minted.token.encode() not in log
