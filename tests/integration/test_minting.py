@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from bot.playground.models import App as HostedApp
 from tests.playground import Playground, fail, minting_for
 from workers.errors import BadInput, CannotRun, Retryable
-from workers.github.auth import PERMISSIONS, App, InstallationTokens, app_of
+from workers.github.auth import PERMISSIONS, GitHubApp, InstallationTokens, app_of
 from workers.github.minting import LONGEST, MOST_A_MINUTE, Minter, MintingClient, minting
 from workers.jobs import RepositoryRef
 from workers.ports import AppIdentity, MintedToken
@@ -146,7 +146,7 @@ def test_a_peer_that_does_not_exist(hosted: Hosted, tmp_path: Path) -> None:
         pass
 
 
-class Silent(App):
+class Silent(GitHubApp):
     """An App that mints without GitHub."""
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class Silent(App):
         return MintedToken(token="ghs_" + "a" * 36, expires_at=datetime(2100, 1, 1, tzinfo=UTC), full_name="a/b")
 
 
-def minter(app: App, clock: Callable[[], float] = lambda: 0.0) -> Minter:
+def minter(app: GitHubApp, clock: Callable[[], float] = lambda: 0.0) -> Minter:
     return Minter(app, frozenset({1}), clock)
 
 

@@ -21,7 +21,15 @@ from memory.model.jobs import JobState
 from tests.json_contracts import documented, undocumented
 from tests.unit.test_house import BANNED
 from workers.github.auth import PERMISSIONS
-from workers.settings import PREFIX, Settings, WebSettings, WorkerSettings, known_variables
+from workers.settings import (
+    PREFIX,
+    MintSettings,
+    Settings,
+    SweeperSettings,
+    WebSettings,
+    WorkerSettings,
+    known_variables,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -174,7 +182,9 @@ def test_settings_that_pages_name_exist(page: str) -> None:
     [
         ("Every process", Settings),
         ("Web process (`apprentice serve`)", WebSettings),
-        ("Workers, sweeper and local commands", WorkerSettings),
+        ("Minting process (`apprentice mint`)", MintSettings),
+        ("Sweeper (`apprentice sweep`)", SweeperSettings),
+        ("Workers and local commands", WorkerSettings),
     ],
 )
 def test_settings_are_documented_as_they_are(heading: str, kind: type[Settings]) -> None:

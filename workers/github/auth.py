@@ -54,7 +54,7 @@ def integration(base_url: str, app_id: int, private_key: str) -> GithubIntegrati
     )
 
 
-def app_of(settings: MintSettings) -> App:
+def app_of(settings: MintSettings) -> GitHubApp:
     """The App in the settings; raises CannotRun without one, or when its key is unreadable."""
     if not settings.app_id or settings.private_key_file is None:
         raise CannotRun("set APPRENTICE_APP_ID and APPRENTICE_PRIVATE_KEY_FILE to act on GitHub; see README.md")
@@ -63,7 +63,7 @@ def app_of(settings: MintSettings) -> App:
     except OSError as error:
         raise CannotRun(f"the private key {settings.private_key_file} cannot be read: {error.strerror}") from error
     own_secrets.add(key)
-    return App(integration(settings.github_url, settings.app_id, key))
+    return GitHubApp(integration(settings.github_url, settings.app_id, key))
 
 
 @contextmanager
@@ -100,7 +100,7 @@ RENEW_BEFORE = timedelta(minutes=10)
 PAGE = 100
 
 
-class App:
+class GitHubApp:
     """What the App does under its own key, and not as an installation."""
 
     def __init__(self, integration: GithubIntegration) -> None:

@@ -27,7 +27,7 @@ import structlog
 from msgspec import Meta, Struct
 
 from workers.errors import ApprenticeError, BadInput, CannotRun, Retryable
-from workers.github.auth import App, app_of
+from workers.github.auth import GitHubApp, app_of
 from workers.ports import AppIdentity, HookDelivery, MintedToken
 from workers.redaction import own_secrets, redact
 from workers.settings import MintSettings
@@ -89,7 +89,7 @@ _requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 class Minter:
     """Answers requests as the App, `MOST_A_MINUTE` at most, those of these users alone."""
 
-    def __init__(self, app: App, users: frozenset[int], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, app: GitHubApp, users: frozenset[int], clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._users = users
         self._clock = clock
