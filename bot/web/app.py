@@ -21,7 +21,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from bot.web.bodies import RETRY_SECONDS, BodyReader, RequestRejected, header_of, signature_of
 from bot.web.delivery_writer import DeliveryWriter
 from bot.web.event_jobs import jobs_for
-from bot.web.events import Ignored, parse
+from bot.web.events import MAY_REPEAT, Ignored, parse
 from bot.web.metrics import Metrics
 from bot.web.signature import UNSET, is_genuine
 from memory.errors import StoreError
@@ -90,11 +90,12 @@ class WebEndpoints:
 
     async def _record(self, event: str, delivery_id: str, signature: str, jobs: Sequence[Job]) -> bool:
         """Store a delivery; False for a known one. Its signature, a hash of its body, identifies it beside its id."""
+        body_hash = None if event in MAY_REPEAT else hashlib.sha256(signature.encode()).hexdigest()
         delivery = Delivery(
             id=delivery_id,
             event=event,
             received_at=self._clock(),
-            body_hash=hashlib.sha256(signature.encode()).hexdigest(),
+            body_hash=body_hash,
             jobs=rows(delivery_id, jobs),
         )
         try:

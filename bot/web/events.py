@@ -202,6 +202,9 @@ _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
 
 KNOWN = frozenset(_READ)
 
+MAY_REPEAT = frozenset({"check_run", "installation_repositories", "pull_request_review_thread"})
+"""Events without a new id or a time of their own: two genuine bodies can be equal, byte for byte."""
+
 
 def parse(name: str, raw: bytes | bytearray) -> Event | Ignored:
     """The event `name` (X-GitHub-Event) in `raw`; raises BadInput when `raw` is not JSON, or nested too deeply."""

@@ -29,7 +29,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A webhook delivery with its jobs. Two with the same `body_hash` are one: GitHub sends no body under two ids."""
+    """A webhook delivery with its jobs. Two with the same `body_hash` are one; it is None where genuine bodies can repeat."""
 
     id: str
     event: str

@@ -20,6 +20,7 @@ from workers.errors import BadInput, Retryable
 from workers.settings import WebSettings
 
 SECRET = "correct horse"
+SAMPLES = Path(__file__).parents[1] / "unit" / "bot" / "samples"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ISSUE = json.dumps(
     {
@@ -124,6 +125,14 @@ def test_a_replayed_body_does_nothing(event: str, desk: Desk) -> None:
     assert again.json()["duplicate"]
     assert desk.store.inbox.delivery_count() == 1
     assert len(desk.sent) == 1
+
+
+def test_a_genuine_body_may_repeat(desk: Desk) -> None:
+    """Who resolves a thread, opens it and resolves it again sends the same bytes twice: GitHub puts no time into them."""
+    body = (SAMPLES / "pull_request_review_thread.json").read_bytes()
+    for name in ("d-1", "d-2"):
+        answer = desk.post(body, X_GitHub_Event="pull_request_review_thread", X_GitHub_Delivery=name)
+        assert answer.json() == {"jobs": 1, "duplicate": False}
 
 
 def test_many_at_once(desk: Desk) -> None:
