@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 
 import httpx
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from memory.errors import StoreError
 from memory.store import open_store
@@ -22,6 +27,9 @@ from workers.sandbox.launching import SYSTEM_PATH
 from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings
 
 MODEL_SECONDS = 5.0
+KEY_BITS = 2048
+SYSTEM_SETTINGS = Path("/etc/apprentice")
+"""Where the systemd units read their settings."""
 OUR_PROGRAMS = Path(sys.executable).absolute().parent
 ROOTS_SHOWN = (Path("/usr"), *(Path("/", name) for name in ROOT_DIRECTORIES))
 
@@ -50,6 +58,7 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         _git(),
         *_sandbox(settings),
         *_review_tools(settings),
+        *_files(settings),
         _database(settings),
         _embeddings(settings),
         _model(settings),
@@ -142,16 +151,59 @@ def _model(settings: WorkerSettings) -> MachineCheck:
 
 
 def _app(settings: MintSettings) -> MachineCheck:
-    """Whether the App is set here, or a minting process elsewhere on this machine answers for it."""
+    """Whether the App is set here with a good key, or a minting process elsewhere on this machine answers for it."""
     from workers.github.minting import MintingClient  # loads PyGithub
 
-    if settings.app_id and settings.private_key_file and settings.private_key_file.is_file():
+    key = settings.private_key_file
+    if settings.app_id and key and key.is_file():
+        if problem := _key_problem(key):
+            detail = f"{key} {problem}; generate a key on the App's page and download it"
+            return MachineCheck(name="GitHub App", state=CheckState.MISSING, detail=detail)
         return _ok("GitHub App", f"id {settings.app_id} at {settings.github_url}")
     try:
         return _ok("GitHub App", f"id {MintingClient(settings.socket()).identity().id}, by the minting process")
     except ApprenticeError as error:
         detail = f"only local use works: {error}; see README.md"
         return MachineCheck(name="GitHub App", state=CheckState.OPTIONAL, detail=detail)
+
+
+def _key_problem(path: Path) -> str:
+    """Why GitHub would accept nothing that this key signs; empty for a good one."""
+    try:
+        key = load_pem_private_key(path.read_bytes(), None)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except TypeError:
+        return "is locked with a passphrase"
+    except (ValueError, UnsupportedAlgorithm):
+        return "is no private key in PEM"
+    if not isinstance(key, RSAPrivateKey):
+        return "is no RSA key"
+    return f"has only {key.key_size} bits" if key.key_size < KEY_BITS else ""
+
+
+def _files(settings: MintSettings) -> Iterator[MachineCheck]:
+    """The files that no other user may read: the home, the App's key, and the settings where they are usually kept."""
+    key = settings.private_key_file
+    kept = {SYSTEM_SETTINGS} if key is None else {SYSTEM_SETTINGS, key.parent}
+    named = {"home": settings.home} | ({} if key is None else {"private key": key})
+    named |= {f"settings in {path}": path for place in sorted(kept) for path in sorted(place.glob("*.env"))}
+    for name, path in named.items():
+        if not path.exists():
+            continue
+        problem = _exposure(path)
+        yield MachineCheck(name=name, state=CheckState.MISSING, detail=problem) if problem else _ok(name, "private")
+
+
+def _exposure(path: Path) -> str:
+    """Who else may read or change a file, and what to do about it; empty for a private one."""
+    found, us = path.stat(), os.geteuid()
+    if us and found.st_uid not in (0, us):
+        return f"{path} belongs to user {found.st_uid}: chown it to the user that Apprentice runs as"
+    lent = found.st_uid == 0 != us  # root may let our group read its file
+    if stat.S_IMODE(found.st_mode) & (0o027 if lent else 0o077):
+        return f"other users may read or change {path}: chmod {'700' if path.is_dir() else '600'} {path}"
+    return ""
 
 
 def _secret(web: WebSettings) -> MachineCheck:
