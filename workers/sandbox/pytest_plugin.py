@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     descriptor, is_worker = os.environ.pop(REPORT, None), hasattr(config, "workerinput")
     if descriptor is None and not is_worker:
         return
+    config.option.color = "no"  # a project's configuration may force colours, which are escape codes in what we show
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
     tracer = make_tracer(root) if os.environ.get(TRACE) else None
     config.pluginmanager.register(FailureDetails(root, tracer), "apprentice-details")
