@@ -58,7 +58,7 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         _git(),
         *_sandbox(settings),
         *_review_tools(settings),
-        *_files(settings),
+        *_files(mint),
         _database(settings),
         _embeddings(settings),
         _model(settings),

@@ -19,6 +19,7 @@ from workers.diffs import patched
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
 from workers.git import is_tracked, local_commits, origin, top_level, uncommitted
+from workers.home import scratch
 from workers.repair.episode import repair
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
@@ -80,7 +81,7 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
     """Repair what fails below `path`, which stays untouched unless `apply` is given and a proof was found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
-    with snapshot(path) as tree:
+    with scratch(context.settings.home), snapshot(path) as tree:
         project = discover(tree, python=python_of(path, context), test_command=test_command, copy_of=path)
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
@@ -104,11 +105,15 @@ def _apply(patch: str, tree: Path, path: Path) -> None:
 
 
 def _write(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
+    for missing in reversed([each for each in target.parents if not each.exists()]):
+        missing.mkdir()
+        shutil.copymode(missing.parent, missing)
     temporary = target.with_name(f".{target.name}.apprentice")
     temporary.write_bytes(text.encode())
     if target.exists():
         shutil.copymode(target, temporary)
+    else:  # our umask is meant for our own files
+        temporary.chmod(target.parent.stat().st_mode & 0o666)
     os.replace(temporary, target)  # noqa: PTH105  the atomic one, by its usual name
 
 

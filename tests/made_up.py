@@ -11,6 +11,7 @@ from memory.model import (
     Attempt,
     AttemptOutcome,
     Confidence,
+    Decision,
     DistinguishingCall,
     EditShape,
     Experience,
@@ -30,20 +31,23 @@ REPOSITORY = "made/up"
 NAMES = ("total", "price", "count", "width", "height", "weight", "rate", "share")
 
 
-def made_up(store: Store, begin: datetime, repairs: int = 24) -> str:
-    """Fill a store with repairs that were merged, closed or questioned; the name of their repository."""
+def made_up(store: Store, begin: datetime, repairs: int = 24, *, odd: str = "") -> str:
+    """Fill a store with repairs that were merged, closed or questioned; the name of their repository.
+
+    Names, messages and patches end with `odd`.
+    """
     rng = random.Random("made up")
     for number in range(repairs):
-        _repair(store, rng, number, begin + timedelta(hours=number))
-    return REPOSITORY
+        _repair(store, rng, number, begin + timedelta(hours=number), odd)
+    return REPOSITORY + odd
 
 
-def _repair(store: Store, rng: random.Random, number: int, at: datetime) -> None:
-    name, other = rng.sample(NAMES, 2)
-    state = State(kind=TaskKind.REPAIR, repository=REPOSITORY, label="AssertionError", family=Family.ASSERTION)
+def _repair(store: Store, rng: random.Random, number: int, at: datetime, odd: str) -> None:
+    name, other = (each + odd for each in rng.sample(NAMES, 2))
+    state = State(kind=TaskKind.REPAIR, repository=REPOSITORY + odd, label="AssertionError", family=Family.ASSERTION)
     learner = Learner(store, rng, lambda: at, control_share=0.0, new_id=lambda: f"d{number}{rng.getrandbits(32):08x}")
     store.tasks.add(
-        Task(id=f"t{number}", kind=state.kind, repository=REPOSITORY, sha="0" * 40, number=1, created_at=at)
+        Task(id=f"t{number}", kind=state.kind, repository=state.repository, sha="0" * 40, number=1, created_at=at)
     )
     decision = learner.decide(f"t{number}", state, ("operators",), arm=Arm.LEARNED, prior={})
     patch, rival = _diff(name, f"{name} * {other}"), _diff(name, f"{name} - {other}")
@@ -59,9 +63,11 @@ def _repair(store: Store, rng: random.Random, number: int, at: datetime) -> None
         proof=_proof(rival),
     )
     store.tasks.add_attempt(f"t{number}", attempt)
-    store.experiences.add(_experience(decision.id, f"t{number}", name, patch, shape, at), name)
+    store.experiences.add(_experience(decision, f"t{number}", name, patch, shape, at), name)
     kind = SignalKind.FIX_MERGED if number % 4 else SignalKind.FIX_CLOSED
-    learner.record_signal(decision.id, kind, Actor(id=1 + number % 2, login="ada"), Permission.WRITE, f"pull:{number}")
+    learner.record_signal(
+        decision.id, kind, Actor(id=1 + number % 2, login=f"ada{odd}"), Permission.WRITE, f"pull:{number}"
+    )
 
 
 def _diff(name: str, after: str) -> str:
@@ -89,10 +95,10 @@ def _proof(rival: str) -> Proof:
     )
 
 
-def _experience(decision_id: str, task_id: str, name: str, patch: str, shape: EditShape, at: datetime) -> Experience:
+def _experience(decision: Decision, task_id: str, name: str, patch: str, shape: EditShape, at: datetime) -> Experience:
     return Experience(
-        id=decision_id,
-        repository=REPOSITORY,
+        id=decision.id,
+        repository=decision.state.repository,
         task_id=task_id,
         error_type="AssertionError",
         family=Family.ASSERTION,

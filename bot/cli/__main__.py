@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bot.cli.main import app
+from bot.cli.main import main
 
-app()
+main()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 from rich import box
@@ -15,16 +15,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bot.cli.terminal import Terminal, visible
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 from workers.redaction import redact
 
 if TYPE_CHECKING:
     from workers.context import Context
-    from workers.settings import WorkerSettings
+    from workers.settings import Settings, WorkerSettings
 
-out = Console(highlight=False, soft_wrap=True)
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Terminal(highlight=False, emoji=False, soft_wrap=True)
+notes = Terminal(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+
+S = TypeVar("S", bound="Settings")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
@@ -58,7 +61,7 @@ def note(line: str) -> None:
 
 def print_json(document: object) -> None:
     """A document on standard output."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(visible(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")
 
 
 def print_result(document: object, tables: Callable[[], Sequence[TextTable]], *, as_json: bool) -> None:
@@ -77,11 +80,21 @@ def print_line(document: object, line: str, *, as_json: bool) -> None:
         out.print(line, markup=False)
 
 
+def private_settings(kind: type[S], **given: object) -> S:
+    """The settings of a process, whose home is private from now on."""
+    from workers.home import private
+    from workers.settings import load
+
+    settings = load(kind, **given)
+    private(settings.home)
+    return settings
+
+
 def worker_settings(**given: object) -> WorkerSettings:
     """The settings of workers and local commands."""
-    from workers.settings import WorkerSettings, load
+    from workers.settings import WorkerSettings
 
-    return load(WorkerSettings, **given)
+    return private_settings(WorkerSettings, **given)
 
 
 def command_context() -> Context:

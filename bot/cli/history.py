@@ -66,6 +66,7 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     from workers.errors import BadInput
     from workers.git import git_directory, local_commits, top_level
     from workers.history.learn import learn as read
+    from workers.home import scratch
 
     directory = git_directory(path)
     if directory is None:
@@ -74,7 +75,7 @@ def _learned(path: Path, branch: str, most: int, context: Context) -> tuple[str,
     root = top_level(path) or directory
     name, mirror = repository_name(path), context.local_mirror(root, mirror_name(root))
     mirror.fetch(tip)
-    with _bar(f"reading {name}") as progress:
+    with scratch(context.settings.home), _bar(f"reading {name}") as progress:
         return name, read(
             mirror.directory,
             name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from pathlib import Path
@@ -10,7 +11,19 @@ from typing import Annotated
 import typer
 
 from bot.cli import data, evaluate, history, local, stats
-from bot.cli.console import BAD_INPUT, AsJson, note, out, print_line, refuse, refusing, worker_settings
+from bot.cli.console import (
+    BAD_INPUT,
+    AsJson,
+    note,
+    notes,
+    out,
+    print_line,
+    private_settings,
+    refuse,
+    refusing,
+    worker_settings,
+)
+from bot.cli.terminal import make_output_visible
 
 app = typer.Typer(
     name="apprentice",
@@ -27,10 +40,13 @@ app.command()(local.review)
 def doctor(as_json: AsJson = False) -> None:
     """Check what this machine has; say what is missing and how to get it."""
     from bot.doctor import examine
+    from workers.home import scratch
     from workers.settings import MintSettings, WebSettings, load
 
     with refusing():
-        checks = examine(worker_settings(), load(WebSettings), load(MintSettings))
+        settings = worker_settings()
+        with scratch(settings.home):
+            checks = examine(settings, load(WebSettings), load(MintSettings))
     lines = "\n".join(f"{check.state:8} {check.name}: {check.detail}" for check in checks)
     print_line(
         {"checks": [{"name": c.name, "state": c.state, "detail": c.detail} for c in checks]}, lines, as_json=as_json
@@ -43,10 +59,10 @@ def serve() -> None:
     """Run the web process: receive webhooks and store the jobs that follow from them."""
     from bot.web.app import serve as run
     from workers.logs import configure
-    from workers.settings import WebSettings, load
+    from workers.settings import WebSettings
 
     with refusing():
-        settings = load(WebSettings)
+        settings = private_settings(WebSettings)
         configure(settings)
         run(settings)
 
@@ -57,15 +73,17 @@ def worker() -> None:
     from workers.context import open_job_context
     from workers.flows import FLOWS
     from workers.flows.replies import publish_failure
+    from workers.home import scratch
     from workers.logs import configure
     from workers.queue.celery_app import run_worker
 
     with refusing():
         settings = worker_settings()
         configure(settings)
-        code = run_worker(
-            settings, lambda: open_job_context(settings, progress=note, flows=FLOWS, notify=publish_failure)
-        )
+        with scratch(settings.home):
+            code = run_worker(
+                settings, lambda: open_job_context(settings, progress=note, flows=FLOWS, notify=publish_failure)
+            )
     raise typer.Exit(code)
 
 
@@ -74,10 +92,10 @@ def sweep() -> None:
     """Run the sweeper: it finds lost jobs and polls reactions."""
     from workers.logs import configure
     from workers.queue.sweeper import run_sweeper
-    from workers.settings import SweeperSettings, load
+    from workers.settings import SweeperSettings
 
     with refusing():
-        settings = load(SweeperSettings)
+        settings = private_settings(SweeperSettings)
         configure(settings)
         run_sweeper(settings)
 
@@ -87,10 +105,10 @@ def mint() -> None:
     """Run the minting process: it alone reads the App's private key, and gives workers their tokens."""
     from workers.github.minting import run_minting
     from workers.logs import configure
-    from workers.settings import MintSettings, load
+    from workers.settings import MintSettings
 
     with refusing():
-        settings = load(MintSettings)
+        settings = private_settings(MintSettings)
         configure(settings)
         run_minting(settings)
 
@@ -103,7 +121,7 @@ def up() -> None:
     from workers.settings import MintSettings, SweeperSettings, WebSettings, load
 
     with refusing():
-        web = load(WebSettings)
+        web = private_settings(WebSettings)
         configure(web)
         worker_settings()  # a wrong setting of any process is refused before anything starts
         load(SweeperSettings)
@@ -117,8 +135,9 @@ def demo(
 ) -> None:
     """Show the whole loop on this machine, against a stand-in for GitHub."""
     from bot.playground.demo import run
+    from workers.home import scratch
 
-    with refusing():
+    with refusing(), scratch(worker_settings().home):
         raise typer.Exit(run(out, stay=stay))
 
 
@@ -159,5 +178,7 @@ app.command("import")(data.import_)
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point. No other user may read what a command writes, and nothing that it prints moves the cursor."""
+    os.umask(0o077)
+    make_output_visible(out, notes)
     app()

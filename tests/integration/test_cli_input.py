@@ -106,7 +106,11 @@ def test_a_dirty_tree_is_not_written_to(home: Path, tmp_path: Path) -> None:
         ("APPRENTICE_DATABASE_URL", "somewhere", "the database URL cannot be read; use sqlite:////"),
         ("APPRENTICE_DATABASE_URL", "mysql://host/name", "databases of kind mysql are not supported; use sqlite:////"),
         ("APPRENTICE_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/name", "the database does not answer: "),
-        ("APPRENTICE_HOME", "/proc/nowhere", "cannot create the directory of /proc/nowhere/apprentice.db"),
+        (
+            "APPRENTICE_HOME",
+            "/proc/nowhere",
+            "/proc/nowhere cannot be used: No such file or directory; set APPRENTICE_HOME",
+        ),
     ],
 )
 def test_settings_that_cannot_be(home: Path, name: str, value: str, said: str) -> None:
@@ -169,6 +173,7 @@ def test_doctor_on_a_machine_that_has_everything(home: Path) -> None:
         "python": "ok",
         "git": "ok",
         "sandbox": "ok",
+        "home": "ok",
         "database": "ok",
         "embeddings": "ok",
         "model": "ok",

@@ -333,6 +333,29 @@ def test_a_hanging_test_is_a_timeout(tmp_path: Path) -> None:
     assert report.trouble == "the tests ran longer than 6 s and were stopped during test_it.py::test_b"
 
 
+def test_a_private_umask_stays_outside(tmp_path: Path) -> None:
+    """Our own files are for us alone; the tests of a project find the permissions that git gives."""
+    before = os.umask(0o077)
+    try:
+        lay_out(
+            tmp_path, {"test_it.py": "import os\ndef test_a(): assert os.stat(__file__).st_mode & 0o777 == 0o644\n"}
+        )
+        assert outcomes(run(tmp_path, f"{QUICK} python -m pytest")) == {"test_it.py::test_a": "passed"}
+    finally:
+        os.umask(before)
+
+
+def test_no_escape_codes_from_a_project(tmp_path: Path) -> None:
+    """A project that forces colours gets none: what its tests print is shown to people."""
+    lay_out(
+        tmp_path, {"pytest.ini": "[pytest]\naddopts = --color=yes\n", "test_it.py": "def test_a(): assert [1] == [2]\n"}
+    )
+    project = discover(tmp_path, python=None, test_command=f"{QUICK} python -m pytest")
+    ran = run_tests(Bubblewrap(), project, limits=LIMITS)
+    assert "assert [1] == [2]" in ran.completed.stdout
+    assert "\x1b" not in f"{ran.completed.stdout}{ran.report}"
+
+
 def test_loopback_processes_and_shared_memory_work(tmp_path: Path) -> None:
     """What honest suites need is there: sockets on localhost, asyncio, process pools, temporary files, a user name."""
     suite = """

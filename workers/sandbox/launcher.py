@@ -119,11 +119,11 @@ def skipped(entry: os.DirEntry[str]) -> bool:
 
 
 def copy_file(source: str, destination: str) -> None:
-    """Copy content, permission bits and time."""
+    """Copy content and time, with the permissions that git would give: the umask of the host's process says nothing of it."""
     reader = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         seen = os.fstat(reader)
-        mode = (stat.S_IMODE(seen.st_mode) | stat.S_IRUSR | stat.S_IWUSR) & 0o777
+        mode = 0o755 if seen.st_mode & stat.S_IXUSR else 0o644
         writer = os.open(destination, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
             while os.sendfile(writer, reader, None, 1 << 24):

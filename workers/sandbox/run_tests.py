@@ -209,8 +209,9 @@ def _plugin(tests: Sequence[str]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="apprentice-probe-") as name:
         directory = Path(name)
         package = directory / PLUGIN
-        package.mkdir(mode=0o755)
-        directory.chmod(0o755)
+        package.mkdir()
+        for shown in (directory, package):
+            shown.chmod(0o755)
         for source, target in PLUGIN_FILES.items():
             _write(package / target, Path(__file__).with_name(source).read_text(encoding="utf-8"))
         _write(directory / "select.json", json.dumps(list(tests)))

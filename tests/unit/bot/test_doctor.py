@@ -17,20 +17,20 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from bot.doctor import CheckState, MachineCheck, _app, _files
-from workers.settings import WorkerSettings
+from workers.settings import MintSettings
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> WorkerSettings:
+def settings(tmp_path: Path) -> MintSettings:
     """With a home, a key and a settings file that are private."""
     files = tmp_path / "app"
     for folder in (tmp_path / "home", files):
         folder.mkdir(mode=0o700)
     for name in ("private-key.pem", "web.env"):
         (files / name).touch(mode=0o600)
-    return WorkerSettings(home=tmp_path / "home", app_id=7, private_key_file=files / "private-key.pem")
+    return MintSettings(home=tmp_path / "home", app_id=7, private_key_file=files / "private-key.pem")
 
 
 def pem(key: Key, locked: KeySerializationEncryption) -> bytes:
@@ -41,7 +41,7 @@ def named(checks: list[MachineCheck]) -> dict[str, MachineCheck]:
     return {check.name.partition(" in ")[0]: check for check in checks}
 
 
-def test_private_files(settings: WorkerSettings) -> None:
+def test_private_files(settings: MintSettings) -> None:
     """Home, key and settings are looked at, and found private."""
     checks = named(list(_files(settings)))
     assert {name: check.state for name, check in checks.items()} == dict.fromkeys(
@@ -51,7 +51,7 @@ def test_private_files(settings: WorkerSettings) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o610])
 @pytest.mark.parametrize("name", ["home", "app/private-key.pem", "app/web.env"])
-def test_exposed_files(name: str, mode: int, settings: WorkerSettings) -> None:
+def test_exposed_files(name: str, mode: int, settings: MintSettings) -> None:
     """Whatever others may do with one of them, doctor names the command that ends it."""
     path = settings.home.parent / name
     path.chmod(mode | 0o100 if path.is_dir() else mode)
@@ -60,7 +60,7 @@ def test_exposed_files(name: str, mode: int, settings: WorkerSettings) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_root_reads_the_files_of_the_service(settings: WorkerSettings) -> None:
+def test_root_reads_the_files_of_the_service(settings: MintSettings) -> None:
     """Root may look after an installation that belongs to another user."""
     os.chown(settings.home, 1234, 1234)
     assert {check.state for check in _files(settings)} == {CheckState.OK}
@@ -79,7 +79,7 @@ def test_root_reads_the_files_of_the_service(settings: WorkerSettings) -> None:
         ),
     ],
 )
-def test_a_key_that_is_none(make: Callable[[], bytes], problem: str, settings: WorkerSettings) -> None:
+def test_a_key_that_is_none(make: Callable[[], bytes], problem: str, settings: MintSettings) -> None:
     """What is wrong with the key, and where to get another."""
     assert settings.private_key_file is not None
     settings.private_key_file.write_bytes(make())
@@ -88,10 +88,8 @@ def test_a_key_that_is_none(make: Callable[[], bytes], problem: str, settings: W
     assert check.detail == f"{settings.private_key_file} {problem}; generate a key on the App's page and download it"
 
 
-def test_a_good_key(settings: WorkerSettings) -> None:
+def test_a_good_key(settings: MintSettings) -> None:
     """A key as GitHub makes them."""
     assert settings.private_key_file is not None
     settings.private_key_file.write_bytes(pem(rsa.generate_private_key(65537, 2048), NoEncryption()))
     assert _app(settings).state is CheckState.OK
-    settings.private_key_file.unlink()
-    assert "cannot be read: No such file" in _app(settings).detail

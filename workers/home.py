@@ -1,0 +1,69 @@
+"""The home directory: no other user reads it, and temporary files below it go with the process that made them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from workers.errors import CannotRun
+
+OURS = frozenset({"apprentice.db", "apprentice.db-shm", "apprentice.db-wal", "broker", "mirrors", "scratch"})
+
+
+def private(home: Path) -> Path:
+    """Make the home, for its owner alone; raises CannotRun where that is not possible.
+
+    Closes an existing one to others where it is ours and holds nothing else: it may be a directory that others need.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = home.stat()
+        open_to_others = found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077
+        if open_to_others and OURS.issuperset(each.name for each in home.iterdir()):
+            home.chmod(0o700)
+    except OSError as error:
+        raise CannotRun(
+            f"{home} cannot be used: {error.strerror}; set APPRENTICE_HOME to a directory of yours"
+        ) from error
+    return home
+
+
+@contextmanager
+def scratch(home: Path) -> Iterator[Path]:
+    """Put all temporary files of this process and its forks into a directory below the home, which ends with the context.
+
+    Removes those of processes that are gone: each holds a lock on its own.
+    """
+    root = private(home) / "scratch"
+    root.mkdir(mode=0o700, exist_ok=True)
+    with _locked(root, wait=True):
+        for left in root.iterdir():
+            with suppress(BlockingIOError), _locked(left):
+                shutil.rmtree(left, ignore_errors=True)
+        own = Path(tempfile.mkdtemp(dir=root))
+        lock = os.open(own, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    before, tempfile.tempdir = tempfile.tempdir, str(own)
+    try:
+        yield own
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(own, ignore_errors=True)
+        os.close(lock)
+
+
+@contextmanager
+def _locked(directory: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold a directory's lock; raises BlockingIOError where another process holds it and we do not `wait`."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
