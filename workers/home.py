@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from workers.errors import CannotRun
@@ -44,24 +44,24 @@ def scratch(home: Path) -> Iterator[Path]:
     root.mkdir(mode=0o700, exist_ok=True)
     with _locked(root, wait=True):
         for left in root.iterdir():
-            with suppress(BlockingIOError), _locked(left):
+            with suppress(OSError), _locked(left):  # another process holds it, or just removed it
                 shutil.rmtree(left, ignore_errors=True)
         own = Path(tempfile.mkdtemp(dir=root))
-        lock = os.open(own, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        held = ExitStack()
+        held.enter_context(_locked(own))
     before, tempfile.tempdir = tempfile.tempdir, str(own)
-    try:
-        yield own
-    finally:
-        tempfile.tempdir = before
-        shutil.rmtree(own, ignore_errors=True)
-        os.close(lock)
+    with held:
+        try:
+            yield own
+        finally:
+            tempfile.tempdir = before
+            shutil.rmtree(own, ignore_errors=True)
 
 
 @contextmanager
 def _locked(directory: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold a directory's lock; raises BlockingIOError where another process holds it and we do not `wait`."""
-    descriptor = os.open(directory, os.O_RDONLY)
+    descriptor = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield

@@ -82,17 +82,40 @@ def failing() -> str:
 def test_on_a_terminal(home: Path, tmp_path: Path) -> None:
     """There, too, the only controls are our own styles: in results, in errors of use, and in the log."""
     project = written(tmp_path / NAME, SHOP)
-    for arguments in ([NAME], ["fix", str(project / NAME)], ["why", NAME]):
+    for arguments in (["stats", NAME], [NAME], ["fix", str(project / NAME)], ["why", NAME]):
         printed = on_a_terminal(home, *arguments)
         assert acted_upon(STYLES.sub("", printed.replace("\r\n", "\n"))) == set(), printed
         assert SPELLED_OUT.search(re.sub(r"[│\s]", "", printed)), printed
 
 
-def on_a_terminal(home: Path, *arguments: str) -> str:
-    """All that a command writes to a terminal that is its standard output and error."""
+LOGS = """
+import sys
+import warnings
+import structlog
+from bot.cli.console import notes, out
+from bot.cli.terminal import make_output_visible
+from workers.logs import configure
+from workers.settings import Settings
+make_output_visible(out, notes)
+configure(Settings())
+structlog.get_logger().warning(sys.argv[1], why=sys.argv[1])
+warnings.warn(sys.argv[1])
+raise RuntimeError(sys.argv[1])
+"""
+
+
+def test_the_log_on_a_terminal(home: Path) -> None:
+    """Log lines, warnings and tracebacks of a process, with what foreign text they quote."""
+    printed = on_a_terminal(home, NAME, program=("-c", LOGS))
+    assert acted_upon(printed.replace("\r\n", "\n")) == set()
+    assert len(SPELLED_OUT.findall(printed)) == 4
+
+
+def on_a_terminal(home: Path, *arguments: str, program: tuple[str, str] = ("-m", "bot.cli")) -> str:
+    """All that a program writes to a terminal that is its standard output and error."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "bot.cli", *arguments],
+        [sys.executable, *program, *arguments],
         cwd=ROOT,
         env=environment(home, {"TERM": "xterm-256color", "COLUMNS": "400"}),
         stdin=subprocess.DEVNULL,
