@@ -78,7 +78,7 @@ def python_of(path: Path, context: Context) -> Path | None:
 
 
 def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) -> Repaired:
-    """Repair what fails below `path`, which stays untouched unless `apply` is given and a proof was found."""
+    """Repair what fails below `path`, which stays untouched unless `apply` is given and a proof without anything unusual found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
     with scratch(context.settings.home), snapshot(path) as tree:
@@ -86,8 +86,9 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
         context.store.tasks.finish(task.id, repaired.status, "")
-        if apply and repaired.proven is not None:
-            _apply(repaired.proven.patch, tree, path)
+        proven = repaired.proven
+        if apply and proven is not None and proven.proof is not None and not proven.proof.unusual:
+            _apply(proven.patch, tree, path)
     return repaired
 
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-KNOWN = frozenset({"id", "repository", "test_command", "budget_seconds", "held_out", "held_out_command"})
+KNOWN = frozenset({"id", "repository", "test_command", "budget_seconds", "held_out", "held_out_command", "solution"})
 
 
 class BadCase(Exception):
@@ -21,6 +21,8 @@ class BadCase(Exception):
 class Case:
     """`held_out` is laid over a fresh copy of the repaired repository, and run, only when judging; None: not judged.
 
+    `solution` holds the right text of what is wrong in the repository, by path; no engine sees it.
+
     `labels` are the keys of the file that the harness does not know.
     """
 
@@ -30,6 +32,7 @@ class Case:
     budget_seconds: float
     held_out: Path | None = None
     held_out_command: str = ""
+    solution: Path | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -63,6 +66,7 @@ def load(path: Path) -> Case:
         budget_seconds=_seconds(path, given.get("budget_seconds")),
         held_out=_folder(path, held_out) if held_out else None,
         held_out_command=_text(path, given, "held_out_command", command),
+        solution=_folder(path, given["solution"]) if "solution" in given else None,
         labels={name: str(value) for name, value in given.items() if name not in KNOWN},
     )
 
@@ -76,6 +80,7 @@ def write_case(
     budget_seconds: float,
     held_out: Mapping[str, str] | None = None,
     held_out_command: str = "",
+    solution: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> None:
     """Make the case's folder anew, with the text of each file by its path."""
@@ -86,6 +91,9 @@ def write_case(
     if held_out is not None:
         write_tree(directory / "held_out", held_out)
         lines |= {"held_out": "held_out", "held_out_command": held_out_command or test_command}
+    if solution is not None:
+        write_tree(directory / "solution", solution)
+        lines["solution"] = "solution"
     written = [f"{name} = {_quoted(value)}" for name, value in (lines | dict(labels or {})).items()]
     text = "\n".join([*written, f"budget_seconds = {budget_seconds}", ""])
     (directory / "case.toml").write_text(text, encoding="utf-8")

@@ -56,12 +56,13 @@ def reviewed_json(result: LocalReview) -> Json:
 
 
 def _proof(proof: Proof) -> Json:
+    challenged = ("perturbed", "canaries", "plain", "unusual")
     judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share")
     suite = _fields(proof.suite, "passed", "failed", "skipped", "collected")
     return {
         **_fields(proof, "failed_before", "passed_after"),
         "suite": {**suite, "command": proof.command},
-        **_fields(proof, "repeats", *judged),
+        **_fields(proof, "repeats", *challenged, *judged),
         "telling": None if proof.telling is None else _fields(proof.telling, "call", "this", "other", "patch"),
     }
 
@@ -120,6 +121,9 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     out.print(_proof_line(proven.proof))
     _confidence(proven.proof, out)
     where = "applied" if applied else "not applied; run again with --apply"
+    if proven.proof.unusual:
+        out.print(f"it uses what a repair has no use for: {', '.join(proven.proof.unusual)}", markup=False)
+        where = "not applied; read it closely before you apply it"
     out.print(f"[bold]fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
     out.print(f"why: apprentice why {proven.decision_id}")
 

@@ -122,6 +122,9 @@ class Proof:
     `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
     like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all;
     `telling` is there when these are disputed and a call shows it.
+    `perturbed` counts the failing tests that failed, as they must, where they expect something else; `canaries` says that
+    each run reported rightly on two added tests; `plain` counts failing tests that pass without pytest too; `unusual` names
+    what the change uses or does that has no place in a repair.
     """
 
     failed_before: tuple[str, ...]
@@ -137,12 +140,16 @@ class Proof:
     clusters: int = 1
     share: float = 1.0
     telling: DistinguishingCall | None = None
+    perturbed: int = 0
+    canaries: bool = False
+    plain: int = 0
+    unusual: tuple[str, ...] = ()
 
     @property
     def asked(self) -> bool:
         """Whether the change is posted as a question instead of a fix."""
         settled = self.confidence in (Confidence.UNIQUE, Confidence.AGREED)
-        return not settled or self.doubt is not Doubt.NONE
+        return not settled or self.doubt is not Doubt.NONE or bool(self.unusual)
 
     @property
     def undecided(self) -> bool:

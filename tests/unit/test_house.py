@@ -109,6 +109,7 @@ def test_the_environment_has_one_door() -> None:
     """os.environ is read in workers.settings alone; code that runs inside the sandbox reads its own."""
     inside = {
         "workers.sandbox.launcher",
+        "workers.sandbox.plain_tests",
         "workers.sandbox.pytest_plugin",
         "workers.sandbox.tracing",
         "workers.repair.running.in_sandbox",

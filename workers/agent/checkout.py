@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from workers.diffs import unified
 from workers.errors import ApprenticeError
-from workers.repair.judging.protected_files import forbidden
+from workers.repair.judging.protected_files import refusal
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20
@@ -124,10 +124,10 @@ class Checkout:
 
     def _editable(self, path: str) -> str:
         path = self.named(path)
-        if forbidden([path]):
-            raise ToolFailed(f"{path} decides what counts as passing: a fix may not change it")
         if not self._inside(path).is_file():
             self._check_place(path)
+        if refused := refusal(path, self._tree):
+            raise ToolFailed(f"{path} {refused}: a fix may not change it")
         return path
 
     def _check_place(self, path: str) -> None:

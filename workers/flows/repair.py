@@ -174,6 +174,8 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
     match repaired.status:
         case RepairStatus.FIXED if case.forked:
             return repairs.fix_for_fork(_proven(repaired))
+        case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.unusual:
+            return repairs.fix_unusual(_proven(repaired))
         case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.undecided:
             return repairs.fix_undecided(_proven(repaired))
         case RepairStatus.FIXED:

@@ -74,6 +74,15 @@ def fix_undecided(attempt: Attempt) -> str:
     return _shown(text, attempt)
 
 
+def fix_unusual(attempt: Attempt) -> str:
+    """A repair that uses what repairs have no use for: shown, with what it uses, and not proposed."""
+    return _shown(
+        "The failing tests pass with the change below, but it uses what a repair has no use for, so I do not propose it. "
+        "Please read it closely before you apply it:",
+        attempt,
+    )
+
+
 def _patch(text: str, room: int = LONGEST_PATCH) -> str:
     """A patch in a fence, as far as there is room for it."""
     if len(text) <= room:
@@ -216,6 +225,24 @@ def _some(tests: Sequence[str]) -> str:
     return ", ".join(map(name, tests[:SHOWN_TESTS])) + (f" and {more} more" if more > 0 else "")
 
 
+def _challenges(proof: Proof) -> list[str]:
+    """What the runs were held to, and what the change uses that has no place in a repair."""
+    lines = []
+    if proof.perturbed:
+        fail = (
+            "fails, as it must, where it expects" if proof.perturbed == 1 else "fail, as they must, where they expect"
+        )
+        lines.append(f"- {counted(proof.perturbed, 'failing test')} {fail} something else")
+    if proof.canaries:
+        lines.append("- each run reported rightly on two tests that were added to it: one must fail, one must pass")
+    if proof.plain:
+        passes = "passes" if proof.plain == 1 else "pass"
+        lines.append(f"- {counted(proof.plain, 'failing test')} {passes} without pytest too")
+    if proof.unusual:
+        lines.append(f"- please read closely: {', '.join(map(name, proof.unusual))}")
+    return lines
+
+
 def _proof_lines(proof: Proof) -> list[str]:
     return [
         f"- failed before, pass now: {_some(proof.passed_after)}",
@@ -225,6 +252,7 @@ def _proof_lines(proof: Proof) -> list[str]:
             f"(before: {proof.before.passed} passed, {proof.before.failed} failed)"
         ),
         f"- run {proof.repeats}× in a sandbox without network: {name(proof.command)}",
-        "- no test, fixture or configuration file was changed to get there",
+        *_challenges(proof),
+        "- only Python sources were changed to get there: no test, fixture, data or configuration file",
         *([f"- {confidence(proof)}"] if confidence(proof) else []),
     ]

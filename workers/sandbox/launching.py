@@ -24,6 +24,9 @@ WORKSPACE = Path("/workspace")
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 SET_UP_SECONDS = 120.0
 REPORT_VARIABLE = "APPRENTICE_REPORT_FD"
+PACKAGES = ("lib*/python3*/site-packages", "lib/python3*/dist-packages", "local/lib/python3*/dist-packages")
+"""Where packages are installed, below a prefix."""
+
 LAUNCHER_SOURCE = Path(__file__).with_name("launcher.py")
 
 
@@ -218,6 +221,13 @@ def prefixes(python: Path) -> tuple[Path, ...]:
             f"{python} lies in no Python installation: name the python of a virtual environment or an installation"
         )
     return tuple(found)
+
+
+def installed_modules(python: Path) -> frozenset[str]:
+    """The names that can be imported from where the packages of `python` are installed."""
+    roots = {*prefixes(python), *(each.parent.parent for each in (python.absolute(), python.resolve()))}
+    places = [place for root in roots for pattern in PACKAGES for place in root.glob(pattern)]
+    return frozenset(entry.name.partition(".")[0] for place in places for entry in place.iterdir())
 
 
 def is_environment(prefix: Path) -> bool:

@@ -16,8 +16,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 from traceback import walk_tb
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Generator
 
 import pytest
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
 TEST_SECONDS = "APPRENTICE_TEST_SECONDS"
-LEAST_TEST_SECONDS = 0.25
+LEAST_TEST_SECONDS, LONGEST_NAME = 0.25, 200
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
 
@@ -40,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if descriptor is None and not is_worker:
         return
     config.option.color = "no"  # a project's configuration may force colours, which are escape codes in what we show
+    config.option.maxfail = 0  # `-x` would hide the tests after the first failure
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
     tracer = make_tracer(root) if os.environ.get(TRACE) else None
     config.pluginmanager.register(FailureDetails(root, tracer), "apprentice-details")
@@ -219,8 +222,25 @@ class Reporter:
         if lines:
             self.write(event="lines", id=report.nodeid, lines=lines)
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        self.write(event="finish", exit=int(exitstatus))
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        self.write(event="finish", exit=int(exitstatus), loaded=loaded(session.config))
+
+
+def loaded(config: pytest.Config) -> list[str]:
+    """The plug-ins and the import hooks, by the names of their modules or types."""
+    plugins = [plugin for _, plugin in config.pluginmanager.list_name_plugin() if plugin is not None]
+    hooks = [*sys.meta_path, *sys.path_hooks]
+    return sorted(
+        {f"the plug-in {kind(each)}" for each in plugins} | {f"the import hook {kind(each)}" for each in hooks}
+    )
+
+
+def kind(thing: object) -> str:
+    """The name of a module, else the module and name of a type, function or object's type."""
+    if isinstance(thing, ModuleType):
+        return thing.__name__[:LONGEST_NAME]
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{named.__module__}.{getattr(named, '__qualname__', '')}"[:LONGEST_NAME]
 
 
 def outcome_of(report: pytest.TestReport) -> str:

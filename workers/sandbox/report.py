@@ -67,6 +67,9 @@ class TestReport:
     trouble: str = ""
     """Why the run is not complete or could not start, in words for the user; the tail of its output included."""
 
+    loaded: frozenset[str] = frozenset()
+    """The plug-ins of pytest and the import hooks at the end of the run, by name."""
+
     def failing(self) -> tuple[TestResult, ...]:
         """The tests that failed or broke, in the order they ran."""
         return tuple(r for r in self.results if r.outcome in (TestOutcome.FAILED, TestOutcome.ERROR))
@@ -92,7 +95,7 @@ class TestReport:
 
 
 MOST_RESULTS, MOST_FRAMES, MOST_OPERANDS, MOST_LINES = 200_000, 64, 8, 2_000_000
-LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND = 200, 4_000, 1_000
+LONGEST_TYPE, LONGEST_MESSAGE, LONGEST_OPERAND, MOST_LOADED = 200, 4_000, 1_000, 2_000
 
 FAILURES = (TestOutcome.FAILED, TestOutcome.ERROR)
 
@@ -138,6 +141,7 @@ class _Executed(_Event, tag="lines"):
 
 class _Finish(_Event, tag="finish"):
     exit: int
+    loaded: Annotated[list[_Name], Meta(max_length=MOST_LOADED)] = []
 
 
 class _InvalidLineError(ValueError):
@@ -156,6 +160,7 @@ class DecodedReport:
     running: dict[str, None] = field(default_factory=dict)
     lines: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     line_count: int = 0
+    loaded: set[str] = field(default_factory=set)
     damaged: int = 0
     """Lines that are no event of the plugin."""
 
@@ -178,6 +183,7 @@ class DecodedReport:
                 self._add_lines(event)
             case _Finish(exit=status):
                 self.finished += 1
+                self.loaded.update(event.loaded)
                 self.exit_status = self.exit_status or status
 
     def _keep(self, result: TestResult) -> None:

@@ -16,7 +16,16 @@ from workers.errors import BadInput
 from workers.ports import CompletedRun, Limits, Sandbox, Workload
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 from workers.sandbox.launching import WORKSPACE, is_environment, prefixes
-from workers.sandbox.report import OWN_ENDINGS, DecodedReport, TestReport, cut_error, cut_short, decode, problem_of
+from workers.sandbox.report import (
+    OWN_ENDINGS,
+    DecodedReport,
+    TestReport,
+    TestResult,
+    cut_error,
+    cut_short,
+    decode,
+    problem_of,
+)
 
 DEFAULT_COMMAND = ("python", "-m", "pytest")
 SYSTEM_COMMANDS = (Path("/usr/local/bin"), Path("/usr/bin"), Path("/bin"))
@@ -129,6 +138,7 @@ def _runs(path: Path) -> bool:
 ROOT_OPTION = f"--rootdir={WORKSPACE}"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
+PLAIN_TESTS = Path(__file__).with_name("plain_tests.py")
 TRACE_OUTPUT_KB = 65_536
 
 
@@ -186,6 +196,26 @@ def run_tests(
         completed = sandbox.run(workload)
     decoded = decode(completed.report)
     return TestRun(report=_report(project, completed, decoded, limits), lines=decoded.lines, completed=completed)
+
+
+def run_plainly(
+    sandbox: Sandbox, project: Project, tests: Sequence[str], overlay: Mapping[str, bytes | None], limits: Limits
+) -> dict[str, TestResult]:
+    """Run test functions without pytest: the results, by id, of those that need no more of it than plain_tests.py has."""
+    files: dict[str, list[str]] = {}
+    for path, _, name in (test.partition("::") for test in tests):
+        files.setdefault(path, []).append(name)
+    workload = Workload(
+        command=("python", "-c", PLAIN_TESTS.read_text(encoding="utf-8"), json.dumps(files)),
+        tree=project.tree,
+        python=project.python,
+        overlay=overlay,
+        env=base_environment(project),
+        read_only=project.read_only,
+        limits=limits,
+    )
+    results = decode(sandbox.run(workload).report).results
+    return {test: results[test] for test in tests if test in results}
 
 
 def import_path(project: Project) -> tuple[str, ...]:
@@ -248,4 +278,10 @@ def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, l
     trouble = problem_of(completed, decoded, limits, python=project.python, program=project.test_command[0])
     whole = decoded.sessions > 0 and decoded.finished == decoded.sessions and decoded.exit_status in OWN_ENDINGS
     results = cut_short(decoded, cut_error(completed.ending), trouble)
-    return TestReport(results=results, started=decoded.sessions > 0, complete=whole and not trouble, trouble=trouble)
+    return TestReport(
+        results=results,
+        started=decoded.sessions > 0,
+        complete=whole and not trouble,
+        trouble=trouble,
+        loaded=frozenset(decoded.loaded),
+    )

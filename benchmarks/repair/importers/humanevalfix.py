@@ -29,6 +29,7 @@ class Task(msgspec.Struct, frozen=True):
     task_id: str
     prompt: str
     buggy_solution: str
+    canonical_solution: str
     test: str
     example_test: str
     entry_point: str
@@ -50,6 +51,7 @@ def make(file: Path, into: Path, *, oracle: str) -> None:
             test_command=COMMAND,
             budget_seconds=BUDGET_SECONDS,
             held_out=None if oracle == "full" else {name: tests(task, task.test)},
+            solution={"solution.py": task.prompt + task.canonical_solution},
             labels={"bug_type": task.bug_type},
         )
 

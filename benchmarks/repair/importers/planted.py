@@ -116,6 +116,7 @@ class Subject:
             test_command=self._package.test_command,
             budget_seconds=BUDGET_SECONDS,
             held_out=self._tests,
+            solution={bug.path: self._source(bug.path)},
             labels={
                 "project": self._package.name,
                 "kind": kind,

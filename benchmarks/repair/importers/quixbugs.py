@@ -68,6 +68,7 @@ def make(clone: Path, into: Path) -> None:
             budget_seconds=BUDGET_SECONDS,
             held_out=_held_out(clone, name),
             held_out_command="python -m pytest -q python_testcases/test_held_out.py",
+            solution={f"python_programs/{name}.py": _right(clone, name)},
         )
 
 
@@ -78,16 +79,16 @@ def _files(clone: Path, name: str) -> dict[str, str]:
 
 def _held_out(clone: Path, name: str) -> dict[str, str]:
     inputs = Path(__file__).with_name("quixbugs_inputs.py").read_text(encoding="utf-8")
-    correct = (clone / "correct_python_programs" / f"{name}.py").read_text(encoding="utf-8")
     return {
         "python_testcases/held_out_inputs.py": inputs,
-        "python_testcases/held_out_reference.py": _first(correct, name),
+        "python_testcases/held_out_reference.py": _right(clone, name),
         "python_testcases/test_held_out.py": HELD_OUT.format(name=name, assertion=WITHIN if name == "sqrt" else EXACT),
     }
 
 
-def _first(source: str, name: str) -> str:
-    """The program with its first definition only: those that follow are other ways to write it, some of which are not."""
+def _right(clone: Path, name: str) -> str:
+    """The right program with its first definition only: those that follow are other ways, some of which are not right."""
+    source = (clone / "correct_python_programs" / f"{name}.py").read_text(encoding="utf-8")
     body = ast.parse(source).body
     same = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
     return ast.unparse(ast.Module(body=[node for node in body if node not in same[1:]], type_ignores=[]))

@@ -1,34 +1,57 @@
-"""The files that a fix may not touch: they decide what counts as passing."""
+"""The files that a fix may change or add: Python sources where the repository keeps its own, and nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+import sys
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
 
 from workers.repair.classify import is_test_path
 
-PYTEST = {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", ".coveragerc"}
-BUILD = {"Makefile", "noxfile.py", "pyproject.toml", "setup.cfg", "setup.py", ".gitattributes"}
-CI = {".gitlab-ci.yml", ".pre-commit-config.yaml", ".travis.yml", "azure-pipelines.yml"}
-CONFIGURATION = frozenset({*PYTEST, *BUILD, *CI, "sitecustomize.py", "usercustomize.py"})
-"""Names of files that configure pytest, CI, the build or the interpreter's start, wherever they lie."""
+SUFFIXES = frozenset({".py", ".pyi"})
+CONFIGURATION = frozenset({"noxfile.py", "setup.py", "sitecustomize.py", "usercustomize.py"})
+"""Python files that configure the build, the tests or the interpreter's start, wherever they lie."""
 
-MODULES = frozenset({"_pytest", "apprentice_probe", "pytest", "sitecustomize", "usercustomize"})
+MODULES = frozenset({"_pytest", "apprentice_probe", "pluggy", "pytest", "sitecustomize", "usercustomize"})
 """Modules and packages that start the interpreter or run the tests: where imports begin, one of that name comes first."""
 
-DIRECTORIES = frozenset({".circleci", ".ci", ".git", ".github", ".gitlab", ".tox", ".venv", "site-packages", "venv"})
+DIRECTORIES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv"})
 
 
-def forbidden(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of `paths` that a fix may not change: tests and their data, configuration, CI, whatever leads outside."""
-    return tuple(path for path in paths if _is_forbidden(PurePosixPath(path)))
+def refusal(path: str, tree: Path, installed: Collection[str] = frozenset()) -> str:
+    """Why a fix may not change or add a file, after its path; empty when it may. `tree` is the repository before the fix.
+
+    A new module lies in a directory that is there, and nothing else of its name can be imported: neither from the
+    standard library, nor from `installed`, nor from the repository.
+    """
+    pure, target = PurePosixPath(path), tree / path
+    if pure.is_absolute() or ".." in pure.parts or not pure.parts:
+        return "lies outside of the repository"
+    if (
+        is_test_path(path)
+        or pure.name in CONFIGURATION
+        or any(part.partition(".")[0] in MODULES for part in pure.parts[:2])
+    ):
+        return "decides what counts as passing"
+    if pure.suffix not in SUFFIXES:
+        return "is no Python source"
+    if any(part.startswith(".") or part.endswith(("-info", ".egg")) or part in DIRECTORIES for part in pure.parts[:-1]):
+        return "lies where no sources are kept"
+    if any(each.is_symlink() for each in (target, *target.parents) if each.is_relative_to(tree)):
+        return "leads through a symbolic link"
+    return "" if target.is_file() else _refusal_of_new(pure, target, tree, installed)
 
 
-def _is_forbidden(path: PurePosixPath) -> bool:
-    if path.is_absolute() or ".." in path.parts or not path.parts:
-        return True
-    if is_test_path(str(path)) or path.name in CONFIGURATION or path.suffix == ".pth":
-        return True
-    if any(part.partition(".")[0] in MODULES for part in path.parts[:2]):
-        return True
-    return any(part in DIRECTORIES for part in path.parts[:-1])
+def _refusal_of_new(pure: PurePosixPath, target: Path, tree: Path, installed: Collection[str]) -> str:
+    if not target.parent.is_dir():
+        return "is new, and its directory too"
+    if not pure.stem.isidentifier() or pure.stem.startswith("__"):
+        return "is new, and its name is not that of a plain module"
+    known = {*sys.stdlib_module_names, *installed, *_modules_at(tree), *_modules_at(tree / "src")}
+    if pure.stem in known or target.with_suffix("").exists():
+        return "is new, and hides another module of its name"
+    return ""
+
+
+def _modules_at(directory: Path) -> set[str]:
+    return {each.name.partition(".")[0] for each in directory.iterdir()} if directory.is_dir() else set()

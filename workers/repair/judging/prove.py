@@ -1,21 +1,29 @@
-"""Prove that a patch repairs what failed and breaks nothing: whole runs in fresh sandboxes, judged from outside them."""
+"""Prove that a patch repairs what failed and breaks nothing: runs in fresh sandboxes, each held to a challenge.
+
+Every report of these runs comes from a process that imports the patch. What it says is believed because it also says what
+only an honest run can: see challenge.py. What the patch may touch and use is read first: protected_files.py, unusual_code.py.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.protected_files import forbidden
+from workers.repair.judging.challenge import Canaries, canaries, is_plain, perturbation
+from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.ranking import Field, opinion, telling
+from workers.repair.judging.unusual_code import unusual
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
-from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, run_tests
+from workers.sandbox.launching import installed_modules
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project, run_plainly, run_tests
 
 SHOWN = 3
 """So many tests are named in a reason."""
@@ -25,6 +33,14 @@ REPEATS = 2
 
 PROOFS = 4
 """So many candidates of one attempt are put to the proof."""
+
+SECRET = random.SystemRandom()
+"""Where the values come from that no process inside can guess."""
+
+MOST_PLAIN = 50
+"""Failing tests that are run without pytest too."""
+
+UNTESTED = ("failing tests that do not run where they expect something else",)
 
 Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
 """Which candidates pass the given tests too."""
@@ -66,19 +82,6 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
     return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
 
 
-def _proof(before: TestReport, after: TestReport, failing: Sequence[str], project: Project) -> Proof:
-    failed = tuple(dict.fromkeys((*failing, *(result.id for result in before.failing()))))
-    missing = still_failing(failed, after)
-    return Proof(
-        failed_before=failed,
-        passed_after=tuple(test for test in failed if test not in missing),
-        before=before.count(),
-        suite=after.count(),
-        repeats=REPEATS,
-        command=" ".join(project.test_command),
-    )
-
-
 def _named(tests: Sequence[str]) -> str:
     rest = len(tests) - SHOWN
     return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
@@ -95,6 +98,14 @@ class PatchEvaluation:
     passed: int
     proof: Proof | None = None
     objection: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WholeRun:
+    """A run of the whole suite, less its canaries; `canaries` says that it reported them rightly."""
+
+    report: TestReport
+    canaries: bool
 
 
 class Prover:
@@ -124,28 +135,113 @@ class Prover:
         return run_tests(self._sandbox, self._project, tests=tests, overlay=overlay, limits=self._limits).report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
-        """Run the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
+        """Run the failing tests perturbed, then the whole suite REPEATS times, with the patch laid over the checkout.
 
         Tests that failed before and still fail do not stand against the patch; they are in `failed_before` and not in
         `passed_after`. `seed` decides in what order the failing tests are asked for.
         """
-        before, failing = self._reproduction.report, self.failing
-        untouchable = forbidden(overlay)
-        if untouchable:
-            return Unproven(reason=f"it changes {_named(untouchable)}, which decides what counts as passing")
-        order = random.Random(seed).sample(failing, len(failing))  # noqa: S311 - an order, no secret
-        missing = still_failing(failing, self.run(order, dict(overlay)))
-        if missing:
-            return Unproven(reason=f"{_named(missing)} still fails when run alone")
+        installed = installed_modules(self._project.python)
+        for path in overlay:
+            if refused := refusal(path, self._project.tree, installed):
+                return Unproven(reason=f"{path} {refused}")
+        perturbed = self._perturbed(overlay, seed)
+        if isinstance(perturbed, Unproven):
+            return perturbed
+        runs: list[_WholeRun] = []
         with ThreadPoolExecutor(max_workers=min(REPEATS, cores())) as pool:
-            for run in [pool.submit(self._run, (), dict(overlay)) for _ in range(REPEATS)]:
-                after = run.result()
+            for run in [pool.submit(self._whole, overlay) for _ in range(REPEATS)]:
+                seen = run.result()
                 self.runs += 1
-                objection = objection_to(after, before=before, failing=failing)
-                if objection is not None:
+                if isinstance(seen, Unproven):
                     pool.shutdown(cancel_futures=True)
-                    return objection
-        return _proof(before, after, failing, self._project)
+                    return seen
+                runs.append(seen)
+        return self._proof(overlay, runs, perturbed, self._plainly(overlay, runs[-1].report))
+
+    def _perturbed(self, overlay: Mapping[str, bytes], seed: int) -> int | Unproven | None:
+        """How many failing tests fail, as they must, where they expect something else; None where none can be perturbed.
+
+        The failing tests that cannot be perturbed must pass.
+        """
+        order = random.Random(seed).sample(self.failing, len(self.failing))  # noqa: S311 - an order, no secret
+        changed = perturbation(self._project.tree, order, SECRET)
+        files = {path: text.encode() for path, text in changed.files.items()}
+        report = self.run([*changed.functions, *order], {**overlay, **files})
+        if missing := still_failing([test for test in order if not changed.includes(test)], report):
+            return Unproven(reason=f"{_named(missing)} still fails when run alone")
+        if passing := changed.passing_in(report):
+            return Unproven(reason=f"{_named(passing)} also passes where it expects something else")
+        return len(changed.failed_in(report)) if changed.functions else None
+
+    def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
+        """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""
+        added = self._canaries()
+        report = self._run((), {**overlay, **({added.path: added.text.encode()} if added else {})})
+        after = added.without(report) if added else report
+        objection = objection_to(after, before=self._reproduction.report, failing=self.failing)
+        reported = added is not None and added.are_right_in(report)
+        if objection is None and added and not reported and self._reports_canaries:
+            return Unproven(reason="its run does not report rightly on tests that were added to check the report")
+        return objection or _WholeRun(report=after, canaries=reported)
+
+    @cached_property
+    def _reports_canaries(self) -> bool:
+        """Whether the project reports canaries rightly without the patch: its own plug-ins may leave out such tests."""
+        added = self._canaries()
+        if added is None:
+            return False
+        report = self.run([added.failing, added.passing], {added.path: added.text.encode()})
+        return added.are_right_in(report) or bool(report.trouble)
+
+    def _canaries(self) -> Canaries | None:
+        passing = (result.id for result in self._reproduction.report.passing())
+        return canaries(self._project.tree, (*self.failing, *passing), SECRET)
+
+    def _plainly(self, overlay: Mapping[str, bytes], after: TestReport) -> Collection[TestResult]:
+        """The failing tests without pytest: functions that pass with it, as far as they can be run."""
+        outcomes = {result.id: result.outcome for result in after.results}
+        functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
+        tests = [each for each in functions if passes(each, outcomes) and is_plain(self._project.tree, each)]
+        if not tests:
+            return ()
+        self.runs += 1
+        limits = self._limits or Limits()
+        return run_plainly(self._sandbox, self._project, tests[:MOST_PLAIN], dict(overlay), limits).values()
+
+    def _proof(
+        self,
+        overlay: Mapping[str, bytes],
+        runs: Sequence[_WholeRun],
+        perturbed: int | None,
+        plain: Collection[TestResult],
+    ) -> Proof:
+        before, after = self._reproduction.report, runs[-1].report
+        failed = tuple(dict.fromkeys((*self.failing, *(result.id for result in before.failing()))))
+        missing = still_failing(failed, after)
+        return Proof(
+            failed_before=failed,
+            passed_after=tuple(test for test in failed if test not in missing),
+            before=before.count(),
+            suite=after.count(),
+            repeats=REPEATS,
+            command=" ".join(self._project.test_command),
+            perturbed=perturbed or 0,
+            canaries=all(run.canaries for run in runs),
+            plain=sum(result.outcome is TestOutcome.PASSED for result in plain),
+            unusual=(
+                *self._unusual(overlay),
+                *sorted(after.loaded - before.loaded),
+                *(UNTESTED if perturbed == 0 else ()),
+                *(f"{result.id} fails without pytest" for result in plain if result.outcome is not TestOutcome.PASSED),
+            ),
+        )
+
+    def _unusual(self, overlay: Mapping[str, bytes]) -> Iterator[str]:
+        """What the patch uses that has no place in a repair."""
+        for path, content in overlay.items():
+            file = self._project.tree / path
+            before = file.read_bytes() if file.is_file() else b""
+            yield from (f"{each} in {path}" for each in unusual(before, content))
 
     def evaluate(self, edits: Mapping[str, str]) -> PatchEvaluation:
         """The proof of edits of the sources, without any test that was added; or the objection to them."""

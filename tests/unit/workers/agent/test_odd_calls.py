@@ -78,9 +78,10 @@ def test_odd_calls_are_told(checkout: Checkout, name: str, arguments: dict[str, 
 
 def test_a_file_is_no_directory_as_well(checkout: Checkout) -> None:
     """Two new files can be in a sandbox together, or one of them is refused."""
-    assert use(checkout, "edit", new("more/a.py")) == "made more/a.py"
-    assert "directory" in use(checkout, "edit", new("more"))
-    assert "below a file" in use(checkout, "edit", new("more/a.py/b.py"))
+    assert use(checkout, "edit", new("src/more.py")) == "made src/more.py"
+    assert "is there already" in use(checkout, "edit", new("src"))
+    assert "below a file" in use(checkout, "edit", new("src/more.py/b.py"))
+    assert "is new, and its directory too" in use(checkout, "edit", new("elsewhere/a.py"))
 
 
 def test_old_line_ends(checkout: Checkout) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
-from workers.repair.judging.protected_files import forbidden
+from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.prove import Unproven, objection_to, passes
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
@@ -108,41 +108,76 @@ def test_a_run_in_numbers() -> None:
     assert report(outcomes).count() == SuiteCount(passed=1, failed=2, skipped=1, collected=5)
 
 
-# ── What a fix may not touch ───────────────────────────────────────────────────────────────────────────────────────
+# ── What a fix may change and add ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with sources, tests, data and a link."""
+    root = tmp_path_factory.mktemp("tree")
+    files = (
+        "pkg/__init__.py pkg/tax.py pkg/latest.py src/lib/rates.py tests/test_tax.py conftest.py setup.py pkg/data.json"
+    )
+    for name in (*files.split(), "contest.py", "scripts/run.py", "pkg.egg-info/entry_points.txt", ".venv/lib.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("", encoding="utf-8")
+    (root / "pkg" / "linked.py").symlink_to(root / "conftest.py")
+    (root / "linked").symlink_to(root / "pkg")
+    return root
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "reason"),
     [
-        "tests/data/expected.json",
-        "src/pkg/test_tax.py",
-        "pkg/conftest.py",
-        "setup.cfg",
-        "sub/pyproject.toml",
-        ".github/workflows/ci.yml",
-        "sitecustomize.py",
-        "sitecustomize/__init__.py",
-        "src/pytest.py",
-        "_pytest/outcomes.py",
-        "apprentice_probe/__init__.py",
-        "sub/.pytest.toml",
-        "hook.pth",
-        "../elsewhere.py",
-        "/etc/passwd",
-        ".git/config",
+        ("tests/data/expected.json", "passing"),
+        ("tests/test_tax.py", "passing"),
+        ("pkg/conftest.py", "passing"),
+        ("setup.py", "passing"),
+        ("src/pytest.py", "passing"),
+        ("_pytest/outcomes.py", "passing"),
+        ("apprentice_probe/__init__.py", "passing"),
+        ("sitecustomize/__init__.py", "passing"),
+        ("usercustomize.py", "passing"),
+        ("sub/pyproject.toml", "no Python source"),
+        (".github/workflows/ci.yml", "no Python source"),
+        ("CODEOWNERS", "no Python source"),
+        ("Dockerfile", "no Python source"),
+        ("requirements.lock", "no Python source"),
+        ("pkg/data.json", "no Python source"),
+        ("pkg/tax.pyc", "no Python source"),
+        ("hook.pth", "no Python source"),
+        ("pkg.egg-info/entry_points.txt", "no Python source"),
+        ("pkg.egg-info/hook.py", "no sources are kept"),
+        ("x-1.0.dist-info/hook.py", "no sources are kept"),
+        (".venv/lib.py", "no sources are kept"),
+        (".vscode/settings.py", "no sources are kept"),
+        ("pkg/__pycache__/tax.py", "no sources are kept"),
+        ("pkg/linked.py", "symbolic link"),
+        ("linked/tax.py", "symbolic link"),
+        ("../elsewhere.py", "outside"),
+        ("/etc/passwd", "outside"),
+        ("new/module.py", "directory too"),
+        ("scripts/__init__.py", "plain module"),
+        ("pkg/__main__.py", "plain module"),
+        ("pkg/two-words.py", "plain module"),
+        ("json.py", "hides"),
+        ("scripts/random.py", "hides"),
+        ("msgspec.py", "hides"),
+        ("pkg.py", "hides"),
+        ("lib.py", "hides"),
     ],
 )
-def test_what_decides_is_forbidden(path: str) -> None:
-    """Tests, their data, configuration, CI, start-up hooks and everything outside."""
-    assert forbidden([path]) == (path,)
+def test_what_a_fix_may_not_touch(tree: Path, path: str, reason: str) -> None:
+    """Tests and their data, whatever is no source, start-up hooks, metadata, links, everything outside, other modules' names."""
+    assert reason in refusal(path, tree, {"msgspec"})
 
 
 @pytest.mark.parametrize(
-    "path", ["pkg/tax.py", "src/pkg/latest.py", "contest.py", "pkg/testing/__init__.py", "pytest_cov.py"]
+    "path", ["pkg/tax.py", "pkg/latest.py", "src/lib/rates.py", "contest.py", "setup_tax.py", "pkg/rounding.py"]
 )
-def test_sources_are_free(path: str) -> None:
-    """Names that only look alike are no tests."""
-    assert forbidden([path]) == ()
+def test_sources_are_free(tree: Path, path: str) -> None:
+    """Those that are there, those whose names only look alike, and new modules with a name of their own."""
+    assert refusal(path, tree) == ""
 
 
 # ── Verdicts ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,79 @@
+"""What a repair has no use for is named; what repairs are made of is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from workers.repair.judging.unusual_code import unusual
+
+PLAIN = b"import os\n\ndef size(path):\n    with open(path) as stream:\n        return len(stream.read())\n"
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [
+        ("import gc", "import gc"),
+        ("import _pytest.python as p", "import _pytest.python"),
+        ("from os import _exit", "from os import _exit"),
+        ("from sys import modules as m", "from sys import modules"),
+        ("from tests.test_size import EXPECTED", "from tests.test_size import EXPECTED"),
+        ("os._exit(0)", "os._exit"),
+        ("os.write(3, b'')", "os.write"),
+        ("import sys as s\ns.modules['x'] = 1", "sys.modules"),
+        ("import sys\nsys.path_hooks.append(1)", "sys.path_hooks"),
+        ("import json\njson.dumps = print", "a change of json, which is imported"),
+        ("import logging\nlogging.sys", "logging.sys"),
+        ("exec('1')", "exec"),
+        ("eval('1')", "eval"),
+        ("open('x')", "open"),
+        ("getattr(os, 'ex' + 'it')", "getattr of an unusual name"),
+        ("getattr(os, '_exit')", "getattr of an unusual name"),
+        ("list(map(getattr, [os], ['x']))", "getattr"),
+        ("size.__code__", "__code__"),
+        ("size.__globals__", "__globals__"),
+        ("x.__class__ = 1", "a comparison of its own, __class__"),
+        ("open.__self__", "__self__"),
+        ("'{0.__class__}'.format(1)", "the text '{0.__class__}'"),
+        ("'PYTEST_CURRENT_TEST'", "the text 'PYTEST_CURRENT_TEST'"),
+        ("b'/proc/self/fd'", "the text b'/proc/self/fd'"),
+        ("class A:\n    def __eq__(self, other): return True", "a comparison of its own, __eq__"),
+        ("class A:\n    def __eq__(self, other): return self.x == self.x", "a comparison of its own, __eq__"),
+        (
+            "class A(int):\n    def __eq__(self, other): return other > self",
+            "a comparison of its own, __eq__",
+        ),
+        ("class A:\n    @property\n    def __class__(self): return int", "a comparison of its own, __class__"),
+        ("class A:\n    __eq__ = size", "a comparison of its own, __eq__"),
+        ("from fractions import Fraction\nFraction.__eq__ = size", "a comparison of its own, __eq__"),
+        ("from fractions import Fraction\nFraction.plain = size", "a change of Fraction, which is imported"),
+        ("class A(metaclass=size): pass", "a metaclass"),
+        ("import sys\nsys.getrefcount(None)", "sys.getrefcount"),
+        ("from sys import stdin", "from sys import stdin"),
+        ("import time\ntime.process_time()", "time.process_time"),
+        ("def broken(:", "code that cannot be read"),
+    ],
+)
+def test_what_has_no_place_in_a_repair_is_named(added: str, words: str) -> None:
+    """Modules, names, attributes, texts and comparisons, however they are reached."""
+    assert words in unusual(PLAIN, PLAIN + f"\n{added}\n".encode())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        PLAIN.replace(b"len(stream.read())", b"len(stream.read()) + 1"),
+        PLAIN.replace(b"open(path)", b"open(path, encoding='utf-8')"),
+        PLAIN + b"\nimport math\nfrom pathlib import Path\n",
+        PLAIN + b"\nimport sys\nif sys.version_info > (3, 9) and sys.maxsize > 2**32:\n    pass\n",
+        PLAIN + b"\ndef name(self):\n    return self.__class__.__name__ + getattr(self, 'unit', '')\n",
+        PLAIN + b"\nif not path:\n    raise ValueError('a path is needed')\n",
+    ],
+)
+def test_a_plain_edit_has_nothing_unusual(changed: bytes) -> None:
+    """Also in a module that does unusual things already, as often as before."""
+    assert unusual(PLAIN, changed) == ()
+
+
+def test_code_is_read_as_the_interpreter_reads_it() -> None:
+    """Another encoding could show a reader a comment where the interpreter sees a statement."""
+    assert unusual(b"", b"# -*- coding: utf-7 -*-\n# +AAo-import gc\n") == ("code in the encoding utf-7",)
