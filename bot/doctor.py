@@ -23,6 +23,7 @@ from memory.store import open_store
 from workers.errors import ApprenticeError, CannotRun
 from workers.git import program
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
+from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH
 from workers.settings import MintSettings, ReviewTool, WebSettings, WorkerSettings
 
@@ -83,6 +84,7 @@ def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
     found = problems()
     if not found:
         yield _ok("sandbox", "bubblewrap runs here")
+        yield _control_groups()
     elif settings.unsafe_without_sandbox:
         yield MachineCheck(
             name="sandbox",
@@ -91,6 +93,19 @@ def _sandbox(settings: WorkerSettings) -> Iterator[MachineCheck]:
         )
     else:
         yield from (MachineCheck(name="sandbox", state=CheckState.MISSING, detail=problem) for problem in found)
+
+
+def _control_groups() -> MachineCheck:
+    """Whether the kernel limits the memory of a run as a whole."""
+    try:
+        delegated_group()
+    except CannotRun as reason:
+        detail = (
+            f"{reason}: a watchdog measures the memory of each run about 20 times a second and overlooks small objects of "
+            "the kernel; for an exact limit start the worker under systemd with Delegate=yes, as deploy/systemd does"
+        )
+        return MachineCheck(name="control groups", state=CheckState.OPTIONAL, detail=detail)
+    return _ok("control groups", "each run gets its own, and the kernel limits all of its memory")
 
 
 def _review_tools(settings: WorkerSettings) -> Iterator[MachineCheck]:

@@ -31,8 +31,9 @@ class Ending(StrEnum):
 class Limits:
     """Limits of one sandboxed command and all processes that it starts.
 
-    `memory_mb` includes files, which are in memory (`disk_mb` for the checkout, and as much for /tmp). A watchdog measures
-    it about 20 times a second: a run can hold more for a moment. See workers.sandbox.usage for what it counts.
+    `memory_mb` includes files, which are in memory (`disk_mb` for the checkout, and as much for /tmp). With a control group
+    the kernel enforces it (workers.sandbox.control_groups). Without, a watchdog measures about 20 times a second: a run can
+    hold more for a moment, and small objects of the kernel do not count (workers.sandbox.usage).
     """
 
     wall_seconds: float = 120.0

@@ -277,6 +277,52 @@ def test_every_bomb_ends(host: Host, user: str, name: str) -> None:
     host.is_unharmed()
 
 
+@pytest.mark.extended
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("user", (0, SOMEBODY), ids=USERS)
+def test_with_a_control_group_every_attack_fails_and_the_kernel_ends_every_bomb(host: Host, user: int) -> None:
+    """In a machine of our own, where a group is delegated as systemd does it; no group is left over."""
+    program = shutil.which("linux.uml")
+    if program is None or os.geteuid() != 0:
+        pytest.skip(
+            "User Mode Linux is not installed (Debian: apt install user-mode-linux), or the tests do not run as root"
+        )
+    _open_up(host.repository)
+    machine = [
+        program,
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        "mem=1500M",
+        "con=null",
+        "con0=null,fd:1",
+    ]
+    words = [str(SYSTEM_PYTHON), "-B", str(HOSTILE / "boot.py"), str(user), str(host.repository)]
+    done = subprocess.run(
+        [*machine, "loglevel=1", f"init={words[0]}", "--", *words[1:], ",".join(QUICK_BOMBS).replace(" ", "_")],
+        env={"TMPDIR": "/dev/shm", "HOME": str(host.repository.parent), "PATH": os.defpath},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    before, _, found = done.stdout.partition("RESULT ")
+    assert found, before[-2000:]
+    said = json.loads(found.splitlines()[0])
+    assert said["used"] == f"/sys/fs/cgroup/service-{user}"
+    assert sorted(said["attacks"]) == ATTACKS
+    succeeded = [name for name, end in said["attacks"].items() if end == "succeeded"]
+    assert succeeded in ([], ["test_calls_of_32_bits"]), "User Mode Linux has one table of calls only"
+    endings = {name: Ending(ending) for name, (ending, _, _) in said["bombs"].items()}
+    assert {report for _, report, _ in said["bombs"].values()} == {""}, endings
+    assert endings.pop("directories") in ENDINGS, "a small machine has few inodes"
+    assert list(endings.values()) == [*[Ending.MEMORY] * 3, Ending.KILLED]
+    assert said["left"] == []
+    host.is_unharmed()
+
+
 def _open_up(path: Path) -> None:
     """Let an ordinary user reach a directory of pytest's, which are root's alone."""
     for folder in (path, *path.parents):

@@ -20,6 +20,7 @@ from pathlib import Path
 from workers.errors import ApprenticeError, CannotRun
 from workers.ports import CompletedRun, Ending, Limits, Sandbox, SandboxSession, Workload
 from workers.sandbox import seccomp
+from workers.sandbox.control_groups import ControlGroup, new_group
 from workers.sandbox.launching import (
     SYSTEM_PATH,
     WORKSPACE,
@@ -185,11 +186,13 @@ class Bubblewrap:
     """Runs untrusted code under bubblewrap. Works as root and as an ordinary user.
 
     `run` and `session` raise CannotRun when the sandbox does not start or the checkout does not fit, BadInput for an
-    interpreter that does not exist and for overlay paths that lead out of the checkout.
+    interpreter that does not exist and for overlay paths that lead out of the checkout. `control_groups` gives each run
+    one where there can be one.
     """
 
-    def __init__(self, program: Path | None = None) -> None:
+    def __init__(self, program: Path | None = None, *, control_groups: bool = True) -> None:
         self._program = program
+        self._control_groups = control_groups
 
     def run(self, workload: Workload) -> CompletedRun:
         """Run to the end or to a limit; the whole process tree is dead when this returns. See `supervise`."""
@@ -206,12 +209,15 @@ class Bubblewrap:
     def _started(self, workload: Workload, stdin: int) -> Iterator[ProcessTree]:
         program = self._program or _find()
         with ExitStack() as stack:
+            group = new_group(workload.limits) if self._control_groups else None
+            if group is not None:
+                stack.callback(group.remove)
             descriptors = Descriptors(stack)
             try:
-                tree = _spawned(program, workload, stdin, descriptors)
+                tree = _spawned(program, workload, stdin, descriptors, group)
             except _NoReasonGivenError:
                 descriptors = Descriptors(stack)
-                tree = _spawned(program, workload, stdin, descriptors)
+                tree = _spawned(program, workload, stdin, descriptors, group)
             stack.callback(tree.close)
             stack.callback(tree.kill)
             await_ready(tree, descriptors.status)
@@ -222,7 +228,9 @@ class _NoReasonGivenError(CannotRun):
     """Bubblewrap ended without any output. A busy machine shows this once in thousands of starts; a second start helps."""
 
 
-def _spawned(program: Path, workload: Workload, stdin: int, descriptors: Descriptors) -> ProcessTree:
+def _spawned(
+    program: Path, workload: Workload, stdin: int, descriptors: Descriptors, group: ControlGroup | None
+) -> ProcessTree:
     """Start bubblewrap and wait until it reports its child's process id. Raises CannotRun when it fails."""
     as_root = os.geteuid() == 0
     user = _spare_user() if as_root else os.geteuid()
@@ -248,9 +256,10 @@ def _spawned(program: Path, workload: Workload, stdin: int, descriptors: Descrip
     ]
     listed = descriptors.memory("".join(f"{line}\0" for line in arguments).encode())
     launcher = launcher_command(LAUNCHER, spec, descriptors)
-    process = spawned([str(program), "--args", str(listed), "--", *launcher], descriptors, stdin)
+    command = [str(program), "--args", str(listed), "--", *launcher]
+    process = spawned(command if group is None else group.entering(command), descriptors, stdin)
     try:
-        return process_tree(process, _init_of(info), descriptors, file_systems=tuple(map(str, WRITABLE)))
+        return process_tree(process, _init_of(info), descriptors, file_systems=tuple(map(str, WRITABLE)), group=group)
     except (ValueError, ProcessLookupError):
         process.kill()
         _, errors = process.communicate()

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from workers.errors import BadInput, CannotRun
 from workers.ports import Workload
+from workers.sandbox.control_groups import ControlGroup
 from workers.sandbox.supervise import ProcessTree, readable
 
 WORKSPACE = Path("/workspace")
@@ -102,6 +103,7 @@ def process_tree(
     *,
     grouped: bool = False,
     file_systems: tuple[str, ...] = (),
+    group: ControlGroup | None = None,
 ) -> ProcessTree:
     """The tree of a started process; its descriptors are its own. Raises ProcessLookupError when the leader is gone."""
     return ProcessTree(
@@ -112,6 +114,7 @@ def process_tree(
         report=os.dup(descriptors.report),
         grouped=grouped,
         file_systems=file_systems,
+        group=group,
     )
 
 

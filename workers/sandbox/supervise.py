@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from workers.errors import SandboxEnded
 from workers.ports import CompletedRun, Ending, Limits
+from workers.sandbox.control_groups import ControlGroup
 from workers.sandbox.usage import MemoryMeter, usage_of
 
 TICK_SECONDS = 0.05
@@ -36,6 +37,7 @@ class ProcessTree:
 
     `leader` is the process whose death ends all others: a namespace's init, or with `grouped` a group's leader.
     `file_systems` are those in memory that it alone has, as paths inside; a tree with any has a network of its own too.
+    With a `group` the kernel limits its memory, else we do.
     This value owns the descriptors; `close` closes them.
     """
 
@@ -46,6 +48,7 @@ class ProcessTree:
     report: int
     grouped: bool = False
     file_systems: tuple[str, ...] = ()
+    group: ControlGroup | None = None
 
     def kill(self) -> None:
         """Kill every process of the tree and wait until they are gone."""
@@ -192,9 +195,12 @@ class _Watch:
         used = usage_of(self.tree.leader)
         if used.cpu_seconds > self.limits.cpu_seconds:
             return Ending.CPU_TIME
-        return Ending.MEMORY if self.memory.exceeds(self.limits.memory_mb, used.pids) else None
+        measured = self.tree.group is None and self.memory.exceeds(self.limits.memory_mb, used.pids)
+        return Ending.MEMORY if measured else None
 
     def _completed(self, ended: Ending | None) -> CompletedRun:
+        if ended is None and self.tree.group is not None and self.tree.group.ran_out_of_memory():
+            ended = Ending.MEMORY
         code = self.tree.process.returncode
         exit_code = SIGNAL_BASE - code if code < 0 else code
         return CompletedRun(

@@ -20,7 +20,7 @@ from bombs import code_of, limits_of
 from workers.ports import CompletedRun, Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 
-TIGHT = Limits(wall_seconds=90, memory_mb=384, processes=64, disk_mb=24)
+TIGHT = Limits(wall_seconds=280, memory_mb=384, processes=64, disk_mb=24)
 INSIDE = """
 import glob, importlib, json, os, sys
 sys.dont_write_bytecode = True
