@@ -37,13 +37,12 @@ def main() -> None:
     sys.modules["pytest"] = stand_in()
     write(descriptor, event="start", pytest="")
     for path, names in wanted.items():
-        try:
-            module = imported(path)
-        except BaseException as error:  # noqa: BLE001 - a file of tests may raise anything
+        modules: list[types.ModuleType] = []
+        error = raised(partial(import_into, modules, path))
+        if error is not None:
             write(descriptor, event="collect_error", id=path, **details(error))
-        else:
-            for name in names:
-                report(descriptor, f"{path}::{name}", module, name)
+        for name in names if modules else ():
+            report(descriptor, f"{path}::{name}", raised(partial(run, modules[0], name)))
     write(descriptor, event="finish", exit=0, loaded=[])
 
 
@@ -52,15 +51,24 @@ def write(descriptor: int, **line: object) -> None:
     os.write(descriptor, (json.dumps(line) + "\n").encode())
 
 
-def imported(path: str) -> types.ModuleType:
-    """A test file as a module, with its directory at the front of the import path as pytest puts it there."""
+def import_into(modules: list[types.ModuleType], path: str) -> None:
+    """Import a test file, with its directory at the front of the import path as pytest puts it there."""
     directory, name = os.path.split(os.path.abspath(path))
     parts = [name[: -len(".py")]]
     while os.path.isfile(os.path.join(directory, "__init__.py")):
         directory, package = os.path.split(directory)
         parts.insert(0, package)
     sys.path.insert(0, directory)
-    return importlib.import_module(".".join(parts))
+    modules.append(importlib.import_module(".".join(parts)))
+
+
+def raised(work: Callable[[], object]) -> BaseException | None:
+    """What some foreign code raises, which may be anything; None where it ends well."""
+    try:
+        work()
+    except BaseException as error:  # noqa: BLE001 - foreign code
+        return error
+    return None
 
 
 def details(error: BaseException | None) -> dict[str, Any]:
@@ -69,20 +77,19 @@ def details(error: BaseException | None) -> dict[str, Any]:
     return {"type": kind, "message": message, "frames": [], "operands": []}
 
 
-def report(descriptor: int, test: str, module: types.ModuleType, name: str) -> None:
-    """Run one test with all its parameters, and write how it ended."""
-    failure: BaseException | None = None
-    try:
-        for call in calls(module, name):
-            if inspect.iscoroutine(made := call()):
-                made.close()
-                return
-    except Unsupported:
-        return
-    except BaseException as error:  # noqa: BLE001 - a test fails by raising anything
-        failure = error
-    outcome = "passed" if failure is None else "failed"
-    write(descriptor, event="result", id=test, outcome=outcome, seconds=0.0, **details(failure))
+def report(descriptor: int, test: str, error: BaseException | None) -> None:
+    """Write how a test ended, unless it needs more than is here."""
+    if not isinstance(error, Unsupported):
+        outcome = "failed" if error else "passed"
+        write(descriptor, event="result", id=test, outcome=outcome, seconds=0.0, **details(error))
+
+
+def run(module: types.ModuleType, name: str) -> None:
+    """Run one test with all its parameters."""
+    for call in calls(module, name):
+        if inspect.iscoroutine(made := call()):
+            made.close()
+            raise Unsupported
 
 
 def calls(module: types.ModuleType, name: str) -> Iterator[Callable[[], object]]:

@@ -7,7 +7,7 @@ only an honest run can: see challenge.py. What the patch may touch and use is re
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -197,23 +197,30 @@ class Prover:
         passing = (result.id for result in self._reproduction.report.passing())
         return canaries(self._project.tree, (*self.failing, *passing), SECRET)
 
-    def _plainly(self, overlay: Mapping[str, bytes], after: TestReport) -> Collection[TestResult]:
-        """The failing tests without pytest: functions that pass with it, as far as they can be run."""
+    def _plainly(self, overlay: Mapping[str, bytes], after: TestReport) -> dict[str, bool]:
+        """Which failing tests pass without pytest too: functions that pass with it, and run without it before the patch."""
         outcomes = {result.id: result.outcome for result in after.results}
+        tests = [test for test in self._plain_tests if passes(test, outcomes)]
+        seen = self._run_plainly(tests, overlay)
+        runs_before = tests if len(seen) == len(tests) else self._run_plainly(tests, {})
+        return {test: test in seen and seen[test].outcome is TestOutcome.PASSED for test in runs_before}
+
+    @cached_property
+    def _plain_tests(self) -> Sequence[str]:
         functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
-        tests = [each for each in functions if passes(each, outcomes) and is_plain(self._project.tree, each)]
-        if not tests:
-            return ()
-        self.runs += 1
+        return [test for test in functions if is_plain(self._project.tree, test)][:MOST_PLAIN]
+
+    def _run_plainly(self, tests: Sequence[str], overlay: Mapping[str, bytes]) -> Mapping[str, TestResult]:
+        self.runs += bool(tests)
         limits = self._limits or Limits()
-        return run_plainly(self._sandbox, self._project, tests[:MOST_PLAIN], dict(overlay), limits).values()
+        return run_plainly(self._sandbox, self._project, tests, dict(overlay), limits) if tests else {}
 
     def _proof(
         self,
         overlay: Mapping[str, bytes],
         runs: Sequence[_WholeRun],
         perturbed: int | None,
-        plain: Collection[TestResult],
+        plain: Mapping[str, bool],
     ) -> Proof:
         before, after = self._reproduction.report, runs[-1].report
         failed = tuple(dict.fromkeys((*self.failing, *(result.id for result in before.failing()))))
@@ -227,12 +234,12 @@ class Prover:
             command=" ".join(self._project.test_command),
             perturbed=perturbed or 0,
             canaries=all(run.canaries for run in runs),
-            plain=sum(result.outcome is TestOutcome.PASSED for result in plain),
+            plain=sum(plain.values()),
             unusual=(
                 *self._unusual(overlay),
                 *sorted(after.loaded - before.loaded),
                 *(UNTESTED if perturbed == 0 else ()),
-                *(f"{result.id} fails without pytest" for result in plain if result.outcome is not TestOutcome.PASSED),
+                *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )
 
