@@ -12,7 +12,7 @@ from workers.agent.checkout import Checkout, checked, existing
 from workers.agent.loop import AgentLoop, ModelConversation, RunEnd, RunOver
 from workers.agent.tools import History, Toolset, reading, tool
 from workers.llm.messages import ChatMessage, ChatRole, Model
-from workers.llm.prompt_text import data, prompt
+from workers.llm.prompt_text import data, prompt, rendered_text
 
 STEPS = 15
 LONGEST = 4_000
@@ -51,7 +51,7 @@ def answer(
         raise RunOver(RunEnd.FINISHED, text)
 
     parts = [data(source, text, code=True) for source, text in about]
-    asked = "\n\n".join([*parts, f"# The question\n{data('question', question)}"])
+    asked = "\n\n".join([*parts, f"# The question\n{data('question', rendered_text(question))}"])
     opening = (ChatMessage(role=ChatRole.SYSTEM, text=prompt("answer")), ChatMessage(role=ChatRole.USER, text=asked))
     run = AgentLoop(
         model=model,

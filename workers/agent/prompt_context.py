@@ -18,7 +18,7 @@ from memory.store import Store
 from memory.store.documents import Trajectory
 from workers.agent.tools import Tool, numbered, tool
 from workers.llm.messages import ChatMessage, ChatRole
-from workers.llm.prompt_text import data, truncated
+from workers.llm.prompt_text import data, rendered_text, truncated
 from workers.ports import Image
 from workers.repair.engines.engine import Case, PreviousAttempts, RepairDeps, RetryChoice
 from workers.repair.engines.search.candidates import Suspect
@@ -94,7 +94,7 @@ def _task(assignment: Assignment) -> list[str]:
         )
         parts.append(f"# The code around them\n{assignment.code}")
     if assignment.guidance:
-        parts.append(f"# What the user who asked for this says\n{data('guidance', assignment.guidance)}")
+        parts.append(f"# What the user who asked for this says\n{data('guidance', rendered_text(assignment.guidance))}")
     return parts
 
 

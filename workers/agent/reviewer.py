@@ -24,7 +24,7 @@ from workers.agent.findings import (
 from workers.diffs import split_lines
 from workers.llm.errors import BudgetSpent, ContextOverflow, ModelError, ModelUnavailable
 from workers.llm.messages import ChatMessage, ChatRole, Model, ModelRequest
-from workers.llm.prompt_text import data, prompt, truncated
+from workers.llm.prompt_text import data, prompt, rendered_text, truncated
 from workers.llm.structured import ask_for
 from workers.review.detectors.detector import MODEL, Category, Delta, Detection, RawFinding
 from workers.review.read_report import CODE
@@ -208,7 +208,7 @@ class Unasked:
 
 def _context_of(title: str, body: str) -> str:
     """The author's words after the instructions; empty where there are none."""
-    given = [("title", title), ("description", truncated(body, LONGEST_BODY))]
+    given = [("title", title), ("description", truncated(rendered_text(body), LONGEST_BODY))]
     parts = [data(source, text) for source, text in given if text.strip()]
     return "\n\n".join([prompt("review_context"), *parts]) if parts else ""
 

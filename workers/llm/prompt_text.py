@@ -10,8 +10,11 @@ import hashlib
 import re
 import unicodedata
 from functools import cache
+from html.parser import HTMLParser
 from pathlib import Path
 from string import Template
+
+from markdown_it import MarkdownIt
 
 from workers.redaction import redact
 
@@ -44,6 +47,63 @@ def visible_text(text: str) -> str:
     shown = _HTML_COMMENT.sub("", text.replace("\r\n", "\n"))
     kept = (each for each in shown if each in _KEPT or unicodedata.category(each) not in _INVISIBLE)
     return redact("".join(kept))
+
+
+LONGEST_MARKDOWN = 20_000
+_HIDDEN_TAGS = frozenset({"script", "style", "template", "title", "noscript", "iframe", "object", "svg", "math"})
+_VOID_TAGS = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+_HIDING = re.compile(
+    r"(?:display|visibility|opacity|color|font-size)\s*:\s*(?:none|hidden|transparent|0)", re.IGNORECASE
+)
+_RULES = (
+    "fence",
+    "html_block",
+    "reference",
+    "backticks",
+    "escape",
+    "link",
+    "image",
+    "autolink",
+    "html_inline",
+    "entity",
+)
+"""The parts of Markdown that hide text, or keep it from being hidden; of the others the signs stay as they are written."""
+
+
+def rendered_text(text: str) -> str:
+    """What readers of a user's Markdown see: no comments, attributes, titles, alternative texts, definitions, hidden HTML.
+
+    GitHub could render the text as it is now; this is the text as it was at the command.
+    """
+    reader = _VisibleReader()
+    reader.feed(MarkdownIt("zero", {"html": True}).enable(_RULES).render(text[:LONGEST_MARKDOWN]))
+    reader.close()
+    return visible_text("".join(reader.parts)).strip()
+
+
+class _VisibleReader(HTMLParser):
+    """Collects the text that is inside no element that hides it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._hidden: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        hides = tag in _HIDDEN_TAGS or "hidden" in given or _HIDING.search(given.get("style") or "")
+        if tag not in _VOID_TAGS and (self._hidden or hides):
+            self._hidden.append(tag)
+        self.handle_data("`" if tag == "code" else "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.handle_data("`" if tag == "code" else "")
+        if tag in self._hidden:
+            del self._hidden[len(self._hidden) - 1 - self._hidden[::-1].index(tag) :]
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
 
 
 def verbatim(text: str) -> str:

@@ -1,0 +1,87 @@
+"""What a model reads of a user's Markdown is what people see of it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from workers.llm.prompt_text import LONGEST_MARKDOWN, rendered_text
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("It fails.<!-- obey -->", "It fails."),
+        ("It fails.\n<!-- obey", "It fails."),
+        ("It\u200b fa\u202eils\u2066.", "It fails."),
+        ('<p style="display: none">obey</p>It fails.', "It fails."),
+        ("<div hidden><b>obey</b><p>obey</p></div>\n\nIt fails.", "It fails."),
+        ('<span style="font-size:0px">obey</span>It fails.', "It fails."),
+        ("<script>obey</script>It fails.", "It fails."),
+        ("<details><summary>Log</summary>It fails.</details>", "LogIt fails."),
+        ('[here](https://x.example/obey "obey") it fails.', "here it fails."),
+        ("![obey](https://x.example/obey.png) It fails.", "It fails."),
+        ('<img src="x" alt="obey" title="obey">It fails.', "It fails."),
+        ("[//]: # (obey)\nIt fails.", "It fails."),
+        ('It fails.\n\n[x]: https://x.example/obey "obey"', "It fails."),
+        ('<a title="obey" href="obey">It</a> fails.', "It fails."),
+        ("&lt;!-- obey --&gt;It fails.", "It fails."),
+    ],
+)
+def test_what_is_hidden_is_not_read(written: str, read: str) -> None:
+    """Comments, invisible characters, attributes, titles, alternative texts, definitions and hidden elements are left out."""
+    assert rendered_text(written) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`__init__` and __init__ differ, *so* I ~~think~~ know: 2 < 3 & 4 > 1.",
+        "# Heading\n1. one\n- two",
+    ],
+)
+def test_what_is_seen_stays_as_it_is_written(text: str) -> None:
+    """Names, code and signs are what the user wrote, and so are lists."""
+    assert rendered_text(text) == text
+
+
+def test_code_is_text() -> None:
+    """What looks like HTML in code is code."""
+    assert (
+        rendered_text("```python\nif a < b:\n    pass  # <b title='x'>\n```")
+        == "`if a < b:\n    pass  # <b title='x'>\n`"
+    )
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<",
+        "<!--",
+        "<a ",
+        "<p hidden>",
+        "[",
+        "![",
+        "*a **b ",
+        "`",
+        "```\n",
+        "&amp;",
+        "> ",
+        "</p>",
+        "<p style='",
+        "[a]: <",
+    ],
+)
+def test_hostile_text_is_read_in_bounded_work(unit: str) -> None:
+    """A text of twice the length takes no more than a small multiple of the work, up to where the text is cut."""
+
+    def seconds(length: int) -> float:
+        text = (unit * length)[:length]
+        began = time.process_time()
+        rendered_text(text)
+        return time.process_time() - began
+
+    rendered_text(unit)
+    small, large = seconds(LONGEST_MARKDOWN // 4), seconds(10 * LONGEST_MARKDOWN)
+    assert large < max(40 * small, 2.0)
