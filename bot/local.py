@@ -32,11 +32,13 @@ LEFT_OUT = shutil.ignore_patterns(
 
 
 def repository_name(path: Path) -> str:
-    """What a local repository is called in memory: as on its host where it was cloned from one, else by its directory."""
+    """What a local repository is called in memory: as on its host where it was cloned from one, else by its directory.
+
+    No repository on GitHub is called so, by name or number: the author of a clone's configuration chooses this name.
+    """
     url = origin(path).removesuffix(".git").rstrip("/")
-    if "://" in url or "@" in url:
-        return "/".join(url.replace(":", "/").split("/")[-2:])
-    return f"local/{path.resolve().name}"
+    cloned = "://" in url or "@" in url
+    return f"local:{'/'.join(url.replace(':', '/').split('/')[-2:]) if cloned else path.resolve().name}"
 
 
 def mirror_name(root: Path) -> str:

@@ -72,11 +72,12 @@ class ReceivedFeedback:
 class Explanation:
     """A decision with its causes and results. Numbers of the table are those of now, odds those of then.
 
-    `advantage` is by how much it did better than the table expected when it was made; `neighbours` are the similar cases of
+    `repository` is what people call it; `advantage` is by how much it did better than the table expected when it was made; `neighbours` are the similar cases of
     the same repository.
     """
 
     decision: Decision
+    repository: str
     policy_now: str
     reason: str
     options: tuple[ExplainedOption, ...]
@@ -94,8 +95,8 @@ class Explanation:
         return {
             "decision_id": decision.id,
             **{name: getattr(decision, name) for name in ("task_id", "subject", "chosen", "probability", "arm")},
-            **{name: getattr(state, name) for name in ("repository", "kind", "label", "family", "tried")},
-            **{name: getattr(self, name) for name in ("policy_now", "reason", "withdrawn", "advantage")},
+            **{name: getattr(state, name) for name in ("kind", "label", "family", "tried")},
+            **{name: getattr(self, name) for name in ("repository", "policy_now", "reason", "withdrawn", "advantage")},
             "policy_version": decision.policy_version,
             "seed": decision.seed,
             "features": dict(decision.features),
@@ -122,6 +123,7 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
     standing = acceptance(store.ledger.live_signals([decision.id]))
     return Explanation(
         decision=decision,
+        repository=store.name_of(decision.state.repository),
         policy_now=current(store).version,
         reason=_reason(store, decision, cells),
         options=_options(store, decision, cells),
@@ -223,7 +225,7 @@ def _heading(why: Explanation) -> list[str]:
     policy = decision.policy_version
     now = "" if why.policy_now == policy else f" (in use now: {why.policy_now})"
     return [
-        f"Decision {decision.id}{about}: {state.kind} in {state.repository}, {state.label} ({state.family}){tried}.",
+        f"Decision {decision.id}{about}: {state.kind} in {why.repository}, {state.label} ({state.family}){tried}.",
         f"Chose {decision.chosen} with probability {decision.probability:.2f}, {decision.arm} arm ({used}), policy {policy}{now}.",
         f"In short: {why.reason}.",
     ]

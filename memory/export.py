@@ -96,7 +96,7 @@ def export(
         kept = [(example.decision.state.repository, line) for example, line in WRITERS[form](short)]
         left_out = len(found) - len(short)
     write_atomically(path, (json.dumps(line, ensure_ascii=False) for _, line in kept))
-    lines_of = Counter(repository for repository, _ in kept)
+    lines_of = Counter(store.name_of(repository) for repository, _ in kept)
     return ExportResult(
         form=form, path=str(path), lines=len(kept), repositories=dict(sorted(lines_of.items())), left_out=left_out
     )

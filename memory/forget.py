@@ -22,13 +22,13 @@ class SignalsToForget:
     signals: tuple[tuple[Decision, Signal], ...] = ()
     outcomes: tuple[tuple[Decision, Outcome], ...] = ()
 
-    def counted(self) -> list[tuple[tuple[str, str, str, float], int]]:
+    def counted(self, name_of: Callable[[str], str] = str) -> list[tuple[tuple[str, str, str, float], int]]:
         """Repository, author, kind and weight of what is alike, and how many of it there are."""
         rows: Counter[tuple[str, str, str, float]] = Counter()
         for decision, signal in self.signals:
-            rows[decision.state.repository, signal.actor.login, str(signal.kind), signal.weight] += 1
+            rows[name_of(decision.state.repository), signal.actor.login, str(signal.kind), signal.weight] += 1
         for decision, _ in self.outcomes:
-            rows[decision.state.repository, "its tests", "outcome", 1.0] += 1
+            rows[name_of(decision.state.repository), "its tests", "outcome", 1.0] += 1
         return sorted(rows.items())
 
 

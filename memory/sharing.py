@@ -83,7 +83,7 @@ class Learnings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """One file: what a source learned."""
 
     version: Annotated[int, Meta(ge=1, le=VERSION)] = VERSION
-    source: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][\w.-]*(/[A-Za-z0-9_.][\w.-]*)?\Z", max_length=100)]
+    source: Annotated[str, Meta(pattern=r"\A(local:)?[A-Za-z0-9][\w.-]*(/[A-Za-z0-9_.][\w.-]*)?\Z", max_length=100)]
     lessons: Annotated[tuple[Lesson, ...], Meta(max_length=MOST_LESSONS)]
 
 
@@ -163,7 +163,7 @@ def harvest(
         if _teachers(verdicts) >= max(quorum, QUORUM) and (private_names or is_public(pattern[0], pattern[1]))
     ]
     weightiest = sorted(lessons, key=lambda each: (-each.weight, each.pattern))
-    return Learnings(source=repository, lessons=tuple(weightiest[:MOST_LESSONS]))
+    return Learnings(source=store.name_of(repository), lessons=tuple(weightiest[:MOST_LESSONS]))
 
 
 def from_elsewhere(store: Store, learnings: Iterable[Learnings]) -> tuple[Learnings, ...]:
@@ -209,7 +209,7 @@ def _lesson(
         teachers=_teachers(verdicts),
         since=min(days),
         until=max(days),
-        taught_by=tuple(link(about, repository, number) for number in numbers),
+        taught_by=tuple(link(about, store.name_of(repository), number) for number in numbers),
         decisions=tuple(decision.id for decision in latest),
     )
 

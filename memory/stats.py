@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from statistics import mean, median
 
@@ -117,6 +117,7 @@ def stats(store: Store) -> Stats:
     by_arm = {arm: [found for one, found in repairs if one is arm] for arm in Arm}
     candidates = {arm: [float(n) for n in found if n is not None] for arm, found in by_arm.items()}
     reviews = [entry.decision for entry in reviewed]
+    calls = [replace(each, repository=store.name_of(each.repository)) for each in store.calls.summary()]
     return Stats(
         arms=tuple(_arm_stats(arm, by_arm[arm]) for arm in Arm),
         fix_rate=rate_difference(
@@ -132,11 +133,13 @@ def stats(store: Store) -> Stats:
         version=current(store).version,
         since=_since(store),
         patterns=_patterns(store, reviews),
-        skills=skills(store),
+        skills=tuple(
+            replace(each, repositories=tuple(map(store.name_of, each.repositories))) for each in skills(store)
+        ),
         missed=_missed(store, reviews),
         actions=dict(sorted(Counter(decision.chosen for decision in reviews).items())),
         signals={kind: count for kind, count in store.ledger.signal_counts().items() if count},
-        costs=costs(store.calls.summary(), store.calls.by_task(), repaired, reviewed),
+        costs=costs(calls, store.calls.by_task(), repaired, reviewed),
     )
 
 

@@ -177,6 +177,24 @@ class Playground(server.Playground):
                     return known
             return super().install(app, *full_names)
 
+    def rename(self, full_name: str, new: str) -> None:
+        """Rename a repository, or transfer it to the account in its new name. Its number stays."""
+        with self.world.lock:
+            where, (login, name) = self.world.repository(*full_name.split("/")), new.split("/")
+            where.owner, where.name = self.world.user(login), name
+
+    def delete(self, full_name: str) -> None:
+        """Delete a repository. Its number is never given again."""
+        with self.world.lock:
+            gone = self.world.repository(*full_name.split("/"))
+            del self.world.repositories[gone.id]
+            for each in self.world.installations.values():
+                each.repository_ids.discard(gone.id)
+
+    def rename_user(self, login: str, new: str) -> None:
+        with self.world.lock:
+            self.world.user(login).login = new
+
     def uninstall(self, installation: HostedInstallation) -> None:
         """Its tokens die at once."""
         with self.world.lock:

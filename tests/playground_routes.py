@@ -30,7 +30,7 @@ from bot.playground.models import (
     HostedRepository,
     RepositoryRole,
 )
-from bot.playground.payloads import JsonObject, api, app, installation, shown, user, web
+from bot.playground.payloads import JsonObject, api, installation, shown, user, web
 from bot.playground.pull_payloads import comment, issue, label, review_comment
 from bot.playground.pulls import pushed
 from bot.playground.repositories import (
@@ -79,12 +79,6 @@ def get_own_profile(call: ApiCall) -> JsonObject:
     return {**public, **shown(call.world, "own_profile", token.user)}
 
 
-@routes.on("GET", "/app", AS_APP)
-def get_app(call: ApiCall) -> JsonObject:
-    installed = sum(1 for each in call.world.installations.values() if each.app is calling_app(call))
-    return {**app(call.world, calling_app(call)), "installations_count": installed}
-
-
 @routes.on("GET", "/app/installations", AS_APP)
 def list_installations(call: ApiCall) -> list[JsonObject]:
     mine = [each for each in call.world.installations.values() if each.app is calling_app(call)]
@@ -97,6 +91,14 @@ def get_repository_installation(call: ApiCall) -> JsonObject:
         if each.app is calling_app(call):
             return installation(call.world, each)
     raise not_found()
+
+
+@routes.on("GET", "/user/{account_id:int}")
+def get_user_by_id(call: ApiCall) -> JsonObject:
+    account = call.world.users.get(int(call.path["account_id"]))
+    if account is None:
+        raise not_found()
+    return {**user(call.world, account), **shown(call.world, "profile", account)}
 
 
 # Repositories, refs and commits.

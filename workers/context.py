@@ -202,8 +202,8 @@ class JobContext(Context):
 
     def task(self, kind: TaskKind, repository: RepositoryRef, *, sha: str, number: int) -> Task:
         """The task of this job, which the store knows from now on."""
-        name, now = repository.full_name, self.clock()
-        task = Task(id=self.job_id, kind=kind, repository=name, sha=sha, number=number, created_at=now)
+        key, now = repository.key, self.clock()
+        task = Task(id=self.job_id, kind=kind, repository=key, sha=sha, number=number, created_at=now)
         self.store.tasks.add(task)
         return task
 
@@ -238,16 +238,19 @@ def _connector(
 ) -> Callable[[RepositoryRef], GitHub]:
     """Opens repositories on GitHub as the App's installation; raises Retryable when no minting process answers."""
     from workers.github.adapter import GitHub  # a command without GitHub loads nothing of it
-    from workers.github.auth import InstallationTokens
+    from workers.github.auth import InstallationTokens, OwnAccount
     from workers.github.minting import MintingClient
 
-    tokens = InstallationTokens(MintingClient(settings.socket()).mint, clock)
+    minting = MintingClient(settings.socket())
+    tokens, own = InstallationTokens(minting.mint, clock), OwnAccount(minting.identity)
 
     def connect(repository: RepositoryRef) -> GitHub:
+        repository = tokens.current(repository)
         return GitHub(
             settings.github_url,
             repository,
             lambda: tokens.token(repository),
+            own,
             seconds_between_writes=seconds_between_writes,
         )
 

@@ -14,19 +14,24 @@ from memory.model import Actor, SignalKind
 
 
 class RepositoryRef(msgspec.Struct, frozen=True, kw_only=True):
-    """One repository and the installation that gives access to it."""
+    """One repository and the installation that gives access to it. The name is what it is called now, and shown alone."""
 
     id: int
     full_name: str
     installation_id: int
+
+    @property
+    def key(self) -> str:
+        """Its name in memory: GitHub's number, which stays with it and is never given again."""
+        return str(self.id)
 
 
 class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     """Repair what fails on the default branch, or on a pull request's head when `pull` is set.
 
     `issue` is the issue or pull request of the request; `comment_id` its comment, 0 for the issue's own text.
-    `body` is the text at the trigger. `commanded` is false for a new issue without a command; `guidance` is the text
-    after the command.
+    `body` is the issue's text at the trigger, by `author` (None where that is unknown), `comment` that of the comment.
+    `commanded` is false for a new issue without a command; `guidance` is the text after the command.
     """
 
     repository: RepositoryRef
@@ -36,6 +41,8 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True, tag="fix.1"):
     commanded: bool
     comment_id: int = 0
     body: str = ""
+    author: Actor | None = None
+    comment: str = ""
     sha: str = ""
     guidance: str = ""
 
@@ -92,6 +99,15 @@ class TrackPull(msgspec.Struct, frozen=True, kw_only=True, tag="track.1"):
     head_sha: str
     closed: bool = False
     merged: bool = False
+
+
+class StartCi(msgspec.Struct, frozen=True, kw_only=True, tag="ci.1"):
+    """A person marked our draft as ready at `head_sha`: push its commit again without the mark that keeps CI from running."""
+
+    repository: RepositoryRef
+    actor: Actor
+    number: int
+    head_sha: str
 
 
 class PollReactions(msgspec.Struct, frozen=True, kw_only=True, tag="poll.1"):
@@ -165,6 +181,7 @@ RepositoryJob = (
     | ReviewPull
     | Feedback
     | TrackPull
+    | StartCi
     | PollReactions
     | AnswerCommand
     | AnswerQuestion

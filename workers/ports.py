@@ -124,6 +124,7 @@ class PullRequest:
     base_ref: str
     base_sha: str
     author: Actor
+    draft: bool = False
     body: str = ""
 
 
@@ -139,11 +140,11 @@ class InlineComment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewThread:
-    """A review thread's current state; its id is GraphQL's. `by_author`: the account that began it resolved it."""
+    """A review thread's current state; its id is GraphQL's. `by_us`: our own account resolved it."""
 
     id: str
     resolved: bool
-    by_author: bool
+    by_us: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

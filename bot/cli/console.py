@@ -17,10 +17,11 @@ from rich.table import Table
 
 from bot.cli.terminal import Terminal, visible
 from memory.errors import StoreError
-from workers.errors import ApprenticeError
+from workers.errors import ApprenticeError, BadInput
 from workers.redaction import redact
 
 if TYPE_CHECKING:
+    from memory.store import Store
     from workers.context import Context
     from workers.settings import Settings, WorkerSettings
 
@@ -102,6 +103,15 @@ def command_context() -> Context:
     from workers.context import open_context
 
     return open_context(worker_settings())
+
+
+def repository_key(store: Store, name: str) -> str:
+    """The repository that a name or GitHub's number means, as memory knows it; raises BadInput where several may be meant."""
+    found = store.named(name)
+    if len(found) > 1:
+        numbers = ", ".join(found)
+        raise BadInput(f"{len(found)} repositories are or were called {name!r}: {numbers}; give one by its number")
+    return found[0]
 
 
 # Tables: with rules and colour on a terminal, as aligned lines elsewhere.

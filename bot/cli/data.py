@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.console import AsJson, command_context, print_line, print_result, refuse, refusing
+from bot.cli.console import AsJson, command_context, print_line, print_result, refuse, refusing, repository_key
 
 
 class ExportKind(StrEnum):
@@ -55,6 +55,7 @@ def export(
         return
     with refusing():
         store = command_context().store
+        repository = [repository_key(store, each) for each in repository]
         day = since.replace(tzinfo=UTC) if since else None
         exported = write(store, ExportForm(what), file.absolute(), repositories=repository, clean=redact, since=day)
     print_line(asdict(exported), exported.text(), as_json=as_json)
@@ -71,7 +72,7 @@ def _export_learnings(file: Path, repositories: list[str], *, own_names: bool, a
         context = command_context()
         learned = harvest(
             context.store,
-            repositories[0],
+            repository_key(context.store, repositories[0]),
             link_to(context.settings.github_url),
             quorum=context.settings.quorum,
             private_names=own_names,

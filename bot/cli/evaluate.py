@@ -62,7 +62,8 @@ def audit(as_json: AsJson = False) -> None:
     with refusing():
         context = command_context()
         store = context.store
-        items = look(store.ledger.logged(TaskKind.REPAIR), store.ledger.logged(TaskKind.REVIEW), context.clock())
+        repairs, reviews = (store.ledger.logged(kind) for kind in (TaskKind.REPAIR, TaskKind.REVIEW))
+        items = look(repairs, reviews, context.clock(), store.name_of)
     print_result({"items": [asdict(item) for item in items]}, lambda: tables.audit(items), as_json=as_json)
 
 

@@ -17,6 +17,7 @@ from bot.cli.console import (
     print_tables,
     refuse,
     refusing,
+    repository_key,
 )
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def forget(
 
     with refusing():
         context = command_context()
+        repository = repository_key(context.store, repository) if repository else ""
         lessons = _selected(context.store, teacher=teacher, repository=repository, decision=decision)
         if experience and context.store.experiences.get(experience) is None:
             raise BadInput(f"no experience {experience!r}; `apprentice why` prints their ids")
@@ -82,7 +84,10 @@ def forget(
             raise BadInput("name what to forget: --teacher, --repository, --decision or --experience")
         past = repository if repository and not teacher else ""
         if not as_json:
-            print_tables(tables.lessons(lessons, experience, past=context.store.past.count(past)), out)
+            print_tables(
+                tables.lessons(lessons, experience, past=context.store.past.count(past), name_of=context.store.name_of),
+                out,
+            )
         agreed = yes or (not as_json and sys.stdin.isatty() and typer.confirm("Forget this?"))
         if agreed:
             undo(context.store, lessons, now=context.clock(), new_id=opaque_id)
@@ -91,7 +96,7 @@ def forget(
         digest = context.store.ledger.cells_digest()
     if as_json:
         names = ("repository", "by", "what", "weight", "count")
-        rows = [dict(zip(names, (*row, count), strict=True)) for row, count in lessons.counted()]
+        rows = [dict(zip(names, (*row, count), strict=True)) for row, count in lessons.counted(context.store.name_of)]
         print_json({"forgotten": agreed, "lessons": rows, "experience": experience, "digest": digest})
     elif agreed:
         out.print(f"forgotten; the table's digest is {digest}")

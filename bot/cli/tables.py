@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bot.cli.console import TextTable
 from memory.evaluation.audit import AuditItem
@@ -251,11 +251,13 @@ def _curve(found: Backtest) -> str:
     return f"{bars}  {lifts[0]:.1f} after {found.curve[0][0]} changes, {lifts[-1]:.1f} after {found.curve[-1][0]}"
 
 
-def lessons(found: SignalsToForget, experience: str, *, past: int) -> list[TextTable]:
+def lessons(
+    found: SignalsToForget, experience: str, *, past: int, name_of: Callable[[str], str] = str
+) -> list[TextTable]:
     """`apprentice forget`: what is to be undone."""
     rows = tuple(
         (repository, by, what.replace("_", " "), f"{weight:.1f}", str(count))
-        for (repository, by, what, weight), count in found.counted()
+        for (repository, by, what, weight), count in found.counted(name_of)
     )
     notes = (
         *((f"{past} findings in its history",) if past else ()),

@@ -102,7 +102,7 @@ def _fix(demo: DemoEnvironment, title: str, body: str, *, remedy: Collection[str
 
     pull = demo.wait(f"a pull request that fixes #{issue}", look)
     seconds = time.monotonic() - began
-    stored = demo.store.tasks.by_repository(REPOSITORY)
+    stored = demo.store.tasks.by_repository(*demo.store.named(REPOSITORY))
     task = next(each.task for each in stored if each.task.number == issue)
     proven = next(attempt for attempt in task.attempts if attempt.proof is not None)
     assert proven.proof is not None
@@ -167,7 +167,8 @@ def _reviewed(demo: DemoEnvironment, number: int) -> list[ShownComment]:
 
 
 def _sightings(demo: DemoEnvironment, number: int) -> list[Sighting]:
-    return demo.store.posts.sightings(REPOSITORY, number)
+    (key,) = demo.store.named(REPOSITORY)
+    return demo.store.posts.sightings(key, number)
 
 
 def _about(comments: Sequence[ShownComment], rule: str) -> list[ShownComment]:

@@ -139,7 +139,8 @@ def _comment(made: ReviewComment) -> JsonObject:
 
 def _account(account: HostedAccount) -> JsonObject:
     """As GitHub does it, a bot's login comes without `[bot]`."""
-    return {"__typename": account.type, "id": account.node_id, "login": account.login.removesuffix("[bot]")}
+    login = account.login.removesuffix("[bot]")
+    return {"__typename": account.type, "id": account.node_id, "login": login, "databaseId": account.id}
 
 
 def _connection(items: Sequence[JsonObject]) -> Callable[..., JsonObject]:

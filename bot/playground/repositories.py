@@ -17,7 +17,7 @@ from bot.playground.models import (
     RepositoryRole,
     WebhookDelivery,
 )
-from bot.playground.payloads import JsonObject, api, commit, permissions, repository, shown, user, web
+from bot.playground.payloads import JsonObject, api, app, commit, permissions, repository, shown, user, web
 from bot.playground.world import World
 
 routes = Routes()
@@ -56,6 +56,12 @@ def get_permission(call: ApiCall) -> JsonObject:
 def calling_app(call: ApiCall) -> App:
     assert call.caller.app is not None, "AS_APP checks it"
     return call.caller.app
+
+
+@routes.on("GET", "/app", AS_APP)
+def get_app(call: ApiCall) -> JsonObject:
+    installed = sum(1 for each in call.world.installations.values() if each.app is calling_app(call))
+    return {**app(call.world, calling_app(call)), "installations_count": installed}
 
 
 # Tokens.

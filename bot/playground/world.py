@@ -34,6 +34,7 @@ T = TypeVar("T", bound=Hosted)
 TOKEN_LIFE = timedelta(hours=1)
 
 FIRST_ID = 5_000_000_001  # past 32 bits, as most of GitHub's are
+FIRST_USER_ID = 200_000_001  # accounts are within them: GraphQL shows their numbers as Int
 
 
 def utc_now() -> datetime:
@@ -57,6 +58,7 @@ class World:
         self.deliveries: list[WebhookDelivery] = []
         self.send: Callable[[Webhook], None] = lambda _notice: None
         self._ids = itertools.count(FIRST_ID)
+        self._user_ids = itertools.count(FIRST_USER_ID)
 
     def next_id(self) -> int:
         """An id that no object of any kind has."""
@@ -68,7 +70,7 @@ class World:
         if any(user.login.lower() == login.lower() for user in self.users.values()):
             raise invalid("User", "login", "already_exists")
         made = HostedAccount(
-            id=self.next_id(),
+            id=next(self._user_ids),
             login=login,
             name=name or login,
             created_at=self.now(),

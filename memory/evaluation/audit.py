@@ -6,7 +6,7 @@ An item is a reason to look, not a proof: two who review together also agree.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -62,10 +62,16 @@ class AuditItem:
     advice: str
 
 
-def audit(repairs: Sequence[LoggedDecision], reviews: Sequence[LoggedDecision], now: datetime) -> tuple[AuditItem, ...]:
-    """Everything there is to look at, what matters most first."""
+def audit(
+    repairs: Sequence[LoggedDecision],
+    reviews: Sequence[LoggedDecision],
+    now: datetime,
+    name_of: Callable[[str], str] = str,
+) -> tuple[AuditItem, ...]:
+    """Everything there is to look at, what matters most first. `name_of` gives what people call a repository."""
     everything = [*repairs, *reviews]
-    found = [*disagreements(repairs), *tool_errors(repairs, now), *together(everything), *one_sided(everything)]
+    teachers = (*together(everything), *one_sided(everything, name_of))
+    found = [*disagreements(repairs), *tool_errors(repairs, now), *teachers]
     return tuple(sorted(found, key=lambda item: item.alarm is not Alarm.WARNING))
 
 
@@ -204,7 +210,7 @@ def _overlap_chances(drawn: int, marked: int, total: int) -> tuple[float, ...]:
     return tuple(hypergeom.pmf(range(min(drawn, marked) + 1), total, marked, drawn).tolist())
 
 
-def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
+def one_sided(log: Sequence[LoggedDecision], name_of: Callable[[str], str] = str) -> Iterator[AuditItem]:
     """Teachers all of whose verdicts in a repository are alike, where the others' are not: Fisher's exact test, at
     `FALSE_ALARMS` over twice the number of teachers.
     """
@@ -223,7 +229,7 @@ def one_sided(log: Sequence[LoggedDecision]) -> Iterator[AuditItem]:
                 check=AuditCheck.ONE_SIDED,
                 alarm=Alarm.WARNING,
                 about=given[-1].actor.login,
-                what=f"{word} all {len(given)} in {repository}; of the others' {len(others)} verdicts {alike} were; p {chance:.1g}",
+                what=f"{word} all {len(given)} in {name_of(repository)}; of the others' {len(others)} verdicts {alike} were; p {chance:.1g}",
                 evidence=tuple(v.decision.id for v in given),
                 advice="read a few of these; `apprentice forget --teacher` undoes them",
             )

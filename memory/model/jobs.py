@@ -19,12 +19,18 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """Work to be done once, not before `run_after`. Two with the same id are one job."""
+    """Work to be done once, not before `run_after`. Two with the same id are one job.
+
+    The numbers are GitHub's: of the repository, of the issue or pull request, of the account that caused the job.
+    """
 
     id: str
     kind: str
     payload: bytes
     run_after: datetime | None = None
+    repository_id: int | None = None
+    number: int | None = None
+    actor_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, text
 from memory.errors import StoreError
 from memory.store.calls import Calls
 from memory.store.database import Database, connect, queue_for
-from memory.store.documents import Documents, PastFindings
+from memory.store.documents import Documents, PastFindings, RepositoryName
 from memory.store.experiences import REFLECTIONS, TRAJECTORIES, StoredExperiences
 from memory.store.jobs import Inbox
 from memory.store.ledger import Ledger, PolicyEvents
@@ -22,7 +22,7 @@ from memory.store.tasks import Posts, Tasks
 
 __all__ = ["Store", "open_store"]
 
-HEAD = "0010"
+HEAD = "0020"
 """The newest revision under memory/migrations/versions."""
 
 FIRST = "0010"
@@ -59,9 +59,20 @@ class Store:
         self.calls = Calls(database)
         """Calls to a model, and the budgets that they keep to."""
         self.repositories = Documents(database, "repositories")
-        """The repositories that jobs were about, by full name."""
+        """The repositories that jobs were about, by GitHub's number."""
         self.reasons = Documents(database, "reasons")
         """Why people rejected something, in their words, by signal."""
+
+    def name_of(self, repository: str) -> str:
+        """What people call a repository: as it was last called on GitHub. A local one is called what it is here."""
+        known = self.repositories.get(repository, RepositoryName)
+        return known.full_name if known else repository
+
+    def named(self, name: str) -> list[str]:
+        """The repositories that people may mean by a name or a number; of one name there are several after a deletion."""
+        known = self.repositories.all(RepositoryName)
+        same = [str(each.id) for each in known if each.full_name.casefold() == name.casefold()]
+        return same or [name]
 
     def close(self) -> None:
         """Close the connections that this process holds."""

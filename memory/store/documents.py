@@ -112,6 +112,14 @@ def _row(kind: str, key: str, body: object, owner: str, now: datetime | None) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryName:
+    """What a repository is called now, by GitHub's number."""
+
+    id: int
+    full_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
     """The agent's steps to a proof, without credentials: `text` to show to a model, `messages` as JSON to train one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,12 @@ from memory.store.tables import deliveries, effects, jobs
 
 MAX_ABANDONED = 5
 """A job is dead after so many workers in a row stopped renewing its lease: it probably kills its workers."""
+
+
+FAIR_WINDOW = timedelta(minutes=10)
+"""How long a job that has ended counts for its repository and its account when a turn is given."""
+
+_WHO = (jobs.c.repository_id, jobs.c.actor_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,43 @@ class Inbox:
             grant = row_of(jobs, leased, state=JobState.LEASED, abandoned=abandoned, lease_until=until)
             connection.execute(update(jobs).where(jobs.c.id == job_id).values(grant | {"sent_at": None}))
             return leased
+
+    def fairest(self, job_id: str, *, now: datetime) -> str:
+        """The job to lease instead of this one: no repository, and in it no account, fills the queue for the others.
+
+        The longest waiting job of the repository, and then the account, with the fewest jobs in the last minutes; this one
+        where it is one of theirs. A message is for one job, whichever: a job that ended under another's message leaves its own.
+        """
+        with self.database.reading() as connection:
+            due = connection.execute(select(*_WHO, func.min(jobs.c.run_after)).where(_free(now)).group_by(*_WHO)).all()
+            own = connection.execute(select(*_WHO).where(jobs.c.id == job_id, _free(now))).one_or_none()
+            if not due or (own and len(due) == 1):
+                return job_id
+            done = or_(jobs.c.ended_at > now - FAIR_WINDOW, jobs.c.state == JobState.LEASED)
+            served = connection.execute(select(*_WHO, func.count()).where(done).group_by(*_WHO)).all()
+            by_account = {(repository, actor): count for repository, actor, count in served}
+            by_repository = Counter[int | None]()
+            for (repository, _), count in by_account.items():
+                by_repository[repository] += count
+            order = {
+                (repository, actor): (by_repository[repository], by_account.get((repository, actor), 0), since)
+                for repository, actor, since in due
+            }
+            first = min(order, key=lambda who: order[who])
+            if own and order[tuple(own)][:2] == order[first][:2]:
+                return job_id
+            theirs = (column.is_not_distinct_from(value) for column, value in zip(_WHO, first, strict=True))
+            query = select(jobs.c.id).where(_free(now), *theirs).order_by(jobs.c.run_after, jobs.c.id).limit(1)
+            chosen: str = connection.execute(query).scalar_one()
+            return chosen
+
+    def latest(self, kind: str, repository_id: int, number: int, *, until: datetime) -> bytes | None:
+        """The payload of the last job of a kind about an issue or pull request that was stored until then."""
+        about = (jobs.c.repository_id == repository_id, jobs.c.number == number, jobs.c.kind == kind)
+        query = select(jobs.c.payload).where(*about, jobs.c.created_at <= until)
+        with self.database.reading() as connection:
+            newest = query.order_by(jobs.c.created_at.desc(), jobs.c.id).limit(1)
+            return connection.execute(newest).scalar_one_or_none()
 
     def renew(self, leased: LeasedJob, *, now: datetime, seconds: float) -> bool:
         """Keep the job for `seconds` from now; False: lost, stop and record nothing."""
@@ -146,6 +190,12 @@ class Inbox:
         """The effect with this key."""
         with self.database.reading() as connection:
             return _effect(connection, key)
+
+    def effects_since(self, prefix: str, since: datetime) -> set[str]:
+        """The keys with this beginning of the effects that were begun since then."""
+        query = select(effects.c.key).where(effects.c.key.startswith(prefix, autoescape=True))
+        with self.database.reading() as connection:
+            return set(connection.execute(query.where(effects.c.begun_at > since)).scalars())
 
     def begin_effect(self, key: str, job_id: str, now: datetime) -> Effect | None:
         """Announce an effect before it is made; None where it is new, else what is known of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,13 +21,12 @@ from memory.model import (
     PolicyEvent,
     Signal,
     SignalKind,
-    State,
     TaskKind,
 )
 from memory.store import totals
 from memory.store.database import Database, Row, dialect_insert, in_batches, insert_new, load, row_of
 from memory.store.tables import decisions, outcomes, policy_events, signals, withdrawals
-from memory.store.totals import MILLION, QUORUM
+from memory.store.totals import MILLION, QUORUM, OfOutcomes, OfSignals
 
 JudgedOutcome = tuple[Outcome, Iterable[Contribution]]
 GivenSignal = tuple[Signal, Iterable[Contribution]]
@@ -173,8 +172,8 @@ class Ledger:
 
     def rebuild(
         self,
-        of_outcomes: Callable[[State, str, int, int], Iterable[Contribution]],
-        of_signals: Callable[[State, str, int, SignalKind, int, int], Iterable[Contribution]],
+        of_outcomes: OfOutcomes,
+        of_signals: OfSignals,
     ) -> int:
         """Derive the table anew from the whole ledger, in one transaction; returns how many entries it was derived from.
 
@@ -182,12 +181,7 @@ class Ledger:
         """
         with self.database.writing() as connection:
             totals.lock(connection)
-            sums: totals.Sums = {}
-            for outcome in totals.outcome_totals(connection):
-                totals.fold(sums, of_outcomes(*outcome))
-            for signal in totals.signal_totals(connection):
-                totals.fold(sums, of_signals(*signal))
-            totals.replace(connection, sums)
+            totals.replace(connection, totals.derived(connection, of_outcomes, of_signals))
             return sum(_count(connection, table) for table in (outcomes, signals, withdrawals))
 
     def logged(self, kind: TaskKind) -> list[LoggedDecision]:

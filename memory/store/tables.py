@@ -68,7 +68,10 @@ jobs = Table(
     Column("lease_until", UtcDateTime),
     Column("ended_at", UtcDateTime),
     Column("reason", FreeText, nullable=False),
+    *(Column(name, BigInteger) for name in ("repository_id", "number", "actor_id")),
     Index(None, "state", "run_after"),
+    Index(None, "ended_at"),
+    Index(None, "repository_id", "number"),
 )
 
 effects = Table(

@@ -134,7 +134,7 @@ class Posts:
         return self._where(posts.c.repository == repository, posts.c.watched)
 
     def repositories_watched(self) -> list[str]:
-        """Full names of the repositories with a watched post."""
+        """The repositories with a watched post."""
         query = select(posts.c.repository).where(posts.c.watched).distinct().order_by(posts.c.repository)
         with self.database.reading() as connection:
             return list(connection.execute(query).scalars())

@@ -6,7 +6,7 @@ Everything is an integer in millionths, so no order of adding matters: a rebuild
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, case, delete, func, select, text, tuple_
@@ -201,6 +201,20 @@ def signal_totals(connection: Connection) -> Iterator[tuple[State, str, int, Sig
     with connection.execute(query.execution_options(yield_per=_AT_ONCE)) as rows:
         for *state, chosen, teacher, kind, weight, times in rows:
             yield _state(*state), chosen, teacher, SignalKind(kind), weight, int(times)
+
+
+OfOutcomes = Callable[[State, str, int, int], Iterable[Contribution]]
+OfSignals = Callable[[State, str, int, SignalKind, int, int], Iterable[Contribution]]
+
+
+def derived(connection: Connection, of_outcomes: OfOutcomes, of_signals: OfSignals) -> Sums:
+    """The whole table, from the ledger; the arguments are called with what the two functions above give."""
+    sums: Sums = {}
+    for outcome in outcome_totals(connection):
+        fold(sums, of_outcomes(*outcome))
+    for signal in signal_totals(connection):
+        fold(sums, of_signals(*signal))
+    return sums
 
 
 def _state(kind: str, repository: str, label: str, family: str, place: str) -> State:

@@ -221,8 +221,9 @@ def test_review(point: str, house: House) -> None:
     (review,) = finn.reviews(REPOSITORY, 1)
     remarks = finn.review_comments(REPOSITORY, 1)
     (check,) = finn.checks(REPOSITORY, finn.pull(REPOSITORY, 1).head_sha)
-    seen = house.store.posts.sightings(REPOSITORY, 1)
+    (key,) = house.store.named(REPOSITORY)
+    seen = house.store.posts.sightings(key, 1)
     assert review.body.startswith("Reviewed ")
     assert len({remark.body for remark in remarks}) == len(remarks) > 0
-    assert {post.github_id for post in house.store.posts.watched(REPOSITORY)} == {remark.id for remark in remarks}
+    assert {post.github_id for post in house.store.posts.watched(key)} == {remark.id for remark in remarks}
     assert (check.title, check.annotations) == (f"{len(seen)} findings", len(seen))

@@ -48,7 +48,7 @@ def fixed(town: Town) -> tuple[int, int, str]:
     """An issue that was answered with a fix: its number, the fix's, and the decision behind it."""
     issue = town.issue("The last of it cannot be taken", BUG)
     pull = town.fixes()[0].number
-    return issue, pull, town.context.store.posts.on(REPOSITORY, pull)[0].decision_ids[0]
+    return issue, pull, town.context.store.posts.on(town.key, pull)[0].decision_ids[0]
 
 
 def test_reject(town: Town, reviewed: int) -> None:
@@ -192,7 +192,7 @@ def test_reactions_at_the_close(town: Town, reviewed: int) -> None:
     left = (SignalKind.FINDING_LEFT, "maya", 1.0)
     assert sorted(heard(town, decision_on(town, reviewed, "F541"))) == [left, (SignalKind.REACTION_DOWN, "maya", 1.0)]
     assert heard(town, decision_on(town, reviewed, "F401")) == [left]
-    assert town.context.store.posts.watched(REPOSITORY) == []
+    assert town.context.store.posts.watched(town.key) == []
 
 
 def test_fix_closed_and_merged(town: Town, fixed: tuple[int, int, str]) -> None:
@@ -233,7 +233,7 @@ def test_a_reason_after_our_copy_is_lost(town: Town, fixed: tuple[int, int, str]
     issue, _, decision = fixed
     shutil.rmtree(town.context.settings.home / "mirrors")
     assert town.say(issue, "@apprentice reject because it hides the cause")[0].startswith("Recorded as not wanted")
-    (kept,) = latest(town.context.store, REPOSITORY, 1)
+    (kept,) = latest(town.context.store, town.key, 1)
     assert (kept.id, len(kept.ruled_out)) == (decision, 1)
 
 
@@ -249,7 +249,7 @@ def test_heard_twice(town: Town, reviewed: int) -> None:
 
 def test_why(town: Town, reviewed: int) -> None:
     """`why` explains the last decision of a conversation, or the one that is named, wherever it is asked."""
-    last = town.context.store.posts.on(REPOSITORY, reviewed)[-1].decision_ids[-1]
+    last = town.context.store.posts.on(town.key, reviewed)[-1].decision_ids[-1]
     bare = town.say(reviewed, "@apprentice why")
     issue = town.issue("Why is that?", "")
     assert town.say(issue, f"@apprentice why {last}") == bare

@@ -467,7 +467,7 @@ def test_hostile_code(town: Town) -> None:
 """,
         ]
     )
-    posts = town.context.store.posts.watched(REPOSITORY)
+    posts = town.context.store.posts.watched(town.key)
     assert {post.github_id for post in posts} == {each.id for each in town.remarks(number)}
 
 

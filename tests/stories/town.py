@@ -201,8 +201,13 @@ class Town:
         """The check runs of a pull request's head."""
         return self.maya.checks(REPOSITORY, self.maya.pull(REPOSITORY, number).head_sha)
 
+    @property
+    def key(self) -> str:
+        """The repository as memory knows it."""
+        return str(self.playground.world.repository(*REPOSITORY.split("/")).id)
+
     def sightings(self, number: int) -> list[Sighting]:
-        return self.context.store.posts.sightings(REPOSITORY, number)
+        return self.context.store.posts.sightings(self.key, number)
 
     def remark_on(self, number: int, rule: str) -> ShownComment:
         """The inline comment about the only finding of a rule."""

@@ -20,8 +20,8 @@ def learn_history(job: LearnHistory, context: JobContext) -> Sequence[Job]:
     head = github.default_branch()
     mirror = context.mirror(job.repository, github)
     mirror.fetch(head.sha)
-    name = job.repository.full_name
-    read = learn(mirror.directory, name, store=context.store, sandbox=context.sandbox, tip=head.sha, most=most)
+    name, key = job.repository.full_name, job.repository.key
+    read = learn(mirror.directory, key, store=context.store, sandbox=context.sandbox, tip=head.sha, most=most)
     context.progress(f"{name}: read {read.changes} past changes, and the outcomes of {read.findings} findings")
     return ()
 

@@ -67,7 +67,7 @@ def _remember(this: Round, reviewed: Reviewed, decided: Decided, plan: ReviewPla
     context.store.posts.update_sightings(seen_again(this))
     context.store.posts.add_sightings(
         Sighting(
-            repository=this.job.repository.full_name,
+            repository=this.job.repository.key,
             number=this.pull.number,
             sha=this.task.sha,
             decision_id=decided[finding.fingerprint].decision.id,
@@ -90,7 +90,7 @@ def _watch(this: Round, review: int, decided: Decided, context: JobContext) -> N
         if fingerprint in decided:
             context.store.posts.add(
                 Post(
-                    repository=this.job.repository.full_name,
+                    repository=this.job.repository.key,
                     kind=PostKind.REVIEW_COMMENT,
                     number=this.pull.number,
                     github_id=comment,
@@ -119,7 +119,7 @@ def _close(this: Round, fingerprint: str, context: JobContext) -> int:
 def _finish_closing(this: Round, fingerprint: str, context: JobContext) -> int:
     """Close what a worker that died left open; how many are closed by us then."""
     _close(this, fingerprint, context)
-    return sum(thread.by_author for thread in _threads(this, fingerprint, context))
+    return sum(thread.by_us for thread in _threads(this, fingerprint, context))
 
 
 def _reopen_returned(this: Round, plan: ReviewPlan, context: JobContext) -> None:
@@ -131,7 +131,7 @@ def _reopen_returned(this: Round, plan: ReviewPlan, context: JobContext) -> None
 
 
 def _reopen(this: Round, fingerprint: str, context: JobContext) -> int:
-    threads = [thread.id for thread in _threads(this, fingerprint, context) if thread.by_author]
+    threads = [thread.id for thread in _threads(this, fingerprint, context) if thread.by_us]
     for thread in threads:
         this.github.reopen_thread(thread)
     return len(threads)
@@ -139,7 +139,7 @@ def _reopen(this: Round, fingerprint: str, context: JobContext) -> int:
 
 def _threads(this: Round, fingerprint: str, context: JobContext) -> list[ReviewThread]:
     """The threads of our comments on a finding."""
-    posts = context.store.posts.on(this.job.repository.full_name, this.pull.number)
+    posts = context.store.posts.on(this.job.repository.key, this.pull.number)
     comments = (post.github_id for post in posts if post.fingerprint == fingerprint)
     found = (this.github.thread_of(this.pull.number, comment) for comment in comments)
     return [thread for thread in found if thread is not None]

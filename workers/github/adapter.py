@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 from github import UnknownObjectException
@@ -18,8 +18,8 @@ from github.PullRequestReview import PullRequestReview
 from github.Repository import Repository
 
 from memory.model import Actor, Permission, PostKind
-from workers.errors import CannotRun
-from workers.github.auth import client, translated
+from workers.errors import CannotRun, Retryable
+from workers.github.auth import OwnAccount, client, translated
 from workers.jobs import RepositoryRef
 from workers.ports import (
     SECONDS_BETWEEN_WRITES,
@@ -45,7 +45,7 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
     pullRequest(number: $number) {
       reviewThreads(first: 100, after: $after) {
         pageInfo { hasNextPage endCursor }
-        nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { fullDatabaseId author { login } } } }
+        nodes { id isResolved resolvedBy { databaseId } comments(first: 1) { nodes { fullDatabaseId } } }
       }
     }
   }
@@ -74,12 +74,14 @@ class GitHub:
         base_url: str,
         repository: RepositoryRef,
         token: Callable[[], str],
+        own: OwnAccount,
         *,
         seconds_between_writes: float = SECONDS_BETWEEN_WRITES,
     ) -> None:
         self._base_url = base_url
         self._ref = repository
         self._token = token
+        self._own = own
         self._client = client(base_url, token(), seconds_between_writes)
         self._repository: Repository = self._client.get_repo(repository.full_name)
 
@@ -87,28 +89,49 @@ class GitHub:
         """The installation token, for git over HTTPS."""
         return self._token()
 
+    def own_account(self) -> Actor:
+        """The account that our posts and commits are from."""
+        return self._own.known(self._client)[1]
+
     def clone_url(self) -> str:
         with translated("reading the repository"):
-            return self._repository.clone_url
+            return self._checked().clone_url
 
     def default_branch(self) -> BranchHead:
         with translated("reading the default branch"):
-            branch = self._repository.get_branch(self._repository.default_branch)
+            branch = self._checked().get_branch(self._repository.default_branch)
             return BranchHead(name=branch.name, sha=branch.commit.sha)
+
+    def _checked(self) -> Repository:
+        """The repository; raises Retryable where another one has taken its name since the token was minted."""
+        if self._repository.id != self._ref.id:
+            raise Retryable(f"{self._ref.full_name} is another repository now")
+        return self._repository
 
     def pull(self, number: int) -> PullRequest:
         with translated(f"reading pull request #{number}"):
             return _pull(self._repository.get_pull(number))
 
     def permission(self, actor: Actor) -> Permission:
-        """The current role of this account id on this repository; NONE when the login belongs to another id."""
-        path = f"/repos/{self._ref.full_name}/collaborators/{actor.login}/permission"
+        """The current role of this account id on this repository, whatever the account is called by now."""
         with translated(f"looking up what {actor.login} may do"):
-            try:
-                _, answer = self._client.requester.requestJsonAndCheck("GET", path)
-            except UnknownObjectException:
-                return Permission.NONE
-        return _permission(answer, actor)
+            known = self._permission(actor)
+            if known is None:  # no account is called so any more, or another one is
+                user = self._found(f"/user/{actor.id}")
+                known = self._permission(replace(actor, login=user["login"])) if user else None
+        return known or Permission.NONE
+
+    def _permission(self, actor: Actor) -> Permission | None:
+        answer = self._found(f"/repos/{self._ref.full_name}/collaborators/{quote(actor.login)}/permission")
+        return _permission(answer, actor) if answer else None
+
+    def _found(self, path: str) -> dict[str, Any] | None:
+        try:
+            _, answer = self._client.requester.requestJsonAndCheck("GET", path)
+        except UnknownObjectException:
+            return None
+        found: dict[str, Any] = answer
+        return found
 
     def comment(self, number: int, body: str, *, thread: int = 0) -> int:
         """Comment on an issue or pull request, or in the review thread of the comment `thread`; the comment's id."""
@@ -120,8 +143,13 @@ class GitHub:
     def find_comment(self, number: int, marker: str, *, thread: int = 0) -> int | None:
         with translated(f"reading the comments of #{number}"):
             if thread:
-                return _ours(self._repository.get_pull(number).get_review_comments(), marker)
-            return _ours(self._repository.get_issue(number).get_comments(), marker)
+                return self._ours(self._repository.get_pull(number).get_review_comments(), marker)
+            return self._ours(self._repository.get_issue(number).get_comments(), marker)
+
+    def _ours(self, posts: Iterable[IssueComment | PullRequestComment | PullRequestReview], marker: str) -> int | None:
+        """The first of our posts with a marker; everybody can copy a marker."""
+        own = self.own_account().id
+        return next((each.id for each in posts if each.user and each.user.id == own and marker in each.body), None)
 
     def pictures(self, number: int, *, body: str) -> tuple[Image, ...]:
         """The first pictures uploaded in the text of an issue or pull request; none when that text differs from `body`."""
@@ -138,11 +166,12 @@ class GitHub:
             return self._repository.create_pull(base=base, head=head, title=title, body=body, draft=True).number
 
     def find_pull(self, *, head: str) -> int | None:
-        """The number of the pull request from branch `head`, in any state."""
+        """The number of our pull request from branch `head`, in any state."""
         owner = self._ref.full_name.split("/")[0]
         with translated(f"looking for a pull request from {head}"):
             pulls = self._repository.get_pulls(state="all", head=f"{owner}:{head}")
-            return next((p.number for p in pulls if p.head.ref == head), None)
+            own = self.own_account().id
+            return next((p.number for p in pulls if p.head.ref == head and p.user.id == own), None)
 
     def create_review(self, number: int, *, sha: str, body: str, comments: Sequence[InlineComment]) -> int:
         """Post one review with all its comments; the review's id."""
@@ -156,7 +185,7 @@ class GitHub:
 
     def find_review(self, number: int, marker: str) -> int | None:
         with translated(f"reading the reviews of #{number}"):
-            return _ours(self._repository.get_pull(number).get_reviews(), marker)
+            return self._ours(self._repository.get_pull(number).get_reviews(), marker)
 
     def review_comments(self, number: int, review_id: int) -> dict[int, str]:
         """The texts of a review's comments, by their ids."""
@@ -196,7 +225,8 @@ class GitHub:
     def find_check(self, *, sha: str, external_id: str) -> int | None:
         with translated("reading check runs"):
             runs = self._repository.get_commit(sha).get_check_runs(check_name=CHECK_NAME)
-            return next((run.id for run in runs if run.external_id == external_id), None)
+            app_id, _ = self._own.known(self._client)
+            return next((run.id for run in runs if run.app.id == app_id and run.external_id == external_id), None)
 
     def reactions(self, kind: PostKind, number: int) -> tuple[UserReaction, ...]:
         """The reactions to a comment by its id, or to a pull request's own text by its number."""
@@ -224,10 +254,16 @@ class GitHub:
             for thread in page["nodes"]:
                 for comment in thread["comments"]["nodes"]:
                     if int(comment["fullDatabaseId"]) == comment_id:
-                        return _thread(thread, comment["author"])
+                        return self._thread(thread)
             if not page["pageInfo"]["hasNextPage"]:
                 return None
             where["after"] = page["pageInfo"]["endCursor"]
+
+    def _thread(self, node: dict[str, Any]) -> ReviewThread:
+        """A thread that an App resolved may have no `resolvedBy`."""
+        by = node["resolvedBy"]
+        own = by is None or by["databaseId"] == self.own_account().id
+        return ReviewThread(id=node["id"], resolved=node["isResolved"], by_us=node["isResolved"] and own)
 
     def resolve_thread(self, thread_id: str) -> None:
         self._query(RESOLVE, {"input": {"threadId": thread_id}})
@@ -242,11 +278,6 @@ class GitHub:
             raise CannotRun(f"GitHub's GraphQL API refused: {answer['errors'][0].get('message', 'no reason given')}")
         data: dict[str, Any] = answer["data"]
         return data
-
-
-def _ours(posts: Iterable[IssueComment | PullRequestComment | PullRequestReview], marker: str) -> int | None:
-    """The first of our posts with a marker. Only a bot's text counts: every user can copy a marker into a comment."""
-    return next((each.id for each in posts if each.user.login.endswith("[bot]") and marker in each.body), None)
 
 
 def _actor(user: dict[str, Any]) -> Actor:
@@ -266,12 +297,13 @@ def _pull(pull: GitHubPull) -> PullRequest:
         base_ref=pull.base.ref,
         base_sha=pull.base.sha,
         author=_actor(pull.raw_data["user"]),
+        draft=pull.draft,
     )
 
 
-def _permission(answer: dict[str, Any], actor: Actor) -> Permission:
+def _permission(answer: dict[str, Any], actor: Actor) -> Permission | None:
     if (answer.get("user") or {}).get("id") != actor.id:
-        return Permission.NONE
+        return None
     role = answer.get("role_name") or answer.get("permission")
     known = {p.value for p in Permission}
     # A custom role has a name of its own; `permission` then holds the built-in role that it extends.
@@ -290,17 +322,6 @@ def _batches(annotations: Sequence[Annotation]) -> Iterable[list[dict[str, Any]]
     items = [asdict(each) for each in annotations]
     starts = range(0, max(len(items), 1), ANNOTATIONS_A_REQUEST)
     return [items[start : start + ANNOTATIONS_A_REQUEST] for start in starts]
-
-
-def _thread(node: dict[str, Any], author: dict[str, str] | None) -> ReviewThread:
-    """A thread that an App resolved may have no `resolvedBy`; the App's login has a suffix in some fields only."""
-    by = node["resolvedBy"]
-    own = by is None or (author is not None and _bare(by["login"]) == _bare(author["login"]))
-    return ReviewThread(id=node["id"], resolved=node["isResolved"], by_author=node["isResolved"] and own)
-
-
-def _bare(login: str) -> str:
-    return login.removesuffix("[bot]").casefold()
 
 
 MOST, LARGEST = 3, 5_000_000

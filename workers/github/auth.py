@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 
 import requests.exceptions
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration, GithubRetry
+from msgspec import structs
 
+from memory.model import Actor
 from workers.errors import CannotRun, Retryable
 from workers.jobs import RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, AppIdentity, HookDelivery, MintedToken
@@ -85,6 +87,23 @@ def _translation(error: GithubException, doing: str) -> Retryable | CannotRun:
         return Retryable(f"GitHub answered {error.status} while {doing}")
     message = error.data.get("message", "") if isinstance(error.data, dict) else ""
     return CannotRun(f"GitHub answered {error.status} {message!r} while {doing}; check the App's permissions")
+
+
+class OwnAccount:
+    """The App and its account, looked up once. GitHub gives their numbers to no other; names and texts can be copied."""
+
+    def __init__(self, identify: Callable[[], AppIdentity]) -> None:
+        self._identify = identify
+        self._known: tuple[int, Actor] | None = None
+
+    def known(self, client: Github) -> tuple[int, Actor]:
+        """The App's id and its account; `client` may be that of any installation."""
+        if self._known is None:
+            app = self._identify()
+            with translated("looking up our own account"):
+                _, user = client.requester.requestJsonAndCheck("GET", f"/users/{app.slug}[bot]")
+            self._known = app.id, Actor(id=user["id"], login=user["login"], is_bot=True)
+        return self._known
 
 
 PERMISSIONS = {
@@ -172,7 +191,15 @@ class InstallationTokens:
 
     def token(self, repository: RepositoryRef) -> str:
         """A token for this repository alone; raises Retryable or CannotRun."""
+        return self._of(repository).token
+
+    def current(self, repository: RepositoryRef) -> RepositoryRef:
+        """The repository under the name that it has now; a job may be older than a rename."""
+        return structs.replace(repository, full_name=self._of(repository).full_name)
+
+    def _of(self, repository: RepositoryRef) -> MintedToken:
         minted = self._minted.get(repository.id)
-        if minted is None or minted.expires_at - RENEW_BEFORE <= self._clock():
+        ends = minted is None or minted.expires_at - RENEW_BEFORE <= self._clock()
+        if minted is None or ends or minted.full_name != repository.full_name:
             minted = self._minted[repository.id] = self._mint(repository.id, repository.installation_id)
-        return minted.token
+        return minted

@@ -35,7 +35,19 @@ _log = structlog.get_logger()
 
 def rows(origin: str, jobs: Iterable[Job]) -> tuple[NewJob, ...]:
     """The rows for `jobs`. Ids are hashes of `origin` (a delivery, a parent job, a time slot) and job: a repeat adds nothing."""
-    return tuple(NewJob(id=job_id(origin, job), kind=kind_of(job), payload=encode(job)) for job in jobs)
+    return tuple(_row(origin, job) for job in jobs)
+
+
+def _row(origin: str, job: Job) -> NewJob:
+    repository, actor = getattr(job, "repository", None), getattr(job, "actor", None)
+    return NewJob(
+        id=job_id(origin, job),
+        kind=kind_of(job),
+        payload=encode(job),
+        repository_id=repository and repository.id,
+        number=getattr(job, "number", None),
+        actor_id=actor and actor.id,
+    )
 
 
 def kind_of(job: Job) -> str:
@@ -86,11 +98,13 @@ class RunContext(Protocol):
 
 
 def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> None:
-    """Run the job if this worker gets the lease. Records every result, and then re-raises an unexpected exception."""
-    now = context.clock()
-    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=context.settings.lease_seconds)
+    """Run the job, or the one whose turn it is, if this worker gets the lease.
+
+    Records every result, and then re-raises an unexpected exception.
+    """
+    first = context.store.inbox.fairest(job_id, now=context.clock())
+    leased = _lease(context, first, worker) or (_lease(context, job_id, worker) if first != job_id else None)
     if leased is None:
-        _report_dead_job(context, job_id)
         return
     with _heartbeat(context, leased):
         try:
@@ -99,6 +113,14 @@ def run_leased(context: RunContext, job_id: str, *, worker: str, send: Send) -> 
             _record_failure(context, leased, f"this version cannot decode the job: {error}")
             return
         _work(context.for_job(leased.id), leased, job, send)
+
+
+def _lease(context: RunContext, job_id: str, worker: str) -> LeasedJob | None:
+    now, seconds = context.clock(), context.settings.lease_seconds
+    leased = context.store.inbox.lease(job_id, worker=worker, now=now, seconds=seconds)
+    if leased is None:
+        _report_dead_job(context, job_id)
+    return leased
 
 
 def delay(attempts: int, rng: random.Random) -> timedelta:
@@ -128,7 +150,7 @@ def _work(context: RunContext, leased: LeasedJob, job: Job, send: Send) -> None:
 def _flow(context: RunContext, job: Job) -> Flow:
     """Record the repository, so that the sweeper polls it, and choose the flow by type."""
     if not isinstance(job, OwnJob):
-        context.store.repositories.put(job.repository.full_name, job.repository)
+        context.store.repositories.put(job.repository.key, job.repository)
     flow = context.flows.get(type(job))
     if flow is None:
         raise CannotRun(f"this version has no flow for the job {kind_of(job)}")

@@ -41,9 +41,7 @@ def enqueue_polls(store: Store, now: datetime, *, every: float) -> int:
     """
     slot = int(now.timestamp() // every)
     watched = frozenset(store.posts.repositories_watched())
-    polls = [
-        PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.full_name in watched
-    ]
+    polls = [PollReactions(repository=known) for known in store.repositories.all(RepositoryRef) if known.key in watched]
     return store.inbox.enqueue(rows(f"poll:{slot}", [*polls, RedeliverWebhooks()]), now=now)
 
 

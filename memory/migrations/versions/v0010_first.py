@@ -1,6 +1,5 @@
-"""The first schema: the tables as memory.store.tables declares them. Numbers below 0010 belong to databases from before it,
-which are refused (memory.store). Until the first release this revision follows the declared tables; with the first
-later revision it gets its own copy of them.
+"""The first schema: the tables as memory.store.tables declares them now, so that a later revision changes older databases
+alone. Numbers below 0010 belong to databases from before it, which are refused (memory.store).
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ depends_on = None
 def upgrade() -> None:
     metadata.create_all(op.get_bind(), checkfirst=False)
     for table in APPEND_ONLY:
-        _forbid_changes(table)
+        forbid_changes(table)
 
 
-def _forbid_changes(table: str) -> None:
+def forbid_changes(table: str) -> None:
     """Make `table` append-only for every role, ours included."""
     refusal = f"{table} is append-only"
     if op.get_bind().dialect.name == "sqlite":

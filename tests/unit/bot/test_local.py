@@ -23,22 +23,22 @@ def cloned_from(at: Path, url: str) -> Path:
 @pytest.mark.parametrize(
     ("url", "name"),
     [
-        ("https://github.com/kitchen/pantry.git", "kitchen/pantry"),
-        ("https://token@example.com/kitchen/pantry/", "kitchen/pantry"),
-        ("git@github.com:kitchen/pantry.git", "kitchen/pantry"),
-        ("ssh://git@example.com:2222/kitchen/pantry.git", "kitchen/pantry"),
-        ("/srv/git/pantry.git", "local/work"),
+        ("https://github.com/kitchen/pantry.git", "local:kitchen/pantry"),
+        ("https://token@example.com/kitchen/pantry/", "local:kitchen/pantry"),
+        ("git@github.com:kitchen/pantry.git", "local:kitchen/pantry"),
+        ("ssh://git@example.com:2222/kitchen/pantry.git", "local:kitchen/pantry"),
+        ("/srv/git/pantry.git", "local:work"),
     ],
 )
 def test_a_clone_is_called_as_on_its_host(tmp_path: Path, url: str, name: str) -> None:
-    """What is learned locally and on GitHub about one repository meets under one name."""
+    """Clones of one repository share their memory; no name or number on GitHub is like it, whatever a clone says of itself."""
     assert repository_name(cloned_from(tmp_path / "work", url)) == name
 
 
 def test_anything_else_is_called_by_its_directory(tmp_path: Path) -> None:
     """A directory without version control has a name, too."""
     (tmp_path / "shop").mkdir()
-    assert repository_name(tmp_path / "shop") == "local/shop"
+    assert repository_name(tmp_path / "shop") == "local:shop"
 
 
 def test_a_snapshot_is_a_copy_without_what_is_not_the_project(tmp_path: Path) -> None:

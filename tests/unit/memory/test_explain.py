@@ -191,6 +191,7 @@ def _sighting(decision: Decision) -> Sighting:
 
 def _explanation() -> Explanation:
     return Explanation(
+        repository="o/r",
         decision=Decision(
             id="d1",
             task_id="t1",

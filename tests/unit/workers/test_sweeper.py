@@ -74,14 +74,14 @@ def test_broken_queue(store: Store) -> None:
 
 
 def known(store: Store, repository: str, number: int) -> None:
-    store.repositories.put(repository, RepositoryRef(full_name=repository, id=number, installation_id=3003))
+    store.repositories.put(str(number), RepositoryRef(full_name=repository, id=number, installation_id=3003))
 
 
 def watch(store: Store, repository: str, number: int) -> None:
     known(store, repository, number)
     store.posts.add(
         Post(
-            repository=repository,
+            repository=str(number),
             kind=PostKind.REVIEW_COMMENT,
             number=1,
             github_id=number,

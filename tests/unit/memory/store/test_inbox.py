@@ -11,7 +11,7 @@ import pytest
 from memory.errors import StoreError
 from memory.model.jobs import Delivery, JobState, LeasedJob, NewJob
 from memory.store import Store
-from memory.store.jobs import MAX_ABANDONED
+from memory.store.jobs import FAIR_WINDOW, MAX_ABANDONED
 
 RUN_ONE_LEASE = """
 import sys
@@ -265,3 +265,27 @@ def test_one_of_many_threads_makes_an_effect(store: Store, now: datetime) -> Non
     with ThreadPoolExecutor(8) as pool:
         new = [each is None for each in pool.map(lambda _: store.inbox.begin_effect("k", "j1", now), range(8))]
     assert sorted(new) == [False] * 7 + [True]
+
+
+def test_turns(store: Store, now: datetime) -> None:
+    """However many jobs one account has waiting, another one's is next; between equals the message decides."""
+
+    def job(name: str, repository: int, actor: int) -> NewJob:
+        return NewJob(id=name, kind="fix", payload=b"", repository_id=repository, actor_id=actor)
+
+    def turn(asked: str) -> str:
+        chosen = store.inbox.fairest(asked, now=now)
+        leased = store.inbox.lease(chosen, worker="w", now=now, seconds=60)
+        assert leased is not None
+        store.inbox.finish(leased, now=now)
+        return chosen
+
+    store.inbox.enqueue([job(f"flood{n}", 1, 9) for n in range(5)], now=now)
+    store.inbox.enqueue([job("same", 1, 8), job("other1", 2, 7), job("other2", 2, 7)], now=now + timedelta(seconds=-1))
+    assert store.inbox.fairest("flood3", now=now) == "flood3", "nobody has had a turn yet"
+    assert [turn(each) for each in ("flood3", "flood0", "flood1", "flood2")] == ["flood3", "other1", "same", "other2"]
+    assert turn("flood1") == "flood1"
+    assert turn("flood3") == "flood0", "its turn was taken by another message, which is left for others"
+    later = now + FAIR_WINDOW + timedelta(seconds=1)
+    store.inbox.enqueue([job("late", 2, 7)], now=later)
+    assert store.inbox.fairest("flood2", now=later) == "flood2", "what was long ago does not count"
