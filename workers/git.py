@@ -11,11 +11,12 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from memory.model import Actor
 from workers.errors import BadInput, CannotRun, Gone, Retryable
 
 GIT_SECONDS = 600
@@ -42,9 +43,6 @@ _LARGEST = "core.bigFileThreshold=4m"
 
 _AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
 """Attributes of our mirrors. They override those of a commit: an exported file equals the committed one, byte for byte."""
-
-AUTHOR = "Apprentice"
-EMAIL = "apprentice@users.noreply.github.com"
 
 
 class GitCommandFailed(CannotRun):
@@ -167,19 +165,37 @@ class Mirror:
         except GitCommandFailed:
             return base
 
-    def commit(self, base: str, files: Mapping[str, bytes | None], message: str, when: datetime) -> str:
+    def commit(self, base: str, files: Mapping[str, bytes | None], message: str, when: datetime, author: Actor) -> str:
         """Store a commit on top of `base` with these files changed (None deletes). The same inputs give the same id."""
         with TemporaryDirectory() as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self._run("read-tree", base, extra=index)
             self._run("update-index", "-z", "--index-info", extra=index, stdin=self._index_lines(base, files))
             tree = self._run("write-tree", extra=index).decode().strip()
-        return self._run("commit-tree", tree, "-p", base, "-m", message, extra=_identity(when)).decode().strip()
+        return self._store(tree, [base], message, when, author)
 
-    def push(self, sha: str, branch: str) -> None:
-        """Create or move a branch of the remote; pushing the same commit again changes nothing."""
+    def reworded(self, sha: str, author: Actor, reword: Callable[[str], str]) -> str:
+        """The commit with another message; the same one where that does not change it, or another author wrote it."""
+        shown = self._run("show", "--no-patch", "--no-show-signature", "--format=%T%n%P%n%ct%n%ae%n%B", sha).decode()
+        tree, parents, seconds, email, message = shown.split("\n", 4)
+        message, old = reword(message), message
+        if message == old or email != email_of(author):
+            return sha
+        return self._store(tree, parents.split(), message.strip(), datetime.fromtimestamp(int(seconds), UTC), author)
+
+    def _store(self, tree: str, parents: Sequence[str], message: str, when: datetime, author: Actor) -> str:
+        flags = [flag for parent in parents for flag in ("-p", parent)]
+        made = self._run("commit-tree", tree, *flags, "-m", message, extra=_identity(when, author))
+        return made.decode().strip()
+
+    def push(self, sha: str, branch: str, *, instead_of: str | None = None) -> None:
+        """Create or move a branch of the remote; pushing the same commit again changes nothing.
+
+        With `instead_of`, only if the branch is still at that commit.
+        """
+        lease = "--force" if instead_of is None else f"--force-with-lease=refs/heads/{branch}:{instead_of}"
         try:
-            self._run("push", "--quiet", "--force", self._url, f"{sha}:refs/heads/{branch}")
+            self._run("push", "--quiet", lease, self._url, f"{sha}:refs/heads/{branch}")
         except GitCommandFailed as error:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
@@ -244,8 +260,13 @@ class Mirror:
         return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin)
 
 
-def _identity(when: datetime) -> dict[str, str]:
-    given = {"NAME": AUTHOR, "EMAIL": EMAIL, "DATE": f"{int(when.timestamp())} +0000"}
+def email_of(account: Actor) -> str:
+    """The address that GitHub knows an account by; without the number it may be another account's."""
+    return f"{account.id}+{account.login}@users.noreply.github.com"
+
+
+def _identity(when: datetime, author: Actor) -> dict[str, str]:
+    given = {"NAME": author.login, "EMAIL": email_of(author), "DATE": f"{int(when.timestamp())} +0000"}
     return {f"GIT_{whose}_{what}": value for whose in ("AUTHOR", "COMMITTER") for what, value in given.items()}
 
 

@@ -190,6 +190,9 @@ class WorkerSettings(GitHubSettings):
         ge=1,
         description="Number of other repositories (and users) with the same feedback before it affects a repository.",
     )
+    skip_ci: bool = Field(
+        True, description="Commits of Apprentice carry `[skip ci]` until a person marks the draft as ready."
+    )
     review_fork_tests: bool = Field(
         False, description="Run the tests of a fork's pull request without a maintainer's command."
     )

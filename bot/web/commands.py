@@ -191,19 +191,18 @@ _OUT_OF_PLACE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The repository and the user of an event, and the bot's names."""
+    """The repository and the user of an event, and the bot's name."""
 
     repository: RepositoryRef
     actor: Actor
     bot_name: str
-    bot_login: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedText:
     """A text that may hold commands, and its place.
 
-    `subject` is the post that a verdict in it judges, None without one; `pull` is None in an issue, and in an event that
+    `context` is the text of the issue, by `author`; `subject` the post that a verdict judges, None without one; `pull` is None in an issue, and in an event that
     does not hold the pull request. `number` is a pull request's when `on_pull`.
     """
 
@@ -212,6 +211,7 @@ class PostedText:
     comment_id: int
     title: str = ""
     context: str = ""
+    author: Actor | None = None
     on_pull: bool = False
     pull: EventPull | None = None
     subject: Subject | None = None
@@ -223,12 +223,22 @@ def jobs_from_commands(posted: PostedText, origin: Origin) -> tuple[Job, ...]:
     return tuple(_job_for(command, posted, origin) for command in parse(posted.text, origin.bot_name))
 
 
+EDITED = "an edit starts nothing; write the command in a new comment"
+
+
+def answers_to_edit(posted: PostedText, before: str, origin: Origin) -> tuple[Job, ...]:
+    """One answer where an edit brought a command in: a command is about the text as it was when it was posted."""
+    if set(parse(posted.text, origin.bot_name)) <= set(parse(before, origin.bot_name)):
+        return ()
+    return (_answer(posted, origin, command="", problem=EDITED),)
+
+
 def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin) -> Job:
     if isinstance(command, CommandError):
         return _answer(posted, origin, command="", problem=command.problem, suggestion=command.did_you_mean)
     match command.verb:
         case Verb.FIX:
-            return _fix(posted, origin, command.argument)
+            return fix_of(posted, origin, command.argument)
         case Verb.REVIEW if posted.pull is not None:
             return review_of(posted.pull, origin, commanded=True, comment_id=posted.comment_id)
         case Verb.REVIEW if posted.on_pull:
@@ -256,8 +266,7 @@ def _job_for(command: Command | CommandError, posted: PostedText, origin: Origin
             return _answer(posted, origin, command=verb, problem=_OUT_OF_PLACE[verb])
 
 
-def _fix(posted: PostedText, origin: Origin, guidance: str) -> Fix:
-    parts = (posted.context, posted.text) if posted.comment_id else (posted.text,)
+def fix_of(posted: PostedText, origin: Origin, guidance: str = "") -> Fix:
     return Fix(
         repository=origin.repository,
         actor=origin.actor,
@@ -265,7 +274,9 @@ def _fix(posted: PostedText, origin: Origin, guidance: str) -> Fix:
         pull=posted.on_pull,
         commanded=True,
         comment_id=posted.comment_id,
-        body="\n\n".join(part for part in parts if part),
+        body=posted.context if posted.comment_id else posted.text,
+        author=posted.author,
+        comment=posted.text if posted.comment_id else "",
         sha=posted.pull.head.sha if posted.pull else "",
         guidance=guidance,
     )

@@ -6,11 +6,15 @@ The workers check permissions when they run the job. Bot accounts, our own inclu
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from bot.web.commands import Origin, PostedText, jobs_from_commands, review_of
+from msgspec import structs
+
+from bot.web.commands import Origin, PostedText, answers_to_edit, fix_of, jobs_from_commands, review_of
 from bot.web.events import (
     CheckRunEvent,
     Event,
+    EventIssue,
     EventLabel,
     EventPull,
     EventRepository,
@@ -26,7 +30,7 @@ from bot.web.events import (
     ReviewEvent,
     ReviewThreadEvent,
 )
-from memory.model import Actor, SignalKind
+from memory.model import SignalKind
 from workers.jobs import (
     Feedback,
     Fix,
@@ -34,6 +38,7 @@ from workers.jobs import (
     LearnHistory,
     RepositoryRef,
     ReviewPull,
+    StartCi,
     Subject,
     SubjectKind,
     TrackPull,
@@ -43,12 +48,8 @@ BRANCH_PREFIX = "apprentice/"
 _REVIEWED_ON = frozenset({"opened", "reopened", "synchronize"})
 
 
-def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str | None = None) -> tuple[Job, ...]:
-    """The jobs of `event`, in order, each once.
-
-    `bot_login` is the App's account ("name[bot]") where known; else any bot's pull request from an `apprentice/` branch
-    counts as ours.
-    """
+def jobs_for(event: Event, *, bot_name: str, trigger_label: str) -> tuple[Job, ...]:
+    """The jobs of `event`, in order, each once."""
     if isinstance(event, InstallationEvent):
         return _learn(event.repositories if event.action == "created" else (), event.installation)
     if isinstance(event, InstallationChangeEvent):
@@ -59,9 +60,8 @@ def jobs_for(event: Event, *, bot_name: str, trigger_label: str, bot_login: str 
         repository=RepositoryRef(
             id=event.repository.id, full_name=event.repository.full_name, installation_id=event.installation.id
         ),
-        actor=Actor(id=event.sender.id, login=event.sender.login, is_bot=event.sender.is_bot),
+        actor=event.sender.actor,
         bot_name=bot_name,
-        bot_login=bot_login,
     )
     return tuple(dict.fromkeys(_jobs(event, origin, trigger_label)))
 
@@ -80,6 +80,9 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
             return _on_check(event, origin)
         case _ if origin.actor.is_bot:
             return ()
+        case IssueEvent() | IssueCommentEvent() if event.action == "edited":
+            posted = _issue_comment(event) if isinstance(event, IssueCommentEvent) else _issue_text(event.issue)
+            return answers_to_edit(posted, event.changes.body.get("from", posted.text), origin)
         case IssueEvent():
             return _on_issue(event, origin, trigger_label)
         case IssueCommentEvent():
@@ -96,21 +99,22 @@ def _on_issue(event: IssueEvent, origin: Origin, trigger_label: str) -> tuple[Jo
     """Check a new issue for a failing test; always fix one with the trigger label or a command."""
     issue = event.issue
     labelled = any(label.name.casefold() == trigger_label.casefold() for label in _labels(event))
-    fix = Fix(
-        repository=origin.repository,
-        actor=origin.actor,
-        issue=issue.number,
-        pull=False,
-        commanded=labelled,
-        body=issue.body or "",
-    )
+    fix = structs.replace(fix_of(_issue_text(issue), origin), commanded=labelled)
     if event.action == "labeled":
         return (fix,) if labelled and not _opened_with_label(event) else ()
-    posted = PostedText(
-        text=issue.body or "", number=issue.number, comment_id=0, title=issue.title, context=issue.body or ""
-    )
-    asked = jobs_from_commands(posted, origin)
+    asked = jobs_from_commands(_issue_text(issue), origin)
     return asked if any(isinstance(job, Fix) for job in asked) else (fix, *asked)
+
+
+def _issue_text(issue: EventIssue) -> PostedText:
+    return PostedText(
+        text=issue.body or "",
+        number=issue.number,
+        comment_id=0,
+        title=issue.title,
+        context=issue.body or "",
+        author=issue.user.actor if issue.user else None,
+    )
 
 
 def _labels(event: IssueEvent) -> tuple[EventLabel, ...]:
@@ -123,12 +127,10 @@ def _opened_with_label(event: IssueEvent) -> bool:
 
 
 def _issue_comment(event: IssueCommentEvent) -> PostedText:
-    return PostedText(
+    return replace(
+        _issue_text(event.issue),
         text=event.comment.body or "",
-        number=event.issue.number,
         comment_id=event.comment.id,
-        title=event.issue.title,
-        context=event.issue.body or "",
         on_pull=event.issue.pull_request is not None,
         subject=Subject(kind=SubjectKind.CONVERSATION, id=event.issue.number),
         source=f"issue-comment:{event.comment.id}",
@@ -164,20 +166,15 @@ def _review_comment(event: ReviewCommentEvent) -> PostedText:
 
 
 def _on_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
-    if event.action == "closed":
-        return (_track(event, origin), *_verdict_on_our_pull(event, origin))
+    ours = _on_our_pull(event, origin) if _may_be_ours(event.pull_request) and not origin.actor.is_bot else ()
     asked = _commands_in_description(event, origin)
-    tracked = (_track(event, origin),) if event.action == "synchronize" else ()
-    undone = _verdict_on_our_pull(event, origin) if event.action == "reopened" else ()
-    if any(isinstance(job, ReviewPull) for job in asked) or not _is_due(event, origin):
-        return (*tracked, *undone, *asked)
-    return (*tracked, *undone, review_of(event.pull_request, origin), *asked)
+    if any(isinstance(job, ReviewPull) for job in asked) or not _is_due(event):
+        return (_track(event, origin), *ours, *asked)
+    return (_track(event, origin), *ours, review_of(event.pull_request, origin), *asked)
 
 
-def _is_due(event: PullEvent, origin: Origin) -> bool:
-    """Whether this pull request gets a review without a command."""
-    if _is_ours(event.pull_request, origin):
-        return False
+def _is_due(event: PullEvent) -> bool:
+    """Whether this pull request gets a review without a command. The worker knows which are our own."""
     return event.action == "ready_for_review" or (event.action in _REVIEWED_ON and not event.pull_request.draft)
 
 
@@ -190,17 +187,17 @@ def _commands_in_description(event: PullEvent, origin: Origin) -> tuple[Job, ...
         number=pull.number,
         comment_id=0,
         title=pull.title,
+        author=pull.user.actor if pull.user else None,
         on_pull=True,
         pull=pull,
     )
     return jobs_from_commands(posted, origin)
 
 
-def _is_ours(pull: EventPull, origin: Origin) -> bool:
-    author = pull.user
-    if author is None or not author.is_bot or pull.from_fork or not pull.head.ref.startswith(BRANCH_PREFIX):
-        return False
-    return origin.bot_login is None or author.login.casefold() == origin.bot_login.casefold()
+def _may_be_ours(pull: EventPull) -> bool:
+    """Whether an App opened it from a branch of such a name; the worker knows our account and our posts."""
+    by_bot = pull.user is not None and pull.user.is_bot
+    return by_bot and not pull.from_fork and pull.head.ref.startswith(BRANCH_PREFIX)
 
 
 def _track(event: PullEvent, origin: Origin) -> TrackPull:
@@ -215,10 +212,12 @@ def _track(event: PullEvent, origin: Origin) -> TrackPull:
     )
 
 
-def _verdict_on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
-    """Merging or closing a fix of ours judges it; reopening it retracts the closing."""
+def _on_our_pull(event: PullEvent, origin: Origin) -> tuple[Job, ...]:
+    """Merging or closing a fix of ours judges it; reopening it retracts the closing. One that is ready gets its CI."""
     pull = event.pull_request
-    if origin.actor.is_bot or not _is_ours(pull, origin):
+    if event.action == "ready_for_review":
+        return (StartCi(repository=origin.repository, actor=origin.actor, number=pull.number, head_sha=pull.head.sha),)
+    if event.action not in ("closed", "reopened"):
         return ()
     verdict = Feedback(
         repository=origin.repository,

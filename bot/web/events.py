@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from memory.model import Actor
 from workers.errors import BadInput
 
 
@@ -25,6 +26,10 @@ class EventUser(_Partial, frozen=True, kw_only=True):
     @property
     def is_bot(self) -> bool:
         return self.type == "Bot"
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(id=self.id, login=self.login, is_bot=self.is_bot)
 
 
 class NumericId(_Partial, frozen=True, kw_only=True):
@@ -52,6 +57,7 @@ class EventIssue(_Partial, frozen=True, kw_only=True):
     number: int
     title: str = ""
     body: str | None = None
+    user: EventUser | None = None
     labels: tuple[EventLabel, ...] = ()
     pull_request: PullLink | None = None
     created_at: str = ""
@@ -89,6 +95,12 @@ class EventPull(_Partial, frozen=True, kw_only=True):
     def from_fork(self) -> bool:
         """Whether the head is in another repository, or in a deleted one."""
         return self.head.repo is None or self.base.repo is None or self.head.repo.id != self.base.repo.id
+
+
+class EventChanges(_Partial, frozen=True, kw_only=True):
+    """What an edit changed: the text before, under "from"; nothing when the text stayed."""
+
+    body: dict[str, str] = {}
 
 
 class EventThread(_Partial, frozen=True, kw_only=True):
@@ -136,11 +148,13 @@ class _RepositoryEvent(_Partial, frozen=True, kw_only=True):
 class IssueEvent(_RepositoryEvent, frozen=True, kw_only=True):
     issue: EventIssue
     label: EventLabel | None = None
+    changes: EventChanges = EventChanges()
 
 
 class IssueCommentEvent(_RepositoryEvent, frozen=True, kw_only=True):
     issue: EventIssue
     comment: EventComment
+    changes: EventChanges = EventChanges()
 
 
 class PullEvent(_RepositoryEvent, frozen=True, kw_only=True):
@@ -187,8 +201,8 @@ _READ: Mapping[str, tuple[type[Event], frozenset[str]]] = {
     "ping": (PingEvent, frozenset()),
     "installation": (InstallationEvent, frozenset()),
     "installation_repositories": (InstallationChangeEvent, frozenset()),
-    "issues": (IssueEvent, frozenset({"opened", "labeled"})),
-    "issue_comment": (IssueCommentEvent, frozenset({"created"})),
+    "issues": (IssueEvent, frozenset({"opened", "edited", "labeled"})),
+    "issue_comment": (IssueCommentEvent, frozenset({"created", "edited"})),
     "pull_request": (
         PullEvent,
         frozenset({"opened", "reopened", "synchronize", "ready_for_review", "closed"}),

@@ -55,7 +55,9 @@ def test_portion():
 """
 
 
-RIVALS = re.compile(r"^(- )?\d+ different edits pass these tests, .*?(?=^Chosen strategy|^<!-- marker)", re.M | re.S)
+RIVALS = re.compile(
+    r"^(- )?\d+ different edits pass these tests, .*?(?=^\*\*Files|^Chosen strategy|^<!-- marker)", re.M | re.S
+)
 
 
 def shown(text: str) -> str:
@@ -108,6 +110,20 @@ diff --git a/pantry/shelf.py b/pantry/shelf.py
 - each run reported rightly on two tests that were added to it: one must fail, one must pass
 - 1 failing test passes without pytest too
 - only Python sources were changed to get there: no test, fixture, data or configuration file
+**Files:** `pantry/shelf.py`, `tests/test_issue_1.py` (new)
+
+`tests/test_issue_1.py` is the test that came with the request:
+
+```python
+from pantry.shelf import Shelf
+
+
+def test_everything_can_be_taken():
+    shelf = Shelf()
+    shelf.add("rice", "500 g")
+    shelf.take("rice", "500 g")
+    assert shelf.amount("rice") == 0
+```
 
 Chosen strategy: `operators` (probability <p>, <n> candidate tried). Decision `<decision>`; ask `@apprentice why <decision>` for the reasons.
 
@@ -123,7 +139,7 @@ I opened #2: 1 failing test now passes, and so does the rest of the suite (11 pa
     assert town.maya.read(REPOSITORY, f"tests/test_issue_{number}.py", pull.head_ref) == TEST_OF_BUG
     message = town.playground.world.repository("kitchen", "pantry").git.commit(pull.head_sha).message
     assert readable(message) == snapshot("""\
-Fix ValueError in pantry/shelf.py
+Fix ValueError in pantry/shelf.py [skip ci]
 
 These tests failed and pass now:
 - tests/test_issue_1.py::test_everything_can_be_taken
@@ -306,7 +322,7 @@ def test_second_bug_of_a_kind(town: Town) -> None:
     town.maya.merge(REPOSITORY, town.fixes()[0].number)
     town.push("main", {"pantry/lists.py": LISTS, "tests/test_lists.py": TEST_LISTS}, by=town.maya)
     second = town.issue("A name ends with a space", "@apprentice fix")
-    tried = {task.task.number: task for task in town.context.store.tasks.by_repository(REPOSITORY)}
+    tried = {task.task.number: task for task in town.context.store.tasks.by_repository(town.key)}
     candidates = [sum(each.candidates for each in tried[number].task.attempts) for number in (first, second)]
     assert candidates[1] < candidates[0]
 

@@ -69,7 +69,25 @@ diff --git a/pantry/shelf.py b/pantry/shelf.py
 - failed before, pass now: `tests/test_issue_1.py::test_the_last_of_it_can_be_taken`
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
-- no test, fixture or configuration file was changed to get there
+- 1 failing test fails, as it must, where it expects something else
+- each run reported rightly on two tests that were added to it: one must fail, one must pass
+- 1 failing test passes without pytest too
+- only Python sources were changed to get there: no test, fixture, data or configuration file
+
+**Files:** `pantry/shelf.py`, `tests/test_issue_1.py` (new)
+
+`tests/test_issue_1.py` is the test that came with the request:
+
+```python
+from pantry.shelf import Shelf
+
+
+def test_the_last_of_it_can_be_taken():
+    shelf = Shelf()
+    shelf.add("flour", "500 g")
+    shelf.take("flour", "500 g")
+    assert shelf.amount("flour") == 0
+```
 
 **What the model says:** pantry/shelf.py:25 refused to hand out the last of something.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workers import jobs
-from workers.flows import ask, feedback, maintenance, repair, review
+from workers.flows import ask, feedback, maintenance, ready, repair, review
 from workers.queue.runner import Flow
 
 FLOWS: Mapping[type, Flow] = {
@@ -13,6 +13,7 @@ FLOWS: Mapping[type, Flow] = {
     jobs.ReviewPull: review.run,
     jobs.Feedback: feedback.run,
     jobs.TrackPull: feedback.track,
+    jobs.StartCi: ready.start_ci,
     jobs.PollReactions: feedback.poll,
     jobs.AnswerCommand: ask.run,
     jobs.AnswerQuestion: ask.run,

@@ -57,11 +57,11 @@ def _answer_text(job: AnswerCommand, context: JobContext) -> str:
 
 
 def _why(job: AnswerCommand, context: JobContext) -> str:
-    posts = context.store.posts.on(job.repository.full_name, job.number)
+    posts = context.store.posts.on(job.repository.key, job.number)
     reference = job.argument or (posts[-1].decision_ids[-1] if posts else "")  # else the last one of this conversation
     explanation = explain(context.store, context.learner, reference) if reference else None
     # Never show a decision of another repository.
-    if explanation is None or explanation.decision.state.repository != job.repository.full_name:
+    if explanation is None or explanation.decision.state.repository != job.repository.key:
         return conversation.unknown_decision(reference)
     return code(explanation.text())
 
@@ -76,7 +76,7 @@ EXPLAIN = (
 
 def _question_text(job: AnswerQuestion, github: GitHub, context: JobContext) -> str:
     """The answer to the question at the pinned commit."""
-    model = context.model(context.job_id, job.repository.full_name)
+    model = context.model(context.job_id, job.repository.key)
     if model is None:
         return conversation.NO_MODEL
     if not job.text and not job.explain:
@@ -110,11 +110,12 @@ def _answered(job: AnswerQuestion, model: Model, github: GitHub, context: JobCon
 
 def _about(job: AnswerQuestion, change: str, context: JobContext) -> tuple[tuple[str, str], ...]:
     """The context of the question: our finding, the change, the text of the issue."""
-    from workers.llm.prompt_text import truncated, visible_text
+    from workers.llm.prompt_text import rendered_text, truncated, visible_text
 
     found = [("finding", text) for text in _findings(job, context)]
     found += [("change", truncated(change, LONGEST_DIFF))] if change else []
-    found += [("issue", visible_text(f"{job.title}\n\n{truncated(job.body)}"))] if job.title and not job.on_pull else []
+    if job.title and not job.on_pull:
+        found.append(("issue", f"{visible_text(job.title)}\n\n{truncated(rendered_text(job.body))}"))
     return tuple(found)
 
 
@@ -122,8 +123,8 @@ def _findings(job: AnswerQuestion, context: JobContext) -> list[str]:
     """The findings of the question's review thread; none in the conversation of a pull request."""
     if not job.thread:
         return []
-    post = context.store.posts.find(job.repository.full_name, PostKind.REVIEW_COMMENT, job.thread)
-    visible_text = context.store.posts.sightings(job.repository.full_name, job.number) if post else []
+    post = context.store.posts.find(job.repository.key, PostKind.REVIEW_COMMENT, job.thread)
+    visible_text = context.store.posts.sightings(job.repository.key, job.number) if post else []
     about = [s.finding for s in visible_text if post is not None and s.decision_id in post.decision_ids]
     return [f"{each.path}:{each.line} {each.rule}: {each.message}" for each in about]
 
@@ -137,7 +138,7 @@ def _shared(job: ShareLearnings, context: JobContext, github: GitHub) -> str:
         return conversation.SWITCHED_OFF
     learned = harvest(
         context.store,
-        job.repository.full_name,
+        job.repository.key,
         conversation.link_to(context.settings.github_url),
         quorum=context.settings.quorum,
     )
@@ -165,17 +166,16 @@ def _known(mirror: Mirror, base: BranchHead, source: str) -> Learnings | None:
 
 def _propose(wanted: Learnings, base: BranchHead, mirror: Mirror, context: JobContext, github: GitHub) -> int:
     """The number of the pull request. Pushing the branch updates one that is already open."""
-    commit = mirror.commit(
-        base.sha, {PATH: render(wanted).encode()}, conversation.commit_message(wanted), context.clock()
-    )
-    mirror.push(commit, BRANCH)
+    number = _open_one(github)
+    skip_ci = context.settings.skip_ci and (number is None or github.pull(number).draft)
+    message = conversation.commit_message(wanted, skip_ci=skip_ci)
+    files, author = {PATH: render(wanted).encode()}, github.own_account()
+    mirror.push(mirror.commit(base.sha, files, message, context.clock(), author), BRANCH)
     key = f"{context.job_id}:learnings"
     body = conversation.pull_body(wanted, key=key)
     return context.effects.once(
         key,
-        make=lambda: (
-            _open_one(github) or github.open_pull(head=BRANCH, base=base.name, title=conversation.TITLE, body=body)
-        ),
+        make=lambda: number or github.open_pull(head=BRANCH, base=base.name, title=conversation.TITLE, body=body),
         find=lambda: _open_one(github),
     )
 

@@ -24,12 +24,13 @@ from memory.model import (
     TaskKind,
 )
 from memory.reflections import digest, keep
+from memory.rewards import trusted
 from memory.store.database import load
 from workers.context import JobContext
 from workers.diffs import patched
 from workers.errors import Gone
 from workers.flows.finding_outcomes import record_left_unchanged
-from workers.flows.replies import post_comment
+from workers.flows.replies import post_comment, reply_to_outsider
 from workers.flows.rounds import key_of_push
 from workers.git import Mirror
 from workers.history.outcomes import was_applied
@@ -101,7 +102,7 @@ def _decisions(posts: Sequence[Post]) -> list[str]:
 
 def _posts(job: Feedback, context: JobContext) -> list[Post]:
     """The posts that the feedback judges."""
-    repository, subject = job.repository.full_name, job.subject
+    repository, subject = job.repository.key, job.subject
     match subject.kind:
         case SubjectKind.CONVERSATION:
             return _last_post(repository, subject.id, context)
@@ -125,13 +126,16 @@ def _acknowledge(
 ) -> None:
     """Reply in the verdict's review thread or conversation."""
     key = f"{context.job_id}:receipt"
+    thread = job.subject.id if job.subject.kind is SubjectKind.REVIEW_COMMENT else 0
+    if trusted(github.permission(job.actor), job.actor) == 0.0:
+        reply_to_outsider(job, context, github, text=conversation.NO_EFFECT, thread=thread)
+        return
     if posts:
         states = [_decision(post, context).state for post in posts]
-        scope = f"{', '.join(sorted({state.label for state in states}))} in {states[0].repository}"
+        scope = f"{', '.join(sorted({state.label for state in states}))} in {job.repository.full_name}"
         text = conversation.receipt(signals, wanted=job.kind is SignalKind.ACCEPTED, scope=scope)
     else:
         text = conversation.NOTHING_TO_JUDGE
-    thread = job.subject.id if job.subject.kind is SubjectKind.REVIEW_COMMENT else 0
     post_comment(job.number, text, key, context, github, thread=thread)
 
 
@@ -147,7 +151,7 @@ DISLIKED = frozenset({"-1", "confused"})
 
 def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
     """Find the suggestions that the new commits apply; at the close, read the reactions once more and stop watching."""
-    repository = job.repository.full_name
+    repository = job.repository.key
     if job.merged:
         _record_left_unchanged(job, context)
     watched = [post for post in context.store.posts.on(repository, job.number) if post.watched]
@@ -165,7 +169,7 @@ def track(job: TrackPull, context: JobContext) -> Sequence[Job]:
 def poll(job: PollReactions, context: JobContext) -> Sequence[Job]:
     """Read the reactions to all watched posts of a repository."""
     github = context.connect(job.repository)
-    for post in context.store.posts.watched(job.repository.full_name):
+    for post in context.store.posts.watched(job.repository.key):
         _record_reactions(post, github, context)
     return ()
 
@@ -205,7 +209,7 @@ def _record_applied_suggestions(job: TrackPull, watched: Sequence[Post], github:
 
 
 def _sightings(job: TrackPull, context: JobContext) -> Mapping[str, Sighting]:
-    found = context.store.posts.sightings(job.repository.full_name, job.number)
+    found = context.store.posts.sightings(job.repository.key, job.number)
     return {sighting.finding.fingerprint: sighting for sighting in found}
 
 
@@ -243,9 +247,9 @@ def reflect(
     signals: Sequence[Signal], reason: str, repository: RepositoryRef, github: GitHub, context: JobContext
 ) -> None:
     """Keep the reason of a rejection by a user whose feedback counts, so that similar results are not repeated."""
-    from workers.llm.prompt_text import visible_text  # loaded only where there is something to clean
+    from workers.llm.prompt_text import rendered_text  # loaded only where there is something to clean
 
-    words = " ".join(visible_text(reason).split())[:LONGEST]
+    words = " ".join(rendered_text(reason).split())[:LONGEST]
     for signal in signals:
         if signal.weight > 0.0:
             context.store.reasons.add(signal.id, words)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -16,11 +17,13 @@ from memory.store.database import dump, load
 from workers.context import JobContext
 from workers.diffs import patched
 from workers.errors import BadInput, CannotRun
+from workers.flows.pinning import noted, outdated
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.git import Mirror
 from workers.jobs import Fix, Job
 from workers.messages import repair as repairs
-from workers.ports import BranchHead
+from workers.messages import review
+from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.source import parsed
@@ -58,16 +61,20 @@ def _defines_test(code: str) -> bool:
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in nodes)
 
 
-def path_of(issue: int, paths: Iterable[str]) -> str:
-    """Where the test of an issue is kept: beside the repository's own tests, the nearest to the root of them."""
+def path_of(issue: int, paths: Collection[str]) -> str:
+    """A new file for the test of an issue: beside the repository's own tests, the nearest to the root of them."""
     homes = [PurePosixPath(path).parent for path in paths if _TEST_FILE.search(path)]
     home = min(homes, key=lambda directory: (len(directory.parts), str(directory)), default=PurePosixPath("tests"))
-    return str(home / f"test_issue_{issue}.py")
+    names = chain([f"test_issue_{issue}.py"], (f"test_issue_{issue}_{number}.py" for number in count(2)))
+    return next(path for name in names if (path := str(home / name)) not in paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairRequest:
-    """One request for a repair, pinned: who asked where, and which code it speaks of."""
+    """One request for a repair, pinned: who asked where, and which code it speaks of.
+
+    `added_tests` serve the proof; only those that a person with write access wrote are committed.
+    """
 
     job: Fix
     task: Task
@@ -76,6 +83,7 @@ class RepairRequest:
     branch: str
     forked: bool
     added_tests: dict[str, bytes]
+    commits_tests: bool
 
     def key(self, effect: str) -> str:
         """The name of one effect of this case."""
@@ -96,22 +104,25 @@ def run(job: Fix, context: JobContext) -> Sequence[Job]:
         return ()
     if not job.commanded and issue_test(job.body) is None:
         return ()
-    case = _open(job, context, github)
+    pull = github.pull(job.issue) if job.pull else None
+    if pull and context.store.tasks.get(context.job_id) is None and (why := outdated(job, pull, context)):
+        post_comment(job.issue, review.overtaken("repair", why), f"{context.job_id}:overtaken", context, github)
+        return noted(job, pull, context)
+    case = _open(job, pull, context, github)
     repaired = _known(case, context) or _repair(case, context)
     _publish(case, repaired, context)
     return ()
 
 
-def _open(job: Fix, context: JobContext, github: GitHub) -> RepairRequest:
+def _open(job: Fix, pull: PullRequest | None, context: JobContext, github: GitHub) -> RepairRequest:
     """Pin the commit. The first worker on this job decides it; a later one finds what was decided."""
-    pull = github.pull(job.issue) if job.pull else None
     head = BranchHead(name=pull.head_ref, sha=job.sha or pull.head_sha) if pull else github.default_branch()
     task = context.task(TaskKind.REPAIR, job.repository, sha=head.sha, number=job.issue)
     stored = context.store.tasks.get(task.id)
     assert stored is not None, "it was added just now, here or by an earlier worker"
     mirror = context.mirror(job.repository, github)
     mirror.fetch(stored.task.sha)
-    test = issue_test(job.body)
+    test, trusted = _test_of(job, github)
     return RepairRequest(
         job=job,
         task=replace(stored.task, attempts=()),
@@ -120,7 +131,16 @@ def _open(job: Fix, context: JobContext, github: GitHub) -> RepairRequest:
         branch=head.name,
         forked=pull is not None and pull.head_repository_id != job.repository.id,
         added_tests={} if test is None else {path_of(job.issue, mirror.paths(stored.task.sha)): test.encode()},
+        commits_tests=trusted,
     )
+
+
+def _test_of(job: Fix, github: GitHub) -> tuple[str | None, bool]:
+    """The test that came with the request, and whether a person with write access wrote it. The author of a command has it."""
+    if (test := issue_test(job.comment)) is not None:
+        return test, True
+    author = job.author
+    return issue_test(job.body), author is not None and (author.id == job.actor.id or may_command(github, author))
 
 
 def _known(case: RepairRequest, context: JobContext) -> Repaired | None:
@@ -192,10 +212,11 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
     attempt, failure = _proven(repaired), repaired.failure
     assert failure is not None, "what was fixed had failed"
     texts = patched(attempt.patch, lambda path: case.mirror.text(case.task.sha, path))
-    files = {path: text.encode() for path, text in texts.items()} | case.added_tests
+    files = {path: text.encode() for path, text in texts.items()}
+    files |= case.added_tests if case.commits_tests else {}
     path = next(iter(files))
-    message = repairs.fix_commit(failure, path, case.job.issue)
-    commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at)
+    message = repairs.fix_commit(failure, path, case.job.issue, skip_ci=context.settings.skip_ci)
+    commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at, case.github.own_account())
     branch = f"apprentice/fix-{case.job.issue}-{case.task.id[:8]}"
     context.progress(f"publishing {branch}")
     case.mirror.push(commit, branch)
@@ -208,6 +229,8 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
             body=repairs.fix_body(
                 failure,
                 attempt,
+                {path: case.mirror.read(case.task.sha, path) is None for path in files},
+                {path: test.decode() for path, test in case.added_tests.items()},
                 issue=case.job.issue,
                 closes=not case.job.pull,
                 bot_name=context.settings.bot_name,

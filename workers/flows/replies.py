@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memory.model import Actor, Permission
 from workers.context import JobContext
 from workers.errors import ApprenticeError
-from workers.jobs import AnswerCommand, AnswerQuestion, Fix, Job, ReviewPull, ShareLearnings
+from workers.jobs import AnswerCommand, AnswerQuestion, Feedback, Fix, Job, ReviewPull, ShareLearnings
 from workers.messages import conversation, review
 from workers.messages.markdown import marker
 
@@ -32,11 +33,22 @@ def post_comment(number: int, text: str, key: str, context: JobContext, github: 
 CommandedJob = Fix | ReviewPull | AnswerCommand | ShareLearnings | AnswerQuestion
 
 
-def reply_to_outsider(job: CommandedJob, context: JobContext, github: GitHub) -> None:
-    """Refuse an outsider's commands with one reply for each comment: outsiders cannot make the bot post more."""
+REPLIES_TO_OUTSIDERS = 30
+"""So many a day for one installation of the App: beyond, strangers get silence, and the log a line."""
+
+
+def reply_to_outsider(
+    job: CommandedJob | Feedback, context: JobContext, github: GitHub, *, text: str = "", thread: int = 0
+) -> None:
+    """Refuse an outsider's commands and verdicts with one reply to each account in a conversation, however many follow."""
     number = job.issue if isinstance(job, Fix) else job.number
-    key = f"outsider:{job.repository.id}:{job.comment_id}" if job.comment_id else f"{context.job_id}:outsider"
-    post_comment(number, conversation.outsider(job.actor.login), key, context, github)
+    installation = f"outsider:{job.repository.installation_id}:"
+    key = f"{installation}{job.repository.id}:{number}:{job.actor.id}"
+    today = context.store.inbox.effects_since(installation, context.clock() - timedelta(days=1))
+    if key not in today and len(today) >= REPLIES_TO_OUTSIDERS:
+        context.progress(f"no reply to {job.actor.login}: {len(today)} outsiders' commands were answered within a day")
+        return
+    post_comment(number, text or conversation.outsider(job.actor.login), key, context, github, thread=thread)
 
 
 def connected(job: CommandedJob, context: JobContext) -> GitHub | None:
@@ -57,23 +69,26 @@ def publish_failure(job: Job, error: ApprenticeError, context: JobContext) -> No
     """Answer where the user asked. A review that failed gets a neutral check run, so that it never looks green."""
     match job:
         case Fix() if job.commanded:
-            _comment(job.issue, "repair this", error, context, context.connect(job.repository))
+            _comment(job.issue, "repair this", error, job.actor, context, context.connect(job.repository))
         case AnswerCommand() | AnswerQuestion():
-            _comment(job.number, "answer", error, context, context.connect(job.repository))
+            _comment(job.number, "answer", error, job.actor, context, context.connect(job.repository))
         case ShareLearnings():
-            _comment(job.number, "share what was learned", error, context, context.connect(job.repository))
+            _comment(job.number, "share what was learned", error, job.actor, context, context.connect(job.repository))
         case ReviewPull():
             github = context.connect(job.repository)
             if job.commanded:
-                _comment(job.number, "review this", error, context, github)
+                _comment(job.number, "review this", error, job.actor, context, github)
             _check(job, error, context, github)
         case _:
             context.progress(f"{type(job).__name__} failed: {error}")
 
 
-def _comment(number: int, doing: str, error: ApprenticeError, context: JobContext, github: GitHub) -> None:
+def _comment(
+    number: int, doing: str, error: ApprenticeError, actor: Actor, context: JobContext, github: GitHub
+) -> None:
     key = f"{context.job_id}:failed"
-    post_comment(number, conversation.could_not(doing, str(error)), key, context, github)
+    if may_command(github, actor):
+        post_comment(number, conversation.could_not(doing, str(error)), key, context, github)
 
 
 def _check(job: ReviewPull, error: ApprenticeError, context: JobContext, github: GitHub) -> None:

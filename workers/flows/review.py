@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from memory.history.lessons import HistoryLessons
 from memory.model import Decision, Finding, Sighting, Task, TaskKind
 from memory.policy.learner import Learner
@@ -22,6 +24,7 @@ from workers.context import Context, JobContext
 from workers.errors import BadInput, Gone
 from workers.flows.ask import learnings_at
 from workers.flows.finding_outcomes import record_endings
+from workers.flows.pinning import noted, outdated
 from workers.flows.posting import post
 from workers.flows.replies import may_command, post_comment, reply_to_outsider
 from workers.flows.rounds import REVIEWED, Round, before, ended, exported, missed, recognised
@@ -42,12 +45,14 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     if job.commanded and not may_command(github, job.actor):
         reply_to_outsider(job, context, github)
         return ()
-    pull = _current(job, github, context)
-    if pull is None:
+    pull = github.pull(job.number)
+    if not job.commanded and pull.author.id == github.own_account().id:
         return ()
+    if _overtaken(job, pull, github, context):
+        return noted(job, pull, context)
     this = _open(job, pull, github, context)
     read = _read(this, context)
-    if _current(job, github, context) is None:
+    if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
         return ()
     this, reviewed = recognised(this, read, context)
     record_endings(this, reviewed, context)
@@ -69,15 +74,12 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     return ()
 
 
-def _current(job: ReviewPull, github: GitHub, context: JobContext) -> PullRequest | None:
-    """The pull request; None, with a reply to a command, once it is closed or pushed to: the newer push has its own job."""
-    pull = github.pull(job.number)
-    if pull.state == "open" and job.head_sha in ("", pull.head_sha):
-        return pull
-    if job.commanded and job.comment_id:
-        text = review.overtaken(closed=pull.state != "open")
-        post_comment(job.number, text, f"{context.job_id}:overtaken", context, github)
-    return None
+def _overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> bool:
+    """Whether it is closed or was pushed to, with a reply to a command: the newer push has its own job."""
+    why = outdated(job, pull, context)
+    if why and job.commanded and job.comment_id:
+        post_comment(job.number, review.overtaken("review", why), f"{context.job_id}:overtaken", context, github)
+    return bool(why)
 
 
 def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> Round:
@@ -86,7 +88,7 @@ def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContex
     task = context.task(TaskKind.REVIEW, job.repository, sha=pull.head_sha, number=pull.number)
     made = {decision.subject: decision for decision in context.store.ledger.decisions_of_task(task.id)}
     own = {decision.id for decision in made.values()}
-    seen = context.store.posts.sightings(job.repository.full_name, pull.number)
+    seen = context.store.posts.sightings(job.repository.key, pull.number)
     from_fork = pull.head_repository_id != job.repository.id
     return Round(
         job=job,
@@ -99,7 +101,7 @@ def _open(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContex
         made=made,
         may_ask_model=context.models is None or may_ask(job, pull, github),
         may_run_tests=not from_fork or context.settings.review_fork_tests or job.commanded,
-        before=before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.full_name, pull.number), task),
+        before=before(context.store.tasks.ended(TaskKind.REVIEW, job.repository.key, pull.number), task),
         other_base=pull.base_ref if pull.base_sha != opened_on else "",
     )
 
@@ -257,7 +259,7 @@ def may_ask(job: ReviewPull, pull: PullRequest, github: GitHub) -> bool:
 
 def readers(this: Round, context: JobContext) -> tuple[ChangeDetector, ...]:
     """The detector of the model, or the one that keeps its earlier findings where it may not be asked any more."""
-    repository = this.job.repository.full_name
+    repository = this.job.repository.key
     model = context.model(this.task.id, repository)
     if model is None and not any(each.finding.tool == MODEL for each in this.earlier):
         return ()

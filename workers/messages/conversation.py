@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from memory.model import Signal, TaskKind
 from memory.sharing import PATH, QUORUM, Learnings
-from workers.messages.markdown import counted, marker, name, plain, prose
+from workers.messages.markdown import SKIP_CI, counted, marker, name, plain, prose
 
 
 def outsider(login: str) -> str:
@@ -49,7 +49,7 @@ def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str) -> str:
     if any(s.limited for s in signals) and not counting:
         return "Recorded without effect: this account has reached its daily limit of feedback."
     if not counting:
-        return "Recorded without effect: only feedback from users with write access counts."
+        return NO_EFFECT
     verb = "wanted" if wanted else "not wanted"
     return (
         f"Recorded as {verb} for {counted(counting, 'decision')}. This changes how likely I am to post similar results "
@@ -58,6 +58,7 @@ def receipt(signals: Sequence[Signal], *, wanted: bool, scope: str) -> str:
     )
 
 
+NO_EFFECT = "Recorded without effect: only feedback from users with write access counts."
 NOTHING_TO_JUDGE = "There is no finding or fix of mine here to judge; reply to one of my comments instead."
 
 
@@ -95,9 +96,10 @@ def link_to(github_url: str) -> Callable[[TaskKind, str, int], str]:
     return lambda kind, repository, number: f"{root}/{repository}/{place[kind]}/{number}"
 
 
-def commit_message(learnings: Learnings) -> str:
+def commit_message(learnings: Learnings, *, skip_ci: bool) -> str:
     """The commit's message."""
-    return f"Write down this repository's learnings: {counted(len(learnings.lessons), 'lesson')}\n"
+    lessons = counted(len(learnings.lessons), "lesson")
+    return f"Write down this repository's learnings: {lessons}{SKIP_CI if skip_ci else ''}\n"
 
 
 def pull_body(learnings: Learnings, *, key: str) -> str:

@@ -12,10 +12,15 @@ from workers.redaction import redact
 
 LONGEST_LINE = 300
 ZERO_WIDTH_SPACE = "\u200b"
+SKIP_CI = " [skip ci]"
+"""At the end of a commit's first line: GitHub and other services run nothing for a push or pull request with that head."""
 
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
 _ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^\s*/(?=\w)", re.IGNORECASE)
 _LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_SKIP = re.compile(
+    r"\[(?=(?:skip ci|ci skip|no ci|skip actions|actions skip)\])|\bskip-checks(?=: *true)", re.IGNORECASE
+)
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _SPAN = re.compile(r"(`[^`\n]+`)")
 _BLOCK = re.compile(r"^\s*(?=[#>]|[-=]{2,}\s*$)")
@@ -63,8 +68,8 @@ def _one_line(text: str) -> str:
 
 
 def _defused(line: str) -> str:
-    """A line without mentions, closing keywords, links and commands, also where entities spell them."""
-    for acting in (_ENTITY, _CLOSING, _LINK, _ACTING):
+    """A line without mentions, closing keywords, links, commands and marks for CI, also where entities spell them."""
+    for acting in (_ENTITY, _CLOSING, _LINK, _ACTING, _SKIP):
         line = acting.sub(_apart, line)
     return line
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from memory.model import Attempt, AttemptOutcome, Confidence, Doubt, Failure, Proof
-from workers.messages.markdown import code, counted, marker, name, plain, words
+from workers.messages.markdown import SKIP_CI, code, counted, marker, name, plain, words
 
 SHOWN_TESTS = 5
-LONGEST_PATCH = 40_000
-"""Characters of a patch that are shown: a text on GitHub has 65,536 at most."""
+LONGEST_PATCH = 30_000
+"""Characters of a patch that are shown: a text on GitHub has 65,536 at most, and a test of 20,000 is shown beside it."""
 
 
 def fix_title(failure: Failure, path: str) -> str:
@@ -18,14 +18,29 @@ def fix_title(failure: Failure, path: str) -> str:
     return f"Fix {words(failure.error_type)} in {words(path)}"
 
 
-def fix_commit(failure: Failure, path: str, issue: int) -> str:
+def fix_commit(failure: Failure, path: str, issue: int, *, skip_ci: bool) -> str:
     """The message of the commit that carries a repair."""
     tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
-    return f"{fix_title(failure, path)}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
+    title = f"{fix_title(failure, path)}{SKIP_CI if skip_ci else ''}"
+    return f"{title}\n\nThese tests failed and pass now:\n{tests}\n\nFor #{issue}\n"
 
 
-def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bot_name: str, key: str) -> str:
-    """The body of a pull request that repairs a failure, with its proof. Merging it closes the issue when it `closes`."""
+def fix_body(
+    failure: Failure,
+    attempt: Attempt,
+    files: Mapping[str, bool],
+    tests: Mapping[str, str],
+    *,
+    issue: int,
+    closes: bool,
+    bot_name: str,
+    key: str,
+) -> str:
+    """The body of a pull request that repairs a failure, with its proof. Merging it closes the issue when it `closes`.
+
+    `files` are those of the commit, and whether they are new; `tests` are the texts of the tests that the issue brought,
+    committed or not.
+    """
     proof = attempt.proof
     assert proof is not None, "only a proven attempt is published"
     return "\n".join(
@@ -35,6 +50,9 @@ def fix_body(failure: Failure, attempt: Attempt, *, issue: int, closes: bool, bo
             f"**What failed:** {_failure_line(failure)}",
             "",
             *_evidence(attempt, proof),
+            "",
+            f"**Files:** {', '.join(name(path) + (' (new)' if new else '') for path, new in files.items())}",
+            *(line for path, text in tests.items() for line in _test(path, text, committed=path in files)),
             *(["", f"**What the model says:** {plain(attempt.reflection)}"] if is_by_model(attempt) else []),
             "",
             (
@@ -81,6 +99,17 @@ def fix_unusual(attempt: Attempt) -> str:
         "Please read it closely before you apply it:",
         attempt,
     )
+
+
+def _test(path: str, text: str, *, committed: bool) -> list[str]:
+    """A test that came with the request, in full."""
+    head = f"{name(path)} is the test that came with the request:"
+    if not committed:
+        head = (
+            "The test that came with the request is **not part of this pull request**, because its author has no write "
+            f"access here. The proof ran it as {name(path)}; read it, and add it if it is right:"
+        )
+    return ["", head, "", code(text, "python")]
 
 
 def _patch(text: str, room: int = LONGEST_PATCH) -> str:

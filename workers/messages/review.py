@@ -176,7 +176,15 @@ def _summary_line(finding: Finding, missed: Missed | None) -> str:
     return f"- {name(f'{finding.path}:{finding.line}')} **{plain(finding.rule)}** {plain(finding.message)}{admitted}"
 
 
-def overtaken(*, closed: bool) -> str:
-    """The answer to a command to review what is no longer there to be reviewed."""
-    why = "it is closed" if closed else "it was pushed to since you asked; ask again"
-    return f"I did not review this pull request: {why}."
+CLOSED = "it is closed"
+MOVED = "it was pushed to since you asked; ask again"
+
+
+def unseen(sha: str) -> str:
+    """Why a command is about no commit that we know of."""
+    return f"I knew none of its commits when you asked; it is at {sha[:12]} now, so look at that and ask again"
+
+
+def overtaken(doing: str, why: str) -> str:
+    """The answer to a command about a pull request that is not what it was when the command was given."""
+    return f"I did not {doing} this pull request: {why}."

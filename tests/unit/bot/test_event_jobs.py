@@ -20,6 +20,7 @@ from workers.jobs import (
     RepositoryRef,
     ReviewPull,
     ShareLearnings,
+    StartCi,
     Subject,
     SubjectKind,
     TrackPull,
@@ -39,6 +40,7 @@ NEW_ISSUE = Fix(
     pull=False,
     commanded=False,
     body="`round_up(2)` gives 3.",
+    author=MARA,
 )
 REVIEW = ReviewPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
 TRACK = TrackPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
@@ -48,10 +50,10 @@ TRACK = TrackPull(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
 def route(payload: Callable[..., bytes]) -> Route:
     """`route("issues", {…changes})`: the jobs of that sample."""
 
-    def jobs(event: str, changes: dict[str, Any] | None = None, bot_login: str | None = None) -> tuple[Job, ...]:
+    def jobs(event: str, changes: dict[str, Any] | None = None) -> tuple[Job, ...]:
         parsed = parse(event, payload(event, changes))
         assert not isinstance(parsed, Ignored)
-        return jobs_for(parsed, bot_name="apprentice", trigger_label="fix me", bot_login=bot_login)
+        return jobs_for(parsed, bot_name="apprentice", trigger_label="fix me")
 
     return jobs
 
@@ -123,8 +125,26 @@ ON_PULL = {"issue": {"pull_request": {"url": "https://api.github.test/p"}}}
 
 def test_fix_in_issue(route: Route) -> None:
     """`fix` under an issue pins the issue's text and the comment's, which may hold the traceback."""
-    job = changed(NEW_ISSUE, commanded=True, comment_id=8001, body="`round_up(2)` gives 3.\n\n@apprentice fix")
+    job = changed(NEW_ISSUE, commanded=True, comment_id=8001, comment="@apprentice fix")
     assert route("issue_comment") == (job,)
+
+
+@pytest.mark.parametrize(
+    ("before", "answers"), [("Nice.", 1), ("@apprentice fix", 0), ("@apprentice fix\n@apprentice help", 0)]
+)
+def test_edited_comment(before: str, answers: int, route: Route) -> None:
+    """A command that was edited in is answered with where to write it, and starts nothing; other edits imply nothing."""
+    edited = {"action": "edited", "changes": {"body": {"from": before}}}
+    jobs = route("issue_comment", edited)
+    assert [type(job) for job in jobs] == [AnswerCommand] * answers
+    assert all("write the command in a new comment" in job.problem for job in jobs if isinstance(job, AnswerCommand))
+
+
+def test_edited_issue(route: Route) -> None:
+    """An issue's text counts when it is opened; a new title changes nothing about it."""
+    asks = {"action": "edited", "issue": {"body": "@apprentice fix"}, "changes": {"body": {"from": ""}}}
+    assert [type(job) for job in route("issues", asks)] == [AnswerCommand]
+    assert route("issues", asks | {"changes": {"title": {"from": "Scales"}}}) == ()
 
 
 def test_share(route: Route) -> None:
@@ -231,31 +251,28 @@ def test_fix_in_thread(route: Route) -> None:
 # ── Pull requests ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("action", "jobs"),
-    [("opened", (REVIEW,)), ("reopened", (REVIEW,)), ("ready_for_review", (REVIEW,)), ("synchronize", (TRACK, REVIEW))],
-)
-def test_pull_request(action: str, jobs: tuple[Job, ...], route: Route) -> None:
-    """New commits are reviewed; on a push, what was applied is looked for first."""
-    assert route("pull_request", {"action": action}) == jobs
+@pytest.mark.parametrize("action", ["opened", "reopened", "ready_for_review", "synchronize"])
+def test_pull_request(action: str, route: Route) -> None:
+    """New commits are reviewed; first the head is noted, and what was applied is looked for."""
+    assert route("pull_request", {"action": action}) == (TRACK, REVIEW)
 
 
-@pytest.mark.parametrize(("action", "jobs"), [("opened", ()), ("reopened", ()), ("synchronize", (TRACK,))])
-def test_draft(action: str, jobs: tuple[Job, ...], route: Route) -> None:
-    """A draft is not reviewed unasked."""
-    assert route("pull_request", {"action": action, "pull_request": {"draft": True}}) == jobs
+@pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
+def test_draft(action: str, route: Route) -> None:
+    """A draft is not reviewed unasked; its head is noted all the same."""
+    assert route("pull_request", {"action": action, "pull_request": {"draft": True}}) == (TRACK,)
 
 
 def test_draft_that_asks(route: Route) -> None:
     """A draft whose description asks for a review gets one."""
     changes = {"pull_request": {"draft": True, "body": "@apprentice review"}}
-    assert route("pull_request", changes) == (changed(REVIEW, commanded=True),)
+    assert route("pull_request", changes) == (TRACK, changed(REVIEW, commanded=True))
 
 
 @pytest.mark.parametrize("repo", [{"id": 78}, None])
 def test_fork(repo: dict[str, int] | None, route: Route) -> None:
     """A pull request from a fork, or from one that is gone, is reviewed like any other."""
-    assert route("pull_request", {"pull_request": {"head": {"repo": repo}}}) == (REVIEW,)
+    assert route("pull_request", {"pull_request": {"head": {"repo": repo}}}) == (TRACK, REVIEW)
 
 
 @pytest.mark.parametrize("merged", [True, False])
@@ -274,7 +291,7 @@ def test_closed(merged: bool, route: Route) -> None:
     ],
 )
 def test_our_own_pull_request(changes: dict[str, Any], kind: SignalKind, undone: bool, route: Route) -> None:
-    """Merging or closing a fix of ours judges it, opening it again takes that back, and we do not review it."""
+    """Merging or closing a fix of ours judges it, opening it again takes that back."""
     verdict = Feedback(
         repository=REPOSITORY,
         actor=MARA,
@@ -283,16 +300,22 @@ def test_our_own_pull_request(changes: dict[str, Any], kind: SignalKind, undone:
         source="pull:31",
         undone=undone,
     )
-    assert [job for job in route("pull_request", changes) if not isinstance(job, TrackPull)] == [verdict]
+    assert [job for job in route("pull_request", changes) if isinstance(job, Feedback)] == [verdict]
+
+
+def test_ready(route: Route) -> None:
+    """A person who marks a draft of ours as ready asks for its CI; a bot does not."""
+    ready = {"action": "ready_for_review", "pull_request": OURS}
+    start = StartCi(repository=REPOSITORY, actor=MARA, number=31, head_sha=HEAD)
+    assert route("pull_request", ready) == (TRACK, start, REVIEW)
+    assert StartCi not in [type(job) for job in route("pull_request", ready | BOT)]
+    assert StartCi not in [type(job) for job in route("pull_request", {"action": "ready_for_review"})]
 
 
 def test_our_branch_name_is_not_enough(route: Route) -> None:
-    """A person's, another bot's or a fork's pull request from a branch named like ours is not ours."""
+    """A person's or a fork's pull request from a branch named like ours is not ours."""
     closed = {"action": "closed", "pull_request": {"head": {"ref": "apprentice/fix-12"}}}
     assert [type(job) for job in route("pull_request", closed)] == [TrackPull]
-    theirs = {"action": "closed", "pull_request": OURS}
-    assert [type(job) for job in route("pull_request", theirs, "other[bot]")] == [TrackPull]
-    assert [type(job) for job in route("pull_request", theirs, "Apprentice[bot]")] == [TrackPull, Feedback]
     forked = {"action": "closed", "pull_request": OURS | {"head": {"ref": "apprentice/x", "repo": {"id": 9}}}}
     assert [type(job) for job in route("pull_request", forked)] == [TrackPull]
 
@@ -340,6 +363,6 @@ def test_bots_close_without_judging(route: Route) -> None:
 
 def test_bots_pull_requests_are_reviewed(route: Route) -> None:
     """A dependency bot's pull request is reviewed; the commands in its description are not obeyed."""
-    (review,) = route("pull_request", BOT | {"pull_request": {"body": "@apprentice fix"}})
+    _, review = route("pull_request", BOT | {"pull_request": {"body": "@apprentice fix"}})
     assert isinstance(review, ReviewPull)
     assert review.commanded is False

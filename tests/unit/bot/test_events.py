@@ -23,7 +23,7 @@ def test_every_event_is_read(event: str, payload: Payload) -> None:
 
 @pytest.mark.parametrize(
     ("event", "action"),
-    [("issues", "closed"), ("issue_comment", "edited"), ("pull_request", "labeled"), ("check_run", "completed")],
+    [("issues", "closed"), ("issue_comment", "deleted"), ("pull_request", "labeled"), ("check_run", "completed")],
 )
 def test_other_actions_are_ignored(event: str, action: str, payload: Payload) -> None:
     """An action that we do not act on is ignored with its name, whatever the rest looks like."""

@@ -98,7 +98,9 @@ def test_a_long_patch_is_cut_and_that_is_said() -> None:
     """A text that GitHub would refuse would leave a repair unpublished."""
     failure = Failure(error_type="E", family=Family.OTHER, message="", frames=(), failing_tests=("t.py::a",))
     long = replace(attempt(PROOF), patch="--- a/a.py\n+++ b/a.py\n" + "+a line of it\n" * 9_998)
-    body = fix_body(failure, long, issue=1, closes=True, bot_name="bot", key="k")
+    tests = {"tests/test_issue_1.py": "# a line of it\n" * 1_333}
+    body = fix_body(failure, long, {"a.py": False}, tests, issue=1, closes=True, bot_name="bot", key="k")
+    assert "# a line of it\n" * 1_333 in body
     assert len(body) < 65_536
     assert 9_998 - body.count("+a line of it\n") == int(body.partition(" more lines not shown")[0].rpartition("\n")[2])
     assert "a/a.py" in fix_for_fork(long)
@@ -108,7 +110,7 @@ def test_a_disputed_repair_asks_which_result_is_right() -> None:
     """The call, both results and the other edit are shown, where the patch itself is."""
     failure = Failure(error_type="E", family=Family.OTHER, message="", frames=(), failing_tests=("t.py::a",))
     bodies = (
-        fix_body(failure, attempt(DISPUTED), issue=1, closes=True, bot_name="bot", key="k"),
+        fix_body(failure, attempt(DISPUTED), {}, {}, issue=1, closes=True, bot_name="bot", key="k"),
         fix_for_fork(attempt(DISPUTED)),
     )
     for body in bodies:

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from memory.model import Actor
 from tests.unit.workers.history.conftest import Branch
-from workers.errors import Gone
+from workers.errors import Gone, Retryable
 from workers.git import Mirror
+
+OURS = Actor(id=900, login="apprentice[bot]", is_bot=True)
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def test_a_name_is_a_name_whatever_it_holds(branch: Branch, mirror: Mirror) -> N
     head = branch.commit({"a.py": "x = 1\n"})
     mirror.fetch(head)
     odd = f"b\n0 {'0' * 40}\ta.py"
-    made = mirror.commit(head, {odd: b"y\n"}, "odd", datetime(2026, 1, 1, tzinfo=UTC))
+    made = mirror.commit(head, {odd: b"y\n"}, "odd", datetime(2026, 1, 1, tzinfo=UTC), OURS)
     assert mirror.paths(made) == ["a.py", odd]
 
 
@@ -69,3 +72,20 @@ def test_a_shallow_clone_is_copied_as_it_is(branch: Branch, tmp_path: Path) -> N
     ours.fetch(shas[3])
     assert [ours.text(sha, "a.py") for sha in shas[2:]] == ["x = 2\n", "x = 3\n"]
     assert ours.text(shas[3], "b.py") is None
+
+
+def test_a_commit_of_ours_gets_another_message_and_nobody_elses_does(branch: Branch, mirror: Mirror) -> None:
+    """The same files, parents and time; what another account wrote stays, and a branch that moved is left alone."""
+    base = branch.commit({"a.py": "x = 1\n"})
+    mirror.fetch(base)
+    made = mirror.commit(base, {"a.py": b"x = 2\n"}, "Fix it [skip ci]\n\nWhy.", datetime(2026, 1, 1, tzinfo=UTC), OURS)
+    mirror.push(made, "apprentice/fix")
+    unmarked = mirror.reworded(made, OURS, lambda text: text.replace(" [skip ci]", ""))
+    assert mirror.log(unmarked, "a.py", 1)[0].endswith("Fix it")
+    assert mirror.between(made, unmarked) == ""
+    assert mirror.reworded(made, OURS, str) == made
+    assert mirror.reworded(base, OURS, str.upper) == base
+    with pytest.raises(Retryable):
+        mirror.push(unmarked, "apprentice/fix", instead_of=base)
+    mirror.push(unmarked, "apprentice/fix", instead_of=made)
+    assert mirror.tip("apprentice/fix") == unmarked

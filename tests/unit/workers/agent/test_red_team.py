@@ -140,7 +140,10 @@ def words_of_ours(payload: str) -> Iterator[str]:
     )
     failure = failure_of(payload)
     given = {"issue": 1, "closes": True, "bot_name": "apprentice", "key": "k"}
-    yield repair.fix_body(failure, attempt, **given).partition("\n")[2]  # the first line closes the issue that asked
+    files, tests = {payload: True}, {f"test_{payload}.py": payload, payload: payload}
+    yield repair.fix_body(failure, attempt, files, tests, **given).partition("\n")[
+        2
+    ]  # the first line closes the issue that asked
     yield repair.fix_not_found(failure, [attempt], seconds=1.0)
     yield repair.fix_for_fork(attempt)
     yield conversation.answered(payload, (payload,))

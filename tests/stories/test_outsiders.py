@@ -1,0 +1,127 @@
+"""What people without write access write, and how far it gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.pantry import BUG
+from tests.stories.test_fixes import TEST_OF_BUG
+from tests.stories.town import BOT, REPOSITORY, Town, readable
+from workers.flows.replies import REPLIES_TO_OUTSIDERS
+
+NOTES = {"notes.md": "Rice.\n"}
+
+
+def tree_of(town: Town, sha: str) -> list[str]:
+    return (
+        town.playground.world.repository(*REPOSITORY.split("/")).git.text("ls-tree", "-r", "--name-only", sha).split()
+    )
+
+
+def message_of(town: Town, sha: str) -> str:
+    return town.playground.world.repository(*REPOSITORY.split("/")).git.commit(sha).message
+
+
+@pytest.mark.sandbox
+def test_outsiders_test_is_shown_and_not_committed(town: Town) -> None:
+    """An outsider's test proves the fix and is shown in full; no commit of ours brings it to where CI would run it."""
+    number = town.issue("The last of it cannot be taken", BUG, by=town.olga)
+    town.say(number, "@apprentice fix")
+    (pull,) = town.fixes()
+    assert [path for path in tree_of(town, pull.head_sha) if "test_issue" in path] == []
+    assert f"```python\n{TEST_OF_BUG.rstrip()}\n```" in pull.body
+    assert "**Files:** `pantry/shelf.py`\n" in pull.body
+    assert (
+        "The test that came with the request is **not part of this pull request**, because its author has no write access here."
+        in pull.body
+    )
+
+
+@pytest.mark.sandbox
+@pytest.mark.extended
+def test_own_test_beside_an_outsiders(town: Town) -> None:
+    """A maintainer who brings a test with the command gets that one committed, whatever the outsider's issue holds."""
+    number = town.issue("The last of it cannot be taken", BUG.replace("everything", "anything"), by=town.olga)
+    town.say(number, f"@apprentice fix\n\n```python\n{TEST_OF_BUG}```")
+    (pull,) = town.fixes()
+    assert town.maya.read(REPOSITORY, f"tests/test_issue_{number}.py", pull.head_ref) == TEST_OF_BUG
+    assert "test_anything" not in pull.body
+
+
+@pytest.mark.sandbox
+def test_ci_waits_for_a_person(town: Town) -> None:
+    """Our commit carries the mark that keeps CI from running; a person who marks the draft as ready takes it off, once."""
+    town.issue("The last of it cannot be taken", BUG)
+    (pull,) = town.fixes()
+    before = message_of(town, pull.head_sha)
+    assert before.splitlines()[0] == "Fix ValueError in pantry/shelf.py [skip ci]"
+    town.maya.mark_ready(REPOSITORY, pull.number)
+    town.settle()
+    (ready,) = town.fixes()
+    assert ready.head_sha != pull.head_sha, "GitHub runs CI for a new head only"
+    assert message_of(town, ready.head_sha) == before.replace(" [skip ci]", "")
+    bare = town.playground.world.repository(*REPOSITORY.split("/")).git
+    assert bare.text("diff", pull.head_sha, ready.head_sha) == ""
+    assert bare.commit(ready.head_sha).parents == bare.commit(pull.head_sha).parents
+    account = town.playground.world.user(BOT)
+    assert bare.commit(ready.head_sha).author.email == f"{account.id}+{BOT}@users.noreply.github.com"
+    town.do_again("ci")
+    assert town.fixes()[0].head_sha == ready.head_sha
+    assert town.checks(pull.number) == [], "we do not review our own"
+
+
+@pytest.mark.parametrize("command", ["review", "fix"])
+def test_pushed_to_after_the_command(command: str, town: Town) -> None:
+    """What a fork's author pushes after a maintainer has commanded is not what the maintainer meant."""
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "notes", NOTES, "Notes")
+    number = town.olga.open_pull(REPOSITORY, head="olga:notes", title="Notes", draft=True)
+    town.settle()
+    town.maya.comment(REPOSITORY, number, f"@apprentice {command}")
+    town.olga.push(fork, "notes", {"tests/test_evil.py": "raise SystemExit\n"}, "More")
+    town.settle()
+    (answer,) = town.answers(number)
+    doing = {"review": "review", "fix": "repair"}[command]
+    assert readable(answer.body).splitlines()[0] == (
+        f"I did not {doing} this pull request: it was pushed to since you asked; ask again."
+    )
+    assert town.checks(number) == []
+    assert [line for line in town.progress if line.startswith(("reproducing", "reading"))] == []
+
+
+def test_never_seen_before(town: Town) -> None:
+    """A fork's pull request of which we knew no commit is not taken as it comes: the answer names what it is now."""
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "notes", NOTES, "Notes")
+    number = town.olga.open_pull(REPOSITORY, head="olga:notes", title="Notes", draft=True)
+    town.settle()
+    with town.context.store.database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM jobs")
+    (answer,) = town.say(number, "@apprentice review")
+    assert answer.startswith("I did not review this pull request: I knew none of its commits when you asked; it is at ")
+    town.say(number, "@apprentice review")
+    assert len(town.checks(number)) == 1
+
+
+def test_one_reply_to_each_account_and_conversation(town: Town) -> None:
+    """However many commands and verdicts strangers write, each gets one reply in a conversation."""
+    number, other = town.issue("Rice", ""), town.issue("Salt", "")
+    assert len(town.say(number, "@apprentice fix", by=town.olga)) == 1
+    for text in ("@apprentice help", "@apprentice reject because no", "@apprentice nonsense"):
+        assert town.say(number, text, by=town.olga) == []
+    assert len(town.say(number, "@apprentice help", by=town.tara)) == 1
+    assert len(town.say(other, "@apprentice accept", by=town.olga)) == 1
+    assert town.say(other, "@apprentice accept", by=town.olga) == []
+    assert len(town.say(number, "@apprentice help")) == 1, "those with write access get every answer"
+
+
+def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
+    """Many strangers in many conversations do not make us talk either: one installation has so many replies a day."""
+    number = town.issue("Rice", "")
+    (installation,) = town.playground.world.installations
+    for other in range(REPLIES_TO_OUTSIDERS):
+        town.context.store.inbox.begin_effect(f"outsider:{installation}:1:1:{other}", "j", town.clock())
+    assert town.say(number, "@apprentice fix", by=town.olga) == []
+    assert town.progress == ["no reply to olga: 30 outsiders' commands were answered within a day"]
+    town.clock.pass_by(86_400)
+    assert len(town.say(number, "@apprentice fix", by=town.olga)) == 1
