@@ -13,7 +13,9 @@ from pathlib import Path
 
 from workers.errors import CannotRun
 
-OURS = frozenset({"apprentice.db", "apprentice.db-shm", "apprentice.db-wal", "broker", "mint.sock", "mirrors", "scratch"})
+OURS = frozenset(
+    {"apprentice.db", "apprentice.db-shm", "apprentice.db-wal", "broker", "mint.sock", "mirrors", "scratch"}
+)
 
 
 def private(home: Path) -> Path:

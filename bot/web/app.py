@@ -128,7 +128,7 @@ class WebEndpoints:
     def refuse(self, refused: RequestRejected) -> Response:
         """The response to a rejected request: one line with the reason."""
         self.rejected(refused.reason)
-        later = {"Retry-After": str(RETRY_SECONDS)} if refused.status == 503 else {}
+        later = {"Retry-After": str(RETRY_SECONDS), "Connection": "close"} if refused.status == 503 else {}
         return JSONResponse({"error": refused.text}, status_code=refused.status, headers=later)
 
 

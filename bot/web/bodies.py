@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect, Request
@@ -54,23 +53,16 @@ class BodyReader:
     """Reads bodies of at most `largest_mb`. While they arrive, all together hold at most twice that.
 
     Over that, it gives up the body that has been arriving for the longest time: GitHub's own take milliseconds.
-    Few large ones are read at a time, because reading leaves no time for others; GitHub's own are rarely large.
     """
 
     def __init__(self, largest_mb: int) -> None:
         self._largest = largest_mb * _MB
-        self._large_ones = asyncio.Semaphore(4)
         self._arriving: dict[asyncio.Timeout, int] = {}
 
     async def read(self, request: Request) -> bytearray:
         """The raw body; raises RequestRejected."""
-        length = int(request.headers.get("Content-Length", _MB))
-        if length > self._largest:
+        if int(request.headers.get("Content-Length", 0)) > self._largest:
             raise self._too_large()
-        async with self._large_ones if length >= _MB else nullcontext():
-            return await self._arrived(request)
-
-    async def _arrived(self, request: Request) -> bytearray:
         body, patience = bytearray(), asyncio.timeout(None)
         try:
             async with patience:

@@ -14,10 +14,12 @@ from bot.web.bodies import RETRY_SECONDS
 REQUEST_SECONDS = 10.0
 """A request must be complete that long after the connection or the last answer. GitHub itself gives up after 10 s."""
 
-MOST_CONNECTIONS = 512
+MOST_CONNECTIONS = 768
 """A process may usually open 1,024 files."""
 
-BACKLOG = 256
+READ_BYTES = 65_536
+
+BACKLOG = 128
 """How many connections are accepted at once, before the first of them counts."""
 
 
@@ -33,6 +35,8 @@ class LimitedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):  # asyncio's own; it would read 256 KB of each connection at once
+            transport.max_size = READ_BYTES
         self._oldest_first: dict[LimitedConnection, None] = self.app_state.setdefault("oldest_first", {})
         self._await_request()
         if len(self.connections) > self.most:

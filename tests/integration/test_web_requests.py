@@ -345,26 +345,3 @@ def test_too_much_arrives_at_once(tmp_path: Path) -> None:
 
     desk.run(session)
     desk.store.close()
-
-
-def test_few_large_bodies_arrive_at_a_time(desk: Desk) -> None:
-    """The fifth large body waits for another's end, and a small delivery waits for none."""
-    begun: list[int] = []
-
-    async def session(client: httpx.AsyncClient) -> None:
-        ended = asyncio.Event()
-
-        async def endless() -> AsyncIterator[bytes]:
-            begun.append(1)
-            yield b" "
-            await ended.wait()
-
-        large = signed(b" ") | {"Content-Length": str(1024 * 1024)}
-        slow = [asyncio.create_task(client.post("/webhook", content=endless(), headers=large)) for _ in range(5)]
-        assert (await client.post("/webhook", content=ISSUE, headers=signed(ISSUE))).status_code == 202
-        assert len(begun) == 4
-        ended.set()
-        assert [(await each).status_code for each in slow] == [400] * 5  # one space is no JSON
-        assert len(begun) == 5
-
-    desk.run(session)
