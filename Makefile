@@ -11,6 +11,10 @@ ARGS ?=
 # More than cores: many tests wait for servers and sandboxes.
 TEST_PROCESSES ?= 4
 READY := $(VENV)/.ready
+# A lock names every package that it needs, and the hash of every build of it.
+LOCKED := --quiet --disable-pip-version-check --no-deps --require-hashes
+SUPPLY := .cache/supply
+SECONDS ?= 600
 # The pytest plugins of our own tests, beside the environment: a sandbox shows the environment alone, so that no plugin of
 # ours loads in the tests of a repaired project.
 PLUGINS := .cache/pytest-plugins
@@ -18,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup
 # Containers often forbid compiled modules; each of the hundreds of Pythons that the tests start would compile ours anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo quick test test-all check setup plugins system official lock clean
+.PHONY: help demo quick test test-all check setup plugins system official lock sbom audit fuzz clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -43,10 +47,11 @@ check: setup ## lint, types and import rules only
 
 setup: $(READY) ## the virtual environment, with the locked dependencies
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock requirements-dev.lock requirements-torch.lock pyproject.toml
 	@deploy/make-venv $(PYTHON) $(VENV)
 	@echo "installing the locked dependencies into $(VENV) (about 1.5 GB, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock
+	@$(BIN)/python -m pip install $(LOCKED) -r requirements.lock -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-torch.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
@@ -55,7 +60,7 @@ plugins: $(PLUGINS)/.ready ## the pytest plugins of our own tests, beside the en
 $(PLUGINS)/.ready: requirements-plugins.lock $(READY)
 	@rm -rf $(PLUGINS)
 	@$(BIN)/python -m pip uninstall --quiet --disable-pip-version-check --yes -r requirements-plugins.lock 2>/dev/null
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(PLUGINS) -r requirements-plugins.lock
+	@$(BIN)/python -m pip install $(LOCKED) --target $(PLUGINS) -r requirements-plugins.lock
 	@echo ../../../../$(PLUGINS) > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/pytest_plugins.pth"
 	@touch $@
 
@@ -65,19 +70,24 @@ system: ## bubblewrap, redis-server and npm from the system's packages, or one l
 official: setup system ## GitHub's official descriptions from npm, which hold the stand-in to the real API
 	@! command -v npm >/dev/null || $(BIN)/python -m tests.official || echo "skipped without GitHub's official descriptions: the tests of the stand-in against them; run this again: make official"
 
-lock: ## both locks anew from pyproject.toml, in an environment of its own
-	@rm -rf .cache/lock
-	@deploy/make-venv $(PYTHON) .cache/lock
-	@.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -e '.[dev,embeddings,postgresql,redis]'
-	@.cache/lock/bin/python -m pip freeze --exclude-editable > .cache/lock/frozen
-	@sed -n '/^#/p' requirements.lock > .cache/lock/new
-	@sed 's/^\(torch==[^+]*\)+.*/\1/' .cache/lock/frozen >> .cache/lock/new
-	@.cache/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev,plugins]'
-	@sed -n '/^#/p' requirements-plugins.lock > .cache/lock/plugins
-	@.cache/lock/bin/python -m pip freeze --exclude apprentice | grep -vxFf .cache/lock/frozen >> .cache/lock/plugins
-	@mv .cache/lock/new requirements.lock
-	@mv .cache/lock/plugins requirements-plugins.lock
-	@rm -rf .cache/lock
+lock: ## every lock anew from pyproject.toml, with the hashes of all builds
+	@deploy/lock $(PYTHON) $(PIP_ARGS)
+
+sbom: $(SUPPLY)/.ready ## the bill of materials, CycloneDX: sbom.json of what is locked
+	@cat requirements.lock requirements-torch.lock | $(SUPPLY)/bin/cyclonedx-py requirements --output-reproducible -o sbom.json -
+	@echo "sbom.json: $$(grep -c '"purl"' sbom.json) packages"
+
+audit: $(SUPPLY)/.ready ## known vulnerabilities of what is locked, or one line that says why they could not be looked up
+	@deploy/audit $(SUPPLY)/bin/pip-audit
+
+$(SUPPLY)/.ready: requirements-supply.lock
+	@deploy/make-venv $(PYTHON) $(SUPPLY)
+	@$(SUPPLY)/bin/python -m pip install $(LOCKED) -r requirements-supply.lock
+	@touch $@
+
+fuzz: $(READY) ## fuzz each reader of foreign bytes for SECONDS, and keep what reaches more in tests/fuzz/corpus
+	@[ -d .cache/fuzz/atheris ] || $(BIN)/python -m pip install $(LOCKED) --target .cache/fuzz -r requirements-fuzz.lock
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --keep $(ARGS)
 
 clean: ## remove what set-up made
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .import_linter_cache

@@ -383,5 +383,5 @@ def test_runbook_names_what_exists() -> None:
 
 def test_scripts_can_be_run() -> None:
     """What users start is executable."""
-    for name in ("create-app", "make-venv", "pin-images", "system-packages"):
+    for name in ("audit", "create-app", "lock", "make-venv", "pin-images", "system-packages"):
         assert (DEPLOY / name).stat().st_mode & stat.S_IXUSR, name
