@@ -65,8 +65,8 @@ class OwnSecrets:
 
     def add(self, secret: str) -> None:
         """Remember a secret for the life of this process: the whole, and each line of a key."""
-        for part in (secret, *secret.splitlines()):
-            if len(part) >= SHORTEST_SECRET and not part.startswith("-----"):
+        for part in (secret, *(line for line in secret.splitlines() if not line.startswith("-----"))):
+            if len(part) >= SHORTEST_SECRET:
                 self._lasting[part] = tuple(sorted(set(_forms(part)), key=len, reverse=True))
 
     def add_token(self, token: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import random
 import re
 import subprocess
@@ -95,6 +96,9 @@ def fuzz(name: str, options: list[str]) -> None:
     """Inside the process of one target: instrument our packages and give control to libFuzzer."""
     sys.path.append(str(CACHE / "fuzz"))
     import atheris
+    import structlog
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
     with atheris.instrument_imports(include=["bot", "workers", "memory"]):
         from tests.fuzz.targets import TARGETS

@@ -198,6 +198,16 @@ SEEDS: Mapping[str, tuple[bytes, ...]] = {
     "test_report": (_lines(*REPORT), *(_lines(each) for each in REPORT)),
     "quoted": (*(text.encode() for text in INJECTIONS.values()),),
     "model_reply": (_lines(*CHUNKS).strip(), *(_json(each) for each in CHUNKS)),
+    "mint_request": (
+        b'{"type": "token.1", "repository_id": 7, "installation_id": 8}',
+        b'{"type": "app.1"}',
+        b'{"type": "deliveries.1", "since": "2026-01-01T00:00:00Z"}',
+        b'{"type": "redeliver.1", "delivery_id": 9}',
+    ),
+    "redaction": (
+        b"\x03QU7Z&%/ yHQx ghp_aaaaaaaaaaaaaaaaaaaaaaaa https://u:pQ@host -----BEGIN PRIVATE KEY-----\nx",
+        "\x07öä\"\\'<&> QQ eyJaaaaaaaaaa.eyJaaaaaaaaaa.bbbbbbbbbb AKIAABCDEFGHIJKLMNOP".encode(),
+    ),
     "model_script": (_json(SCRIPT), yaml.safe_dump(SCRIPT).encode(), _json(REQUEST)),
 }
 assert len(FILES) == 5 and len(FORMATS) == 3, "the seeds name them by number"

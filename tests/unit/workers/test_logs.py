@@ -118,6 +118,13 @@ def test_each_line_of_a_key_is_a_secret() -> None:
     assert own.removed_from("-----BEGIN RSA PRIVATE KEY-----") == "-----BEGIN RSA PRIVATE KEY-----"
 
 
+def test_a_secret_may_look_like_a_frame() -> None:
+    """Only the frame of a key is no secret."""
+    own = OwnSecrets()
+    own.add("-----BEGINNING")
+    assert own.removed_from("it is -----BEGINNING.") == f"it is {REDACTED}."
+
+
 def test_short_words_are_no_secrets() -> None:
     """A password of seven letters would garble what everybody writes."""
     own = OwnSecrets()
