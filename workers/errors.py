@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from workers.redaction import redact
+
 
 class ApprenticeError(Exception):
-    """Base of every error that we raise on purpose. Its text is one line for the user, with the remedy."""
+    """Base of every error that we raise on purpose. Its text is one line for the user, with the remedy.
+
+    It is shown, logged and stored, and may repeat what a server or a program answered: `str` gives it redacted.
+    """
+
+    def __str__(self) -> str:
+        return redact(super().__str__())
 
 
 class BadInput(ApprenticeError):

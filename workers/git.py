@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -99,7 +100,7 @@ def run_git(
 
 
 class Mirror:
-    """A bare copy, in `directory`, of the repository at a URL. Git gets the token through the environment, never in a URL or argv."""
+    """A bare copy, in `directory`, of the repository at a URL. Git reads the token from our memory, never from a URL, argv or its environment."""
 
     def __init__(self, directory: Path, url: str, token: str = "") -> None:
         self.directory = directory
@@ -255,9 +256,23 @@ class Mirror:
             attributes.write_text(_AS_STORED)
 
     def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
-        basic = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
-        config = {"http.extraHeader": f"Authorization: Basic {basic}"} if self._token else {}
-        return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin)
+        with _authorised(self._token) as config:
+            return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin)
+
+
+@contextmanager
+def _authorised(token: str) -> Iterator[dict[str, str]]:
+    """Configuration that includes the token from memory of ours: it is in no argument, environment or file."""
+    if not token:
+        yield {}
+        return
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    descriptor = os.memfd_create("authorisation")
+    try:
+        os.write(descriptor, f'[http]\n\textraHeader = "Authorization: Basic {basic}"\n'.encode())
+        yield {"include.path": f"/proc/{os.getpid()}/fd/{descriptor}"}
+    finally:
+        os.close(descriptor)
 
 
 def email_of(account: Actor) -> str:

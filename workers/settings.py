@@ -335,6 +335,8 @@ def refuse_misspelt(environment: Mapping[str, str] = os.environ) -> None:
 def child_environment(kind: type[Settings]) -> dict[str, str]:
     """Our environment for a child process that reads `kind`, without the settings of other processes."""
     own = {PREFIX + name.upper() for name in kind.model_fields}
+    if kind is MintSettings:  # it opens neither database nor broker
+        own -= {f"{PREFIX}DATABASE_URL", f"{PREFIX}BROKER_URL"}
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in own}
 
 

@@ -114,6 +114,7 @@ def test_each_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "MODEL_API_KEY": "the model's",
         "POLL_SECONDS": "9",
         "GITHUB_URL": "http://github",
+        "DATABASE_URL": "postgresql://us:password@db/apprentice",
     }
     for name, value in given.items():
         monkeypatch.setenv(f"APPRENTICE_{name}", value)
@@ -123,9 +124,9 @@ def test_each_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for part in specs
     }
     assert seen == {
-        "web": {"HOME", "PORT", "WEBHOOK_SECRET"},
-        "worker": {"HOME", "GITHUB_URL", "MODEL_API_KEY"},
-        "sweeper": {"HOME", "POLL_SECONDS"},
+        "web": {"HOME", "PORT", "WEBHOOK_SECRET", "DATABASE_URL"},
+        "worker": {"HOME", "GITHUB_URL", "MODEL_API_KEY", "DATABASE_URL"},
+        "sweeper": {"HOME", "POLL_SECONDS", "DATABASE_URL"},
         "mint": {"HOME", "GITHUB_URL", "APP_ID", "PRIVATE_KEY_FILE"},
     }
     assert all(part.environment["PATH"] == os.environ["PATH"] for part in specs)
