@@ -100,6 +100,17 @@ def test_a_job_finds_its_repository(town: Town) -> None:
     assert answer.startswith("| command |")
 
 
+def test_a_name_that_changes_hands_while_a_token_lasts(town: Town) -> None:
+    """With a token from before the change, nothing of ours gets to the repository that has taken the name."""
+    number = town.issue("A question", "")
+    assert len(town.say(number, "@apprentice help")) == 1
+    town.maya.comment(REPOSITORY, number, "@apprentice fix")
+    town.playground.drain()
+    taken_over(town)
+    assert town.issue("Another question", "") == number
+    assert (town.answers(number), town.fixes()) == ([], [])
+
+
 def test_a_renamed_teacher(town: Town) -> None:
     """An account keeps its weight under a new name, also for what it said before; one that takes the old name has none."""
     number = town.propose("labels", UNUSED, by=town.maya)

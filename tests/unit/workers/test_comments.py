@@ -17,7 +17,15 @@ from memory.model import (
     Proof,
     SuiteCount,
 )
-from workers.messages.repair import asked_result, confidence, fix_body, fix_for_fork, fix_published, fix_undecided
+from workers.messages.repair import (
+    asked_result,
+    confidence,
+    fix_body,
+    fix_commit,
+    fix_for_fork,
+    fix_published,
+    fix_undecided,
+)
 
 COUNT = SuiteCount(passed=3, failed=0, skipped=0, collected=3)
 PROOF = Proof(
@@ -119,3 +127,12 @@ def test_a_disputed_repair_asks_which_result_is_right() -> None:
         assert "+other" in body
     assert asked_result(DISPUTED) == "Which is right: total([`@all`]) → 0 (this change) or None (the other one)?"
     assert asked_result(PROOF) == ""
+
+
+@pytest.mark.parametrize("mark", ["[skip ci]", "[ci skip]", "[no ci]", "[Skip Actions]", "[actions skip]"])
+def test_a_tests_name_skips_no_ci(mark: str) -> None:
+    """Only we say whether CI waits: the name of a parametrised test is broken up where it would be a mark."""
+    failing = (f"t.py::a{mark}",)
+    failure = Failure(error_type=f"E{mark}", family=Family.OTHER, message="", frames=(), failing_tests=failing)
+    assert mark not in fix_commit(failure, f"a{mark}.py", 1, skip_ci=False)
+    assert fix_commit(failure, "a.py", 1, skip_ci=True).partition("\n")[0].endswith(" [skip ci]")
