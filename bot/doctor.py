@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from memory.errors import StoreError
 from memory.store import open_store
 from workers.errors import ApprenticeError, CannotRun
-from workers.git import program
+from workers.git_command import program
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
 from workers.sandbox.control_groups import delegated_group
 from workers.sandbox.launching import SYSTEM_PATH

@@ -19,7 +19,7 @@ from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
 from workers.errors import ApprenticeError
-from workers.git import Mirror
+from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.jobs import Job, RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
 from workers.queue.idempotency import Effects
@@ -122,7 +122,8 @@ class Context:
 
     def local_mirror(self, path: Path, name: str) -> Mirror:
         """The bare copy of a repository on this disk."""
-        return Mirror(self.settings.home / "mirrors" / f"{name}.git", str(path))
+        remove_least_used(self.settings.home / "mirrors")
+        return Mirror(self.settings.home / "mirrors" / f"{name}.git", str(path), fetching=FETCHING_MUCH)
 
 
 def open_context(
@@ -209,6 +210,7 @@ class JobContext(Context):
 
     def mirror(self, repository: RepositoryRef, github: GitHub) -> Mirror:
         """The bare copy of a repository on GitHub."""
+        remove_least_used(self.settings.home / "mirrors")
         return Mirror(self.settings.home / "mirrors" / f"{repository.id}.git", github.clone_url(), github.token())
 
 

@@ -10,102 +10,50 @@ import base64
 import os
 import re
 import shutil
-import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memory.model import Actor
 from workers.errors import BadInput, CannotRun, Gone, Retryable
-
-GIT_SECONDS = 600
-MOST_PATHS = 100_000
-"""Bytes of paths on git's command line, which has a limit. With more paths, git compares everything."""
-
-SAFE = {
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "core.symlinks": "true",
-    "core.quotePath": "false",
-    "safe.directory": "*",
-    "protocol.ext.allow": "never",
-    "http.followRedirects": "false",
-    "fetch.recurseSubmodules": "false",
-    "gc.auto": "0",
-}
-"""Overrides of a repository's own configuration, which make it safe to read directories of other users."""
+from workers.git_command import GIT_SECONDS, USUAL, GitCommandFailed, GitLimits, TooMuchForGit, run_git
+from workers.ports import Limits
 
 SERVE_FROM_DISK = "--upload-pack=git -c safe.directory=* upload-pack"
 _GONE = re.compile(r"(?:not our ref|couldn't find remote ref|unadvertised object) (\S+)")
-_LARGEST = "core.bigFileThreshold=4m"
-"""Git shows no text of larger files in a diff, which limits memory; a review reads no file of that size."""
 
 _AS_STORED = "* !text !eol !working-tree-encoding !ident !filter !diff\n"
 """Attributes of our mirrors. They override those of a commit: an exported file equals the committed one, byte for byte."""
 
+MOST_PATHS = 100_000
+"""Bytes of paths on git's command line, which has a limit. With more paths, git compares everything."""
 
-class GitCommandFailed(CannotRun):
-    """A git command failed."""
+MOST_FILES, MOST_TREE_MB = 100_000, Limits().disk_mb
+"""Files and directories of an exported commit, and their size: what a sandbox holds."""
 
+MOST_CHANGED, MOST_COMPARED_MB, LARGEST = 10_000, 64, 4 << 20
+"""Files of one change, and the text of both sides together; git compares no text of files above so many bytes."""
 
-def program() -> Path:
-    """The path of git; raises CannotRun when git is not installed."""
-    found = shutil.which("git")
-    if found is None:
-        raise CannotRun("git is not installed; install it with your package manager")
-    return Path(found)
-
-
-def environment(config: Mapping[str, str] = {}, extra: Mapping[str, str] = {}) -> dict[str, str]:
-    """The environment of git: the configuration of `SAFE` and `config` alone, and the variables in `extra`."""
-    git = program()
-    settings = {**SAFE, **config}
-    variables = {
-        "PATH": f"{git.parent}{os.pathsep}{os.defpath}",
-        "HOME": os.devnull,
-        "LC_ALL": "C.UTF-8",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_CONFIG_COUNT": str(len(settings)),
-    }
-    for number, (key, value) in enumerate(settings.items()):
-        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return variables | dict(extra)
-
-
-def run_git(
-    *arguments: str,
-    at: Path,
-    config: Mapping[str, str] = {},
-    extra: Mapping[str, str] = {},
-    stdin: bytes = b"",
-) -> bytes:
-    """Run a git command under `config` and `extra`; returns its standard output. Raises with the last line of its errors."""
-    command = [str(program()), *arguments]
-    try:
-        done = subprocess.run(  # noqa: S603  the arguments are ours
-            command, cwd=at, env=environment(config, extra), input=stdin, capture_output=True, timeout=GIT_SECONDS
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Retryable(f"git {arguments[0]} ran longer than {GIT_SECONDS} s") from error
-    if done.returncode:
-        errors = done.stderr.decode(errors="replace").strip().splitlines()
-        raise GitCommandFailed(f"git {arguments[0]} failed: {errors[-1] if errors else 'no reason given'}")
-    return done.stdout
+FETCHING = GitLimits(output_mb=4096)
+FETCHING_MUCH = GitLimits(memory_mb=4096, cpu_seconds=GIT_SECONDS, output_mb=4096)
+MUCH_BYTES = 32 << 20
+"""A fetch that is over the first limits begins again under the second where so much arrived: honest work grows with it."""
 
 
 class Mirror:
-    """A bare copy, in `directory`, of the repository at a URL. Git reads the token from our memory, never from a URL, argv or its environment."""
+    """A bare copy, in `directory`, of the repository at a URL. Git reads the token from our memory, never from a URL, argv or its environment.
 
-    def __init__(self, directory: Path, url: str, token: str = "") -> None:
+    `fetching` are the limits until `MUCH_BYTES` arrived.
+    """
+
+    def __init__(self, directory: Path, url: str, token: str = "", *, fetching: GitLimits = FETCHING) -> None:
         self.directory = directory
         self._url = url
         self._token = token
+        self._fetching = fetching
 
     def fetch(self, *wanted: str) -> None:
         """Fetch commits, branches or full refs; raises Retryable when the remote is unreadable, Gone when it lacks one."""
@@ -113,15 +61,34 @@ class Mirror:
         missing = [ref for ref in wanted if not self._has(ref)]
         if not missing:
             return
+        # A commit with a ref is known to the next fetch, which brings only what is new, and survives collection.
+        refs = [f"+{ref}:refs/fetched/{ref}" if len(ref) >= 40 and "/" not in ref else ref for ref in missing]
         try:
-            # A user's own clone may be shallow; then our copy is shallow too.
-            options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
-            self._run("fetch", *options, self._url, *missing)
+            self._download(refs)
         except GitCommandFailed as error:
             if lost := _GONE.search(str(error)):
                 why = "it was force-pushed away or deleted; push again, or ask again once it is back"
                 raise Gone(f"{lost[1]} is no longer at {self._url}: {why}") from error
             raise Retryable(f"{self._url} could not be fetched from: {error}") from error
+        config = {"gc.auto": "2000", "gc.autoPackLimit": "20", "gc.autoDetach": "false"}
+        with suppress(CannotRun):  # the mirror serves as it is; the next fetch tries again
+            run_git("gc", "--auto", "--quiet", at=self.directory, config=config, limits=FETCHING_MUCH)
+
+    def _download(self, refs: Sequence[str]) -> None:
+        # A user's own clone may be shallow; then our copy is shallow too.
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", SERVE_FROM_DISK)
+        packs = self.directory / "objects" / "pack"
+        known = set(packs.glob("tmp_*"))
+        try:
+            self._run("fetch", *options, self._url, *refs, limits=self._fetching)
+        except TooMuchForGit:
+            left = set(packs.glob("tmp_*")) - known
+            received = sum(each.stat().st_size for each in left)
+            for each in left:
+                each.unlink()
+            if received < MUCH_BYTES:
+                raise
+            self._run("fetch", *options, self._url, *refs, limits=FETCHING_MUCH)
 
     def tip(self, branch: str) -> str:
         """The commit that a branch of the remote points at now; raises Gone for a missing branch."""
@@ -134,18 +101,44 @@ class Mirror:
         return listed[0]
 
     def export(self, sha: str, destination: Path) -> Path:
-        """Write the tree of a commit below `destination`: every file (attributes cannot hide any), no `.git`."""
+        """Write the tree of a commit below `destination`: every file (attributes cannot hide any), no `.git`.
+
+        Raises TooMuchForGit, before anything is written, for a tree that no sandbox holds.
+        """
+        self._measure(sha)
         destination.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory() as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self._run("read-tree", sha, extra=index)
             self._run(
-                f"--work-tree={destination}", "-c", "core.bare=false", "checkout-index", "--all", "--force", extra=index
+                *(f"--work-tree={destination}", "-c", "core.bare=false", "checkout-index", "--all", "--force"),
+                extra=index,
+                limits=GitLimits(cpu_seconds=60, output_mb=MOST_TREE_MB),
             )
         return destination
 
+    def _measure(self, sha: str) -> None:
+        """Count the files and directories of a commit, and add up their sizes, before any of it is read."""
+        listed = self._listed(f"the tree of {sha[:7]}", "ls-tree", "-r", "-t", "-l", "-z", "--full-tree", sha)
+        if len(listed) > MOST_FILES:
+            raise TooMuchForGit(f"{sha[:7]} has {len(listed):,} files and directories, over {MOST_FILES:,}")
+        sizes = (entry.partition("\t")[0].split()[3] for entry in listed)
+        size_mb = sum(int(size) for size in sizes if size.isdigit()) >> 20
+        if size_mb > MOST_TREE_MB:
+            raise TooMuchForGit(f"the files of {sha[:7]} are {size_mb:,} MB, over the {MOST_TREE_MB} MB of a sandbox")
+
+    def _listed(self, what: str, *arguments: str) -> list[str]:
+        """What a command lists with zeros between."""
+        try:
+            return self._run(*arguments).decode(errors="surrogateescape").split("\0")[:-1]
+        except TooMuchForGit as error:
+            raise TooMuchForGit(f"{what} has too many files, or too long paths, to be listed") from error
+
     def diff(self, base: str, head: str) -> str:
-        """The change from the merge base of `base` and `head` to `head`, as a unified diff with renames."""
+        """The change from the merge base of `base` and `head` to `head`, as a unified diff with renames.
+
+        Raises TooMuchForGit, as `between` does, for a change of too many files or too much text.
+        """
         return self._difference("--unified=3", self.merge_base(base, head), head)
 
     def between(self, old: str, new: str, paths: Sequence[str] = ()) -> str:
@@ -153,11 +146,36 @@ class Mirror:
         return self._difference("--unified=0", old, new, paths)
 
     def _difference(self, context: str, old: str, new: str, paths: Sequence[str] = ()) -> str:
+        named = ("--", *paths) if 0 < sum(len(os.fsencode(path)) for path in paths) <= MOST_PATHS else ()
+        self._weigh(old, new, named)
         options = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", context)
         prefixes = ("--src-prefix=a/", "--dst-prefix=b/")
-        named = ("--", *paths) if 0 < sum(len(os.fsencode(path)) for path in paths) <= MOST_PATHS else ()
-        done = self._run("--literal-pathspecs", "-c", _LARGEST, "diff", *options, *prefixes, old, new, *named)
+        try:
+            done = self._run("--literal-pathspecs", "diff", *options, *prefixes, old, new, *named)
+        except TooMuchForGit as error:
+            raise TooMuchForGit(f"the change up to {new[:7]} is too large to be compared: {error}") from error
         return done.decode(errors="surrogateescape")
+
+    def _weigh(self, old: str, new: str, named: Sequence[str]) -> None:
+        """Count the files that differ, and add up the text that a diff of them compares: nothing of files only moved."""
+        for sha in (old, new):
+            self._measure(sha)
+        options = ("--raw", "-z", "--no-abbrev", "--find-renames=100%")
+        what = f"the change up to {new[:7]}"
+        listed = self._listed(what, "--literal-pathspecs", "diff", *options, old, new, *named)
+        fields, files, asked = iter(listed), 0, b""
+        for field in fields:
+            *_, before, after, status = field.split()
+            for _ in range(2 if status == "R100" else 1):
+                next(fields)
+            files += 1
+            asked += b"" if status == "R100" else f"{before}\n{after}\n".encode()
+        if files > MOST_CHANGED:
+            raise TooMuchForGit(f"{what} is of {files:,} files, over {MOST_CHANGED:,}; split it")
+        sizes = self._run("cat-file", "--batch-check=%(objectsize)", stdin=asked).split()
+        size_mb = sum(int(size) for size in sizes if size.isdigit() and int(size) <= LARGEST) >> 20
+        if size_mb > MOST_COMPARED_MB:
+            raise TooMuchForGit(f"{what} compares {size_mb:,} MB of text, over {MOST_COMPARED_MB} MB; split it")
 
     def merge_base(self, base: str, head: str) -> str:
         """The last common commit, or `base` itself where the histories share none (after a force-push)."""
@@ -201,7 +219,7 @@ class Mirror:
             raise Retryable(f"the branch {branch} could not be pushed: {error}") from error
 
     def read(self, sha: str, path: str) -> bytes | None:
-        """A file at a commit; None for a missing file."""
+        """A file at a commit; None for a missing file. Raises TooMuchForGit for one of over 24 MB."""
         try:
             return self._run("cat-file", "blob", f"{sha}:{path}")
         except GitCommandFailed:
@@ -214,7 +232,7 @@ class Mirror:
 
     def paths(self, sha: str) -> list[str]:
         """Every file of a commit."""
-        return self._run("ls-tree", "-r", "-z", "--name-only", sha).decode(errors="surrogateescape").split("\0")[:-1]
+        return self._listed(f"the tree of {sha[:7]}", "ls-tree", "-r", "-z", "--name-only", sha)
 
     def log(self, sha: str, about: str, most: int) -> list[str]:
         """The latest commits up to `sha` that touched the path `about`, or added or removed that text; a line each."""
@@ -254,10 +272,15 @@ class Mirror:
         if not attributes.exists():
             attributes.parent.mkdir(exist_ok=True)
             attributes.write_text(_AS_STORED)
+        os.utime(attributes.parent)
 
-    def _run(self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"") -> bytes:
-        with _authorised(self._token) as config:
-            return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin)
+    def _run(
+        self, *arguments: str, extra: Mapping[str, str] = {}, stdin: bytes = b"", limits: GitLimits = USUAL
+    ) -> bytes:
+        scheme = self._url.partition("://")[0] if self._url.startswith(("https://", "http://")) else "file"
+        with _authorised(self._token) as authorised:
+            config = {**authorised, f"protocol.{scheme}.allow": "always"}
+            return run_git(*arguments, at=self.directory, config=config, extra=extra, stdin=stdin, limits=limits)
 
 
 @contextmanager
@@ -273,6 +296,29 @@ def _authorised(token: str) -> Iterator[dict[str, str]]:
         yield {"include.path": f"/proc/{os.getpid()}/fd/{descriptor}"}
     finally:
         os.close(descriptor)
+
+
+MOST_MIRRORS, MOST_MIRRORS_MB, IN_USE_SECONDS = 500, 20_000, 6 * 3600
+
+
+def remove_least_used(mirrors: Path, *, most: int = MOST_MIRRORS) -> None:
+    """Remove mirrors, the least recently used first, until few and small enough ones are left.
+
+    One that a fetch used within `IN_USE_SECONDS` stays: a job may be reading it.
+    """
+    found = sorted(mirrors.glob("*.git"), key=_last_use, reverse=True)
+    size = 0
+    for number, mirror in enumerate(found, start=1):
+        size += sum(each.stat().st_size for each in (mirror / "objects" / "pack").glob("*"))
+        over = number > most or size > MOST_MIRRORS_MB << 20
+        if over and _last_use(mirror) < time.time() - IN_USE_SECONDS:
+            shutil.rmtree(mirror, ignore_errors=True)
+
+
+def _last_use(mirror: Path) -> float:
+    """Seconds since the epoch."""
+    marker = mirror / "info"
+    return marker.stat().st_mtime if marker.exists() else 0.0
 
 
 def email_of(account: Actor) -> str:

@@ -8,6 +8,7 @@ import os
 import pytest
 from inline_snapshot import snapshot
 
+from benchmarks.host_limits import Objects
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.git import BareRepository
 from tests.stories.test_reviews import EMPTY, JARS
@@ -132,6 +133,28 @@ def test_head_gone(town: Town) -> None:
             """\
 I could not review this: gave up after 8 attempts: <sha> is no longer at <github>/kitchen/pantry.git: it was force-pushed away or deleted; push again, or ask again once it is back\
 """,
+        )
+    )
+
+
+@pytest.mark.extended
+def test_bomb(town: Town) -> None:
+    """A few objects that become hundreds of megabytes are weighed, not read, and the check run says so."""
+    town.finn.push(REPOSITORY, "bomb", EMPTY, "To be replaced")
+    where = bare(town)
+    base = where.resolve("main")
+    assert base is not None
+    objects = Objects(where.path)
+    blob = objects.put("blob", bytes(60_000_000))
+    head = objects.commit(objects.files({f"f{number}.bin": blob for number in range(9)}), base, branch="bomb")
+    number = town.finn.open_pull(REPOSITORY, head="bomb", title="Bomb")
+    town.settle()
+    (check,) = town.checks(number)
+    assert (check.conclusion, check.title, check.summary.replace(head[:7], "<head>")) == snapshot(
+        (
+            "neutral",
+            "Not reviewed",
+            "I could not review this: the files of <head> are 514 MB, over the 512 MB of a sandbox",
         )
     )
 

@@ -15,12 +15,15 @@ from pathlib import Path
 
 from workers.diffs import Change, FileChange, FileStatus, parse_diff
 from workers.errors import CannotRun
-from workers.git import environment, program
+from workers.git_command import GitLimits, environment, limit, program
 from workers.review.detectors.detector import Detector, HeadTree, joined
 from workers.review.detectors.rules import SYNTAX_ERROR
 from workers.review.findings import FindingWithFix, seen_in
 from workers.review.read_report import why_skipped, why_unfit
 from workers.review.source import MAX_BYTES
+
+_LIMITS = GitLimits(memory_mb=1024, cpu_seconds=1200, output_mb=1)
+"""A whole history is read by one command, which writes to a pipe alone."""
 
 _MARK, _PART = "\x01", "\x02"
 _FORMAT = f"--format={_MARK}%H{_PART}%ct{_PART}%s"
@@ -93,6 +96,7 @@ class Blobs:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        limit(self._process, _LIMITS)
 
     def __enter__(self) -> Blobs:
         return self
@@ -102,7 +106,7 @@ class Blobs:
         self._process.communicate()
 
     def read(self, sha: str, path: str) -> bytes | None:
-        """A file at a commit; None without one, or for a name that git's protocol cannot carry."""
+        """A file at a commit; None without one, for a large one, or for a name that git's protocol cannot carry."""
         if "\n" in path:
             return None
         asked, answered = self._process.stdin, self._process.stdout
@@ -116,8 +120,11 @@ class Blobs:
         kind, _, size = answered.readline().rstrip(b"\n").rpartition(b" ")
         if not size.isdigit():
             return None
-        content = answered.read(int(size) + 1)[:-1]
-        return content if kind.endswith(b" blob") else None  # a folder comes with its content too
+        pieces = int(size) // MAX_BYTES if int(size) > MAX_BYTES else 0
+        for _ in range(pieces):  # a large file is passed over, a piece at a time
+            answered.read(MAX_BYTES)
+        content = answered.read(int(size) - pieces * MAX_BYTES + 1)[:-1]
+        return content if kind.endswith(b" blob") and not pieces else None  # a folder comes with its content too
 
 
 def _lines(directory: Path, *arguments: str) -> Iterator[bytes]:
@@ -130,6 +137,7 @@ def _lines(directory: Path, *arguments: str) -> Iterator[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:
+        limit(process, _LIMITS)
         assert process.stdout is not None
         try:
             yield from process.stdout
