@@ -21,13 +21,10 @@ ROOT = Path("/sys/fs/cgroup")
 OURS = "apprentice"
 """Our own processes move here, because a group that holds processes cannot limit the groups below it."""
 
-DELEGATED = ("user.delegate", "trusted.delegate")
-"""Extended attributes that systemd sets on a delegated group."""
+DELEGATED = "user.delegate"
+"""The extended attribute that systemd sets on a delegated group, since its version 251."""
 
-BESIDE_THE_COMMAND = 4
-"""Processes of the sandbox itself."""
-
-PREPARE_TRIES, DEATH_SECONDS = 20, 5.0
+BESIDE_THE_COMMAND, PREPARE_TRIES, DEATH_SECONDS = 4, 20, 5.0
 ENTER = 'echo 0 > "$0" && exec "$@"'
 
 
@@ -89,40 +86,35 @@ def _parent() -> Path | None:
 
 def delegated_group() -> Path:
     """The group below which each run gets its own. Moves our processes out of its way. Raises CannotRun with the reason."""
-    own = _own_group()
+    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    own = ROOT / next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
     group = own.parent if own.name == OURS else own
-    if not any(_attribute(group, name) == b"1" for name in DELEGATED):
-        raise CannotRun("this process has no control group of its own")
     try:
-        (group / OURS).mkdir(exist_ok=True)
-        for attempt in range(PREPARE_TRIES):
-            for pid in (group / "cgroup.procs").read_text(encoding="ascii").split():
-                with suppress(ProcessLookupError):
-                    _write(group / OURS / "cgroup.procs", pid)
-            try:
-                _write(group / "cgroup.subtree_control", "+memory +pids")
-                break
-            except OSError:  # a process has forked meanwhile
-                if attempt == PREPARE_TRIES - 1:
-                    raise
+        if os.getxattr(group, DELEGATED) != b"1":
+            raise CannotRun("the control group of this process is not delegated")
+    except OSError:
+        raise CannotRun("this process has no control group of its own") from None
+    try:
+        _divide(group)
     except OSError as problem:
         raise CannotRun(f"the control group of this process cannot be divided: {problem.strerror}") from None
     return group
 
 
-def _own_group() -> Path:
-    lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    paths = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
-    if not paths or not (ROOT / "cgroup.controllers").is_file():
-        raise CannotRun("this machine has no control groups of version 2")
-    return ROOT / paths[0]
-
-
-def _attribute(path: Path, name: str) -> bytes:
-    try:
-        return os.getxattr(path, name)
-    except OSError:
-        return b""
+def _divide(group: Path) -> None:
+    """Move all processes into one group below, as often as one of them forks meanwhile, and allow limits there."""
+    (group / OURS).mkdir(exist_ok=True)
+    for left in reversed(range(PREPARE_TRIES)):
+        try:
+            for pid in (group / "cgroup.procs").read_text(encoding="ascii").split():
+                with suppress(ProcessLookupError):
+                    _write(group / OURS / "cgroup.procs", pid)
+            _write(group / "cgroup.subtree_control", "+memory +pids")
+        except OSError:
+            if not left:
+                raise
+        else:
+            return
 
 
 def _write(path: Path, value: object) -> None:

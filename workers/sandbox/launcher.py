@@ -232,18 +232,11 @@ def stay_as_init(status_descriptor: int) -> None:
         os._exit(reap_children(child))
 
 
-def libc() -> Any:  # noqa: ANN401 - functions of C have no types
-    """The C library."""
-    import ctypes  # only here, because the import is slow
-
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def prctl(option: int, value: int) -> int:
     """prctl(2); raises OSError."""
-    import ctypes
+    import ctypes  # only here and below, because the import is slow
 
-    result: int = libc().prctl(option, value, 0, 0, 0)
+    result: int = ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
     if result < 0:
         raise OSError(ctypes.get_errno(), f"prctl {option} refused")
     return result
@@ -252,10 +245,9 @@ def prctl(option: int, value: int) -> int:
 def drop_bounding() -> None:
     """Let no program that is started from here on gain a capability."""
     with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as stream:  # noqa: PTH123
-        last = int(stream.read())
-    for capability in range(last + 1):
-        if prctl(READ_BOUNDING, capability):
-            prctl(DROP_BOUNDING, capability)
+        for capability in range(int(stream.read()) + 1):
+            if prctl(READ_BOUNDING, capability):
+                prctl(DROP_BOUNDING, capability)
 
 
 def empty_capabilities() -> None:
@@ -263,7 +255,7 @@ def empty_capabilities() -> None:
     import ctypes
 
     header, sets = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
-    if libc().capset(ctypes.byref(header), ctypes.byref(sets)):
+    if ctypes.CDLL(None, use_errno=True).capset(ctypes.byref(header), ctypes.byref(sets)):
         raise OSError(ctypes.get_errno(), "capset refused")
 
 

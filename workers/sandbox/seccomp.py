@@ -57,24 +57,10 @@ class Architecture:
 
 ARCHITECTURES = {
     "x86_64": Architecture(
-        audit_id=0xC000003E,
-        clone=56,
-        ioctl=16,
-        mmap=9,
-        personality=135,
-        setsockopt=54,
-        socket=41,
-        socketpair=53,
+        audit_id=0xC000003E, clone=56, ioctl=16, mmap=9, personality=135, setsockopt=54, socket=41, socketpair=53
     ),
     "aarch64": Architecture(
-        audit_id=0xC00000B7,
-        clone=220,
-        ioctl=29,
-        mmap=222,
-        personality=92,
-        setsockopt=208,
-        socket=198,
-        socketpair=199,
+        audit_id=0xC00000B7, clone=220, ioctl=29, mmap=222, personality=92, setsockopt=208, socket=198, socketpair=199
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -43,10 +44,11 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
             yield int(name), text[text.rindex(b")") + 2 :].decode().split()
 
 
-def _read(path: str) -> bytes:
-    """The content of a file of /proc; empty when its process is gone or hides it."""
+def _read(path: str, most: int = -1) -> bytes:
+    """The first `most` bytes of a file of /proc, or all; empty when its process is gone or hides it."""
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as stream:
+            return stream.read(most)
     except OSError:
         return b""
 
@@ -66,6 +68,9 @@ KB_OF_MAPPING, KB_OF_INODE, KB_OF_SOCKET = 0.25, 1, 256
 """What the kernel uses for one. A socket buffers this much at most, except for TCP, which buffers more:"""
 
 KB_OF_TCP_SOCKET = 32 << 10
+MOST_MAPS_BYTES = 1 << 20
+"""Some 13,000 mappings. A process with more exceeds any limit, because reading all of them would take too long."""
+
 LEAST_READ_SECONDS = 0.002
 """The mappings of at least one process are read at each look, and more for so long."""
 
@@ -83,7 +88,7 @@ class _Mappings:
 
     seen: float = 0.0
     shared: frozenset[bytes] = frozenset()
-    count: int = 0
+    count: float = 0
 
 
 class MemoryMeter:
@@ -122,9 +127,10 @@ class MemoryMeter:
         self._mappings = {pid: self._mappings.get(pid, _Mappings()) for pid in pids}
         begun = time.monotonic()
         for pid in sorted(self._mappings, key=lambda pid: self._mappings[pid].seen):
-            text = _read(f"/proc/{pid}/maps")
+            text = _read(f"/proc/{pid}/maps", MOST_MAPS_BYTES)
             shared = frozenset(SHARED_OBJECT.findall(text))
-            self._mappings[pid] = _Mappings(seen=time.monotonic(), shared=shared, count=text.count(b"\n"))
+            count = text.count(b"\n") if len(text) < MOST_MAPS_BYTES else math.inf
+            self._mappings[pid] = _Mappings(seen=time.monotonic(), shared=shared, count=count)
             if time.monotonic() - begun > LEAST_READ_SECONDS:
                 break
         objects = frozenset[bytes]().union(*(each.shared for each in self._mappings.values()))
