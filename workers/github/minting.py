@@ -97,7 +97,7 @@ class Minter:
         self._lock = threading.Lock()
 
     def answer(self, user: int, line: bytes) -> MintingReply:
-        """The reply to one line from a process of this user; it never raises."""
+        """The reply to one line from a process of this user; what is refused or malformed gets one with the problem."""
         try:
             if user not in self._users:
                 raise CannotRun(f"user {user} may not ask for tokens; set APPRENTICE_MINT_PEER to the worker's user")
