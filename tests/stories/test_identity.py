@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.playground.api import PlaygroundRequest, PlaygroundResponse
 from bot.playground.models import App
 from memory.model import SignalKind
@@ -52,6 +54,7 @@ def test_a_renamed_repository_keeps_its_memory(town: Town) -> None:
     assert "review in kitchen/larder, F401" in said_by_us(town, RENAMED, number)[-1]
 
 
+@pytest.mark.extended
 def test_a_transferred_repository_keeps_its_memory(town: Town) -> None:
     """Another owner, and another installation of the App: the same number."""
     number = town.propose("labels", UNUSED)
@@ -100,6 +103,7 @@ def test_a_job_finds_its_repository(town: Town) -> None:
     assert answer.startswith("| command |")
 
 
+@pytest.mark.extended
 def test_a_name_that_changes_hands_while_a_token_lasts(town: Town) -> None:
     """With a token from before the change, nothing of ours gets to the repository that has taken the name."""
     number = town.issue("A question", "")

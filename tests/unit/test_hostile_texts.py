@@ -12,7 +12,7 @@ from workers.diffs import changed_lines, parse_diff, split_lines, unified
 from workers.errors import BadInput
 from workers.flows.repair import issue_test
 from workers.llm.messages import ChatMessage
-from workers.llm.prompt_text import data
+from workers.llm.prompt_text import data, rendered_text
 from workers.llm.structured import call_in
 from workers.messages.markdown import code, plain, prose
 from workers.redaction import redact
@@ -79,6 +79,11 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
     "redaction, keys": (redact, repeated("-----BEGIN PRIVATE KEY-----")),
     "redaction, addresses": (redact, repeated("://a:b")),
     "prompt, comments": (lambda text: data("x", text), repeated("<!--")),
+    "prompt, links": (rendered_text, repeated("[")),
+    "prompt, pictures": (rendered_text, repeated("![x](\n")),
+    "prompt, attributes": (rendered_text, repeated("<p style='\n")),
+    "prompt, elements": (rendered_text, repeated("<p hidden>\n\n")),
+    "prompt, definitions": (rendered_text, repeated("[a]: <\n")),
     "secrets, many": (checked(Secrets(), "a.py"), numbered(f"a = '{TOKEN}'\n")),
     "secrets, web tokens": (checked(Secrets(), "a.py"), repeated("-eyJabcdefghijk")),
     "secrets, passwords": (checked(Secrets(), "a.py"), numbered("password = 'aB3-dE5_gH7{0:06}'\n")),

@@ -76,7 +76,7 @@ def rendered_text(text: str) -> str:
     GitHub could render the text as it is now; this is the text as it was at the command.
     """
     reader = _VisibleReader()
-    reader.feed(MarkdownIt("zero", {"html": True}).enable(_RULES).render(text[:LONGEST_MARKDOWN]))
+    reader.feed(MarkdownIt("zero", {"html": True}).enable(_RULES).render(truncated(text, LONGEST_MARKDOWN)))
     reader.close()
     return visible_text("".join(reader.parts)).strip()
 
