@@ -8,6 +8,7 @@ from tests.stories.pantry import BUG
 from tests.stories.test_fixes import TEST_OF_BUG
 from tests.stories.town import BOT, REPOSITORY, Town, readable
 from workers.flows.replies import REPLIES_TO_OUTSIDERS
+from workers.flows.review import REVIEWS_FOR_OUTSIDERS
 
 NOTES = {"notes.md": "Rice.\n"}
 
@@ -125,3 +126,19 @@ def test_replies_to_strangers_are_few_a_day(town: Town) -> None:
     assert town.progress == ["no reply to olga: 30 outsiders' commands were answered within a day"]
     town.clock.pass_by(86_400)
     assert len(town.say(number, "@apprentice fix", by=town.olga)) == 1
+
+
+def test_reviews_for_strangers_are_limited_a_day(town: Town) -> None:
+    """Beyond the limit a stranger's commit gets a neutral check that says how to get a review; a maintainer gets it."""
+    (installation,) = town.playground.world.installations
+    for other in range(REVIEWS_FOR_OUTSIDERS):
+        town.context.store.inbox.begin_effect(f"outsider-review:{installation}:1:1:{other}", "j", town.clock())
+    fork = town.olga.fork(REPOSITORY)
+    town.olga.push(fork, "notes", NOTES, "Notes")
+    number = town.olga.open_pull(REPOSITORY, head="olga:notes", title="Notes")
+    town.settle()
+    (check,) = town.checks(number)
+    assert (check.title, check.conclusion) == ("Not reviewed", "neutral")
+    assert "200 commits by authors without write access were reviewed within a day" in check.summary
+    town.say(number, "@apprentice review")
+    assert {each.title for each in town.checks(number)} == {"Not reviewed", "1 file not read"}

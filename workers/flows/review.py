@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
 from workers.context import Context, JobContext
-from workers.errors import BadInput, Gone
+from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.ask import learnings_at
 from workers.flows.finding_outcomes import record_endings
 from workers.flows.pinning import noted, outdated
@@ -50,6 +51,7 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
         return ()
     if _overtaken(job, pull, github, context):
         return noted(job, pull, context)
+    _refuse_flood(job, pull, github, context)
     this = _open(job, pull, github, context)
     read = _read(this, context)
     if _overtaken(structs.replace(job, head_sha=pull.head_sha), github.pull(job.number), github, context):
@@ -72,6 +74,23 @@ def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
     post(this, reviewed, decided, plan, context)
     context.store.tasks.finish(this.task.id, REVIEWED, ended(reviewed))
     return ()
+
+
+REVIEWS_FOR_OUTSIDERS = 200
+"""So many commits of outsiders' pull requests a day are reviewed without a command, for one installation of the App."""
+
+
+def _refuse_flood(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> None:
+    """Raise CannotRun beyond the limit: the check run is neutral then, and says how to get the review."""
+    if job.commanded or pull.head_repository_id == job.repository.id or may_command(github, pull.author):
+        return
+    installation = f"outsider-review:{job.repository.installation_id}:"
+    key = f"{installation}{job.repository.id}:{pull.number}:{pull.head_sha}"
+    today = context.store.inbox.effects_since(installation, context.clock() - timedelta(days=1))
+    if key not in today and len(today) >= REVIEWS_FOR_OUTSIDERS:
+        ask = f"a maintainer can ask with `@{context.settings.bot_name} review`"
+        raise CannotRun(f"{len(today)} commits by authors without write access were reviewed within a day; {ask}")
+    context.store.inbox.begin_effect(key, context.job_id, context.clock())
 
 
 def _overtaken(job: ReviewPull, pull: PullRequest, github: GitHub, context: JobContext) -> bool:
