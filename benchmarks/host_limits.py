@@ -255,12 +255,17 @@ def run_case(name: str, place: Path) -> dict[str, object]:
     context.store.inbox.enqueue(new, now=clock())
     beats = [time.monotonic()]
     run_leased(context, row.id, worker="benchmark", send=lambda _ids: None)
-    # A child's peak begins at that of the process that started it, so the sum is more than what was used.
     own = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    used = int(own.split()[1]) + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * bool(name not in TEXTS)
+    # A child's peak begins at that of the process that started it, so what git used is at most this.
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if name not in TEXTS else 0
     stored = context.store.inbox.job(row.id)
     longest = max(after - before for before, after in pairwise(beats))
-    return done | {"mb": used / 1024, "longest": longest, "state": stored.state.value if stored else ""}
+    return done | {
+        "mb": int(own.split()[1]) / 1024,
+        "git_mb": children / 1024,
+        "longest": longest,
+        "state": stored.state.value if stored else "",
+    }
 
 
 def measured(name: str) -> dict[str, object]:
@@ -289,7 +294,7 @@ def main() -> None:
     lines = []
     for name in (*TEXTS, *BOMBS, "delta_pack"):
         found = measured(name)
-        cost = f"{found['seconds']:.2f} s ({found['computed']:.2f} s of processor time), {found['mb']:.0f} MB, longest gap of heartbeats {found['longest']:.2f} s, job {found['state']}"
+        cost = f"{found['seconds']:.2f} s ({found['computed']:.2f} s of processor time), {found['mb']:.0f} MB and git at most {found['git_mb']:.0f} MB, longest gap of heartbeats {found['longest']:.2f} s, job {found['state']}"
         lines.append((name, f"{cost}; {found['refusal'] or 'read'}"))
         print(*lines[-1], sep=": ", file=sys.stderr)
     show(f"cost of each case; a lease is {LEASE_SECONDS} s", lines)
