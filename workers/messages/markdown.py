@@ -17,7 +17,7 @@ SKIP_CI = " [skip ci]"
 
 _CLOSING = re.compile(r"\b(close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?=:?\s+(?:\S*#\d|GH-\d|https?://))", re.IGNORECASE)
 _ACTING = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|^\s*/(?=\w)", re.IGNORECASE)
-_LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]{0,31}:(?=//)|www(?=\.)|mailto(?=:))", re.IGNORECASE)
+_LINK = re.compile(r":(?=//)|www(?=\.)|mailto(?=:)", re.IGNORECASE)
 _SKIP = re.compile(
     r"\[(?=(?:skip ci|ci skip|no ci|skip actions|actions skip)\])|\bskip-checks(?=: *true)", re.IGNORECASE
 )

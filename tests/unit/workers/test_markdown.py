@@ -78,3 +78,10 @@ def test_secret(shown: object) -> None:
 def test_no_prose_opens_a_fence(text: str) -> None:
     """Backticks that close nothing, and spans of nothing, never become a fence around what follows."""
     assert not any(line.lstrip().startswith("```") for line in prose(text).splitlines())
+
+
+@pytest.mark.parametrize("before", ["", " ", "0", "é", "_", "x", "(", "9www."])
+def test_no_address_is_a_link_whatever_is_before_it(before: str) -> None:
+    """GitHub makes a link of an address that follows a digit or an accented letter, too."""
+    assert "://" not in plain(f"see {before}https://evil.example/x")
+    assert "www." not in plain(f"see {before}www.evil.example/x")
