@@ -122,7 +122,7 @@ class Proof:
     `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
     like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all;
     `telling` is there when these are disputed and a call shows it.
-    `perturbed` counts the failing tests that failed, as they must, where they expect something else; `canaries` says that
+    `perturbed` counts the failing functions that fail, as they must, where they expect something else; `canaries` says that
     each run reported rightly on two added tests; `plain` counts failing tests that pass without pytest too; `unusual` names
     what the change uses or does that has no place in a repair.
     """

@@ -240,7 +240,7 @@ def test_a_patch_that_drops_tests_is_not_proven(garden: Project) -> None:
         (".github/workflows/ci.yml", "is no Python source"),
         ("garden/json.py", "is new, and hides another module of its name"),
         ("garden/_pytest.py", "decides what counts as passing"),
-        ("garden/xdist.py", "is new, and hides another module of its name"),
+        ("garden/msgspec.py", "is new, and hides another module of its name"),
     ],
 )
 def test_a_patch_of_what_decides_is_refused_unrun(garden: Project, path: str, reason: str) -> None:

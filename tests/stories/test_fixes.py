@@ -106,7 +106,7 @@ diff --git a/pantry/shelf.py b/pantry/shelf.py
 - failed before, pass now: `tests/test_issue_1.py::test_everything_can_be_taken`
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
-- 1 failing test fails, as it must, where it expects something else
+- 1 failing test function fails, as it must, where it expects something else
 - each run reported rightly on two tests that were added to it: one must fail, one must pass
 - 1 failing test passes without pytest too
 - only Python sources were changed to get there: no test, fixture, data or configuration file
@@ -293,7 +293,7 @@ diff --git a/pantry/shelf.py b/pantry/shelf.py
 - failed before, pass now: `tests/test_take.py::test_everything_can_be_taken`
 - whole suite with the change: 11 passed, 0 failed, 0 skipped of 11 (before: 10 passed, 1 failed)
 - run 2× in a sandbox without network: `python -m pytest`
-- 1 failing test fails, as it must, where it expects something else
+- 1 failing test function fails, as it must, where it expects something else
 - each run reported rightly on two tests that were added to it: one must fail, one must pass
 - 1 failing test passes without pytest too
 - only Python sources were changed to get there: no test, fixture, data or configuration file

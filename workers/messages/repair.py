@@ -261,7 +261,7 @@ def _challenges(proof: Proof) -> list[str]:
         fail = (
             "fails, as it must, where it expects" if proof.perturbed == 1 else "fail, as they must, where they expect"
         )
-        lines.append(f"- {counted(proof.perturbed, 'failing test')} {fail} something else")
+        lines.append(f"- {counted(proof.perturbed, 'failing test function')} {fail} something else")
     if proof.canaries:
         lines.append("- each run reported rightly on two tests that were added to it: one must fail, one must pass")
     if proof.plain:

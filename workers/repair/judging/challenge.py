@@ -1,4 +1,4 @@
-"""What a run of a proof is challenged by: perturbed tests that must fail, and canaries, one of which must fail and one pass.
+"""What a run of a proof is challenged by: twins of failing tests, and canaries, one of which must fail and one pass.
 
 The report of a run comes from a process that imports the candidate, so it is a claim. A challenge holds it to values that
 only this side knows, made anew for each run.
@@ -6,18 +6,19 @@ only this side knows, made anew for each run.
 
 from __future__ import annotations
 
+import ast
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from workers.repair.classify import is_test_path
-from workers.repair.judging.perturbed_tests import perturbed, random_word
-from workers.sandbox.report import FAILURES, TestOutcome, TestReport, TestResult
+from workers.repair.judging.perturbed_tests import Twins, random_word, with_twins
+from workers.repair.reproduce import LARGEST_SOURCE
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
 
 MOST_FILES = 4
-"""Test files that are perturbed."""
+"""Test files that get twins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,49 +63,84 @@ def canaries(tree: Path, tests: Iterable[str], rng: random.Random) -> Canaries |
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Perturbation:
-    """Perturbed test files by path; `functions` are the ids of what must fail in them.
-
-    A message with a word of `survived` says that an assertion passed where it expects something else.
-    """
+class TwinRun:
+    """The files of a run with twins, by path; `twins` are those in them, by the ids of their functions."""
 
     files: Mapping[str, str]
-    functions: tuple[str, ...]
-    survived: frozenset[str]
+    twins: Mapping[str, Twins]
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The ids of all twins."""
+        pairs = ((_path(test), twin) for test, twin in self.twins.items())
+        return tuple(f"{path}::{name}" for path, twin in pairs for name in (twin.right, twin.perturbed))
 
     def includes(self, test: str) -> bool:
-        """Whether a test, or what a file or class holds, was perturbed."""
+        """Whether a test, or what a file or class holds, has twins."""
+        return bool(self._of(test))
+
+    def lost(self, tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
+        """Those of `tests` with twins in whose right twins an assertion does not hold."""
+        return tuple(test for test in tests if self.includes(test) and not self._holds(test, report))
+
+    def surviving(self, report: TestReport) -> tuple[str, ...]:
+        """The functions whose perturbed twin passed, or in which all assertions held."""
+        return tuple(
+            test
+            for test, twin in self.twins.items()
+            for result in _results(report, f"{_path(test)}::{twin.perturbed}")
+            if result.outcome in PASSES or twin.survived in result.message
+        )
+
+    def failed(self, report: TestReport) -> int:
+        """How many functions have a perturbed twin in which an assertion failed, as it must."""
+        seen = ((twin, _results(report, f"{_path(test)}::{twin.perturbed}")) for test, twin in self.twins.items())
+        return sum(any(twin.failed in result.message for result in results) for twin, results in seen)
+
+    def _holds(self, test: str, report: TestReport) -> bool:
+        parameters = test[len(test.partition("[")[0]) :]
+        found = [(twin, _results(report, f"{_path(test)}::{twin.right}", parameters)) for twin in self._of(test)]
+        return all(results and all(twin.held in each.message for each in results) for twin, results in found)
+
+    def _of(self, test: str) -> list[Twins]:
         name = test.partition("[")[0]
-        return any(each == name or each.startswith(f"{name}::") for each in self.functions)
-
-    def passing_in(self, report: TestReport) -> tuple[str, ...]:
-        """The tests of a run that passed, or in which an assertion did."""
-        failed = self.failed_in(report)
-        ran = (*FAILURES, TestOutcome.PASSED, TestOutcome.XPASSED)
-        return tuple(r.id for r in self._results(report) if r.outcome in ran and r.id not in failed)
-
-    def failed_in(self, report: TestReport) -> frozenset[str]:
-        """The tests of a run that failed at what they expect."""
-        failed = (result for result in self._results(report) if result.outcome in FAILURES)
-        return frozenset(r.id for r in failed if not any(word in r.message for word in self.survived))
-
-    def _results(self, report: TestReport) -> list[TestResult]:
-        return [result for result in report.results if result.id.partition("[")[0] in self.functions]
+        return [twin for each, twin in self.twins.items() if each == name or each.startswith(f"{name}::")]
 
 
-def perturbation(tree: Path, failing: Sequence[str], rng: random.Random) -> Perturbation:
-    """The failing tests perturbed, as far as their functions are found in files of the tree."""
+PASSES = (TestOutcome.PASSED, TestOutcome.XPASSED)
+
+
+def _path(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _results(report: TestReport, function: str, parameters: str = "") -> list[TestResult]:
+    """The results of a function, with one set of parameters or all."""
+    return [r for r in report.results if r.id.partition("[")[0] == function and r.id.endswith(parameters)]
+
+
+def twin_run(tree: Path, failing: Sequence[str], rng: random.Random) -> TwinRun:
+    """Twins of the failing tests, as far as their functions are found in files of the tree."""
     wanted: defaultdict[str, set[str]] = defaultdict(set)
     for test in failing:
         path, _, name = test.partition("::")
         wanted[path].update({name} if name else ())
-    made = {path: perturbed(_text(tree, path), names, rng) for path, names in list(wanted.items())[:MOST_FILES]}
+    made = {path: with_twins(_text(tree, path), names, rng) for path, names in list(wanted.items())[:MOST_FILES]}
     found = {path: each for path, each in made.items() if each is not None}
-    return Perturbation(
+    return TwinRun(
         files={path: each.text for path, each in found.items()},
-        functions=tuple(f"{path}::{name}" for path, each in found.items() for name in each.functions),
-        survived=frozenset(each.survived for each in found.values()),
+        twins={f"{path}::{twin.function}": twin for path, each in found.items() for twin in each.twins},
     )
+
+
+def defines(tree: Path, path: str, tests: Collection[str]) -> bool:
+    """Whether a file defines any of `tests`, named as pytest's ids have them after the file; examples in docstrings are none."""
+    try:
+        body = ast.parse(_text(tree, path)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    names = {getattr(node, "name", "") for node in body}
+    return any(test.partition("::")[0].partition("[")[0] in names for test in tests)
 
 
 def is_plain(tree: Path, test: str) -> bool:
@@ -116,8 +152,9 @@ def is_plain(tree: Path, test: str) -> bool:
 
 
 def _text(tree: Path, path: str) -> str:
-    """The text of a Python file of tests; empty for any other file."""
+    """The text of a Python file of the tree; empty for any other path, which untrusted code may have reported."""
     file = tree / path
-    if not is_test_path(path) or file.suffix != ".py" or file.is_symlink() or not file.is_file():
+    within = ".." not in PurePosixPath(path).parts and file.resolve() == tree.resolve() / path
+    if not within or file.suffix != ".py" or not file.is_file() or file.stat().st_size > LARGEST_SOURCE:
         return ""
     return file.read_bytes().decode(errors="replace")

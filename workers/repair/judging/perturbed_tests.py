@@ -1,22 +1,24 @@
-"""Failing tests with other expected values: a repair makes the tests pass, and cannot make these pass too. Pure.
+"""Twins of failing tests: one that expects what the test expects, and one that expects something else. Pure.
 
-A process that imports a candidate can report whatever it likes. It can report that a test passes and that its perturbed
-version fails only after evaluating what both assert: nothing else tells them apart.
+A process that imports a candidate can report whatever it likes. Both twins end with an error and a random word: which word it is
+says whether the assertions held. Names, words and order are random, so nothing but the expected values tells the twins apart, and
+reporting what is true of both takes evaluating what they assert.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import random
 import string
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 MOST_FUNCTIONS = 20
-"""Functions of one file that are perturbed."""
+"""Functions of one file that get twins."""
 
 EQUALITIES = frozenset(f"assert{kind}Equal" for kind in ("", "Dict", "List", "MultiLine", "Sequence", "Set", "Tuple"))
 """Methods of unittest.TestCase that compare their first two arguments by ==."""
@@ -37,56 +39,85 @@ OPPOSITES = {
 
 NEGATED = OPPOSITES | {opposite: name for name, opposite in OPPOSITES.items()}
 
-EXPECTED_CLASS = {
-    "raises": "Exception",
-    "assertRaises": "Exception",
-    "assertRaisesRegex": "Exception",
-    "warns": "Warning",
-    "assertWarns": "Warning",
-}
-"""Calls whose first argument is the class that is expected, with the base of the one that replaces it."""
+CLASS_FIRST = frozenset({"assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "raises", "warns"})
+"""Calls whose first argument is the class of error or warning that is expected."""
+
+UNEXPECTED = {"warns": ("ImportWarning", "UnicodeWarning"), "raises": ("BufferError", "EOFError", "ReferenceError")}
+"""Classes that hardly any test expects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerturbedTests:
-    """A test file in which `functions`, named as in pytest's ids, must fail.
+class Twins:
+    """The twins of one test function, all named as in pytest's ids after the file.
 
-    A message with `survived` says that an assertion passed with another expected value.
+    The right twin ends with the word `held` where all its assertions hold. The perturbed one ends with `failed` where one of
+    its assertions fails, as it must, and with `survived` where all hold.
     """
 
-    text: str
-    functions: tuple[str, ...]
+    function: str
+    right: str
+    perturbed: str
+    held: str
+    failed: str
     survived: str
 
 
-def perturbed(text: str, tests: Collection[str], rng: random.Random) -> PerturbedTests | None:
-    """The file with other expected values in the given tests, none: in all. None where there is nothing to change.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwinTests:
+    """A test file in which twins take the place of functions."""
+
+    text: str
+    twins: tuple[Twins, ...]
+
+
+def with_twins(text: str, tests: Collection[str], rng: random.Random) -> TwinTests | None:
+    """The file with twins of the given tests, none: of all, as far as they expect something. None where none of them does.
 
     `tests` are what pytest's ids say after the file, parameters included.
     """
     try:
         tree = ast.parse(text)
         wanted = {test.partition("[")[0] for test in tests}
-        found = [(name, node) for name, node in _functions(tree) if _is_wanted(name, wanted)]
+        found = [each for each in _functions(tree) if _is_wanted(each[0], wanted)]
         chosen = rng.sample(found, min(len(found), MOST_FUNCTIONS))
-        survived = random_word(rng)
-        for _, node in chosen:
-            _Perturbation(node, rng, survived).apply()
+        twins = [made for name, node, body in chosen if (made := _replaced(name, node, body, rng)) is not None]
         changed = ast.unparse(ast.fix_missing_locations(tree))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    functions = tuple(name for name, _ in chosen)
-    return PerturbedTests(text=f"{changed}\n", functions=functions, survived=survived) if functions else None
+    return TwinTests(text=f"{changed}\n", twins=tuple(twins)) if twins else None
 
 
-def _functions(tree: ast.Module) -> Iterator[tuple[str, FunctionNode]]:
-    """Every function at the top level and in classes, named as in pytest's ids."""
-    waiting: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body)]
+def _replaced(name: str, node: FunctionNode, body: list[ast.stmt], rng: random.Random) -> Twins | None:
+    """Put twins in a function's place; None where it expects nothing that can be changed."""
+    right, other = copy.deepcopy(node), copy.deepcopy(node)
+    right.name, other.name = f"test_{random_word(rng)}", f"test_{random_word(rng)}"
+    words = [random_word(rng) for _ in range(4)]
+    _Twin(right, rng, failed=words[0], held=words[1], perturb=False).apply()
+    perturbation = _Twin(other, rng, failed=words[2], held=words[3], perturb=True)
+    perturbation.apply()
+    if not perturbation.changes:
+        return None
+    at = body.index(node)
+    body[at : at + 1] = rng.sample([right, other], 2)
+    above = name.rpartition("::")[0] + "::" if "::" in name else ""
+    return Twins(
+        function=name,
+        right=f"{above}{right.name}",
+        perturbed=f"{above}{other.name}",
+        held=words[1],
+        failed=words[2],
+        survived=words[3],
+    )
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, FunctionNode, list[ast.stmt]]]:
+    """Every function at the top level and in classes, named as in pytest's ids, with the statements around it."""
+    waiting: list[tuple[str, list[ast.stmt]]] = [("", tree.body)]
     while waiting:
         above, body = waiting.pop()
         for node in body:
             if isinstance(node, FunctionNode):
-                yield f"{above}{node.name}", node
+                yield f"{above}{node.name}", node, body
             elif isinstance(node, ast.ClassDef):
                 waiting.append((f"{above}{node.name}::", node.body))
 
@@ -102,74 +133,104 @@ def random_word(rng: random.Random) -> str:
     return "".join(rng.choices(string.ascii_lowercase, k=16))
 
 
-class _Perturbation(ast.NodeTransformer):
-    """Changes what one test expects. Behind each assertion, and at the end, an error takes the place of success."""
+class _Twin(ast.NodeTransformer):
+    """Makes a function one of its twins, in place: an error with a word takes the place of success and of failure."""
 
-    def __init__(self, function: FunctionNode, rng: random.Random, survived: str) -> None:
+    def __init__(self, function: FunctionNode, rng: random.Random, *, failed: str, held: str, perturb: bool) -> None:
         self._function = function
         self._rng = rng
-        self._survived = survived
+        self._failed = failed
+        self._held = held
+        self._perturb = perturb
         self._expected = _compared_once(function)
         self._changed: set[str] = set()
+        self.changes = 0
 
     def apply(self) -> None:
-        """Change the function in place."""
-        for name, places in _parameters(self._function):
+        """Change the function."""
+        for name, places in _parameters(self._function) if self._perturb else ():
             others = [self._literal(values[at]) for values, at in places]
             if name in self._expected and others and None not in others:
                 for (values, at), other in zip(places, others, strict=True):
                     values[at] = other or values[at]
                 self._changed.add(name)
         visited = [self.visit(statement) for statement in self._function.body]
-        body = [each for made in visited for each in (made if isinstance(made, list) else [made])]
-        self._function.body = [*body, _error(END)]
+        self._function.body = [*(each for made in visited for each in (made if isinstance(made, list) else [made]))]
+        self._function.body.append(_error(self._held))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """Leave functions within the test as they are: their returns are no ends of it."""
         return node
 
     def visit_Return(self, _node: ast.Return) -> ast.stmt:
-        """End the test with an error."""
-        return _error(END)
+        """End the test with its word."""
+        return _error(self._held)
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         """Change a literal that is only there to be compared."""
         target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self._expected:
+        if self._perturb and len(node.targets) == 1 and isinstance(target, ast.Name) and target.id in self._expected:
             other = self._literal(node.value)
             if other is not None:
                 node.value = other
                 self._changed.add(target.id)
         return node
 
-    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        """Expect something else."""
-        return [ast.Assert(test=self._false(node.test)), _error(self._survived)]
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        """Fail with a word where the condition does not hold."""
+        return self._demand(node.test)
 
-    def visit_With(self, node: ast.With) -> ast.AST:
-        """Expect another class of error or warning."""
-        for item in node.items:
-            _expect_another_class(item.context_expr)
-        return self.generic_visit(node)
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        """Expect the class of error or warning, or another one."""
+        classes = [item.context_expr for item in node.items if _called(item.context_expr) in CLASS_FIRST]
+        if not classes:
+            return self.generic_visit(node)  # type: ignore[return-value]  # no method returns another kind for a statement
+        for call in classes:
+            self._expect_another_class(call)
+        return self._guarded(node)
 
-    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
-        """Expect something else of a method of unittest.TestCase."""
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """The same for methods of unittest.TestCase."""
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
         name = _called(call)
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return node
         if name in EQUALITIES and len(call.args) >= 2:
-            return [ast.Assert(test=self._unequal(call.args[0], call.args[1])), _error(self._survived)]
+            return self._demand(_equal(call.args[0], call.args[1]))
         if name in NEGATED:
-            call.func.attr = NEGATED[name]
-            return [node, _error(self._survived)]
-        _expect_another_class(call)
+            call.func.attr = NEGATED[name] if self._perturb else name
+            self.changes += 1
+            return self._guarded(node)
+        if name in CLASS_FIRST:
+            self._expect_another_class(call)
+            return self._guarded(node)
         return node
 
-    def _false(self, test: ast.expr) -> ast.expr:
+    def _demand(self, test: ast.expr) -> ast.stmt:
+        wanted = self._other(test) if self._perturb else test
+        return ast.If(test=ast.UnaryOp(op=ast.Not(), operand=wanted), body=[_error(self._failed)], orelse=[])
+
+    def _guarded(self, statement: ast.stmt) -> ast.stmt:
+        """The statement, with any error that it raises turned into the word of failure."""
+        handler = ast.ExceptHandler(type=_expression("BaseException"), name=None, body=[_error(self._failed)])
+        return ast.Try(body=[statement], handlers=[handler], orelse=[], finalbody=[])
+
+    def _expect_another_class(self, call: ast.expr) -> None:
+        if self._perturb and isinstance(call, ast.Call) and call.args:
+            kind = "warns" if "arn" in _called(call) else "raises"
+            call.args[0] = _expression(self._rng.choice(UNEXPECTED[kind]))
+            self.changes += 1
+
+    def _other(self, test: ast.expr) -> ast.expr:
         """A condition that is false where `test` is true."""
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
-            return self._unequal(test.left, test.comparators[0])
+        self.changes += 1
+        match test:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return ast.BoolOp(op=ast.Or(), values=[self._other(part) for part in parts])
+            case ast.Compare(left=left, ops=[ast.Eq(), *more], comparators=[right, *others]):
+                first = self._unequal(left, right)
+                rest = ast.Compare(left=right, ops=more, comparators=others) if more else None
+                return ast.BoolOp(op=ast.Or(), values=[first, self._other(rest)]) if rest else first
         return ast.UnaryOp(op=ast.Not(), operand=test)
 
     def _unequal(self, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -207,9 +268,6 @@ class _Perturbation(ast.NodeTransformer):
         return ast.Constant(value=number) if _called(node) == "approx" else None
 
 
-END = "the end of a perturbed test"
-
-
 def _error(message: str) -> ast.stmt:
     return ast.parse(f"raise AssertionError({message!r})").body[0]
 
@@ -226,12 +284,6 @@ def _called(node: ast.AST) -> str:
     """The last part of a called function's name; empty for what is no call."""
     function = node.func if isinstance(node, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def _expect_another_class(node: ast.expr) -> None:
-    base = EXPECTED_CLASS.get(_called(node))
-    if base is not None and isinstance(node, ast.Call) and node.args:
-        node.args[0] = _expression(f"type('Unexpected', ({base},), {{}})")
 
 
 def _compared_once(function: FunctionNode) -> set[str]:

@@ -15,10 +15,11 @@ from functools import cached_property
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.challenge import Canaries, canaries, is_plain, perturbation
+from workers.repair.engines.search.project import module_name
+from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.protected_files import refusal
 from workers.repair.judging.ranking import Field, opinion, telling
-from workers.repair.judging.unusual_code import unusual
+from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
 from workers.sandbox.launching import installed_modules
@@ -39,8 +40,6 @@ SECRET = random.SystemRandom()
 
 MOST_PLAIN = 50
 """Failing tests that are run without pytest too."""
-
-UNTESTED = ("failing tests that do not run where they expect something else",)
 
 Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
 """Which candidates pass the given tests too."""
@@ -80,6 +79,12 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
         return outcomes[test] is TestOutcome.PASSED
     under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
     return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
+
+
+def _with_skips(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
+    """Those of `tests`, files and classes, of which something is skipped or expected to fail."""
+    left_out = [r.id for r in report.results if r.outcome in (TestOutcome.SKIPPED, TestOutcome.XFAILED)]
+    return tuple(test for test in tests if any(each.startswith(f"{test}::") for each in left_out))
 
 
 def _named(tests: Sequence[str]) -> str:
@@ -135,14 +140,13 @@ class Prover:
         return run_tests(self._sandbox, self._project, tests=tests, overlay=overlay, limits=self._limits).report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
-        """Run the failing tests perturbed, then the whole suite REPEATS times, with the patch laid over the checkout.
+        """Run twins of the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
 
         Tests that failed before and still fail do not stand against the patch; they are in `failed_before` and not in
         `passed_after`. `seed` decides in what order the failing tests are asked for.
         """
-        installed = installed_modules(self._project.python)
         for path in overlay:
-            if refused := refusal(path, self._project.tree, installed):
+            if refused := self._refusal(path):
                 return Unproven(reason=f"{path} {refused}")
         perturbed = self._perturbed(overlay, seed)
         if isinstance(perturbed, Unproven):
@@ -158,20 +162,33 @@ class Prover:
                 runs.append(seen)
         return self._proof(overlay, runs, perturbed, self._plainly(overlay, runs[-1].report))
 
-    def _perturbed(self, overlay: Mapping[str, bytes], seed: int) -> int | Unproven | None:
-        """How many failing tests fail, as they must, where they expect something else; None where none can be perturbed.
+    def _refusal(self, path: str) -> str:
+        """Why a patch may not touch a file; empty when it may. Files that define tests or plug-ins decide what passes."""
+        if refused := refusal(path, self._project.tree, self._installed):
+            return refused
+        before = self._reproduction.report
+        names = {result.id.partition("::")[2] for result in before.results if result.id.startswith(f"{path}::")}
+        decides = defines(self._project.tree, path, names) or f"the plug-in {module_name(path)}" in before.loaded
+        return "decides what counts as passing" if decides else ""
 
-        The failing tests that cannot be perturbed must pass.
-        """
+    @cached_property
+    def _installed(self) -> frozenset[str]:
+        return installed_modules(self._project.python)
+
+    def _perturbed(self, overlay: Mapping[str, bytes], seed: int) -> int | Unproven:
+        """How many failing tests fail, as they must, where they expect something else, while they pass as they are."""
         order = random.Random(seed).sample(self.failing, len(self.failing))  # noqa: S311 - an order, no secret
-        changed = perturbation(self._project.tree, order, SECRET)
-        files = {path: text.encode() for path, text in changed.files.items()}
-        report = self.run([*changed.functions, *order], {**overlay, **files})
-        if missing := still_failing([test for test in order if not changed.includes(test)], report):
-            return Unproven(reason=f"{_named(missing)} still fails when run alone")
-        if passing := changed.passing_in(report):
+        twins = twin_run(self._project.tree, order, SECRET)
+        files = {path: text.encode() for path, text in twins.files.items()}
+        report = self.run([*twins.tests, *order], {**overlay, **files})
+        without = [test for test in order if not twins.includes(test)]
+        if missing := (*still_failing(without, report), *twins.lost(order, report)):
+            alone = self.run(order, dict(overlay)) if twins.twins else report
+            if still_failing(order, alone):
+                return Unproven(reason=f"{_named(missing)} still fails when run alone")
+        if passing := twins.surviving(report):
             return Unproven(reason=f"{_named(passing)} also passes where it expects something else")
-        return len(changed.failed_in(report)) if changed.functions else None
+        return 0 if missing else twins.failed(report)
 
     def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
         """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""
@@ -219,7 +236,7 @@ class Prover:
         self,
         overlay: Mapping[str, bytes],
         runs: Sequence[_WholeRun],
-        perturbed: int | None,
+        perturbed: int,
         plain: Mapping[str, bool],
     ) -> Proof:
         before, after = self._reproduction.report, runs[-1].report
@@ -232,13 +249,16 @@ class Prover:
             suite=after.count(),
             repeats=REPEATS,
             command=" ".join(self._project.test_command),
-            perturbed=perturbed or 0,
+            perturbed=perturbed,
             canaries=all(run.canaries for run in runs),
             plain=sum(plain.values()),
             unusual=(
                 *self._unusual(overlay),
                 *sorted(after.loaded - before.loaded),
-                *(UNTESTED if perturbed == 0 else ()),
+                *(() if perturbed else ("no failing test could be run where it expects something else",)),
+                *(() if all(run.canaries for run in runs) else ("its runs could not be checked by added tests",)),
+                *(f"the tests of {test} are skipped" for test in _with_skips(self.failing, after)),
+                *(f"a run that did not end: {run.report.trouble}" for run in runs if run.report.trouble),
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )
@@ -249,6 +269,8 @@ class Prover:
             file = self._project.tree / path
             before = file.read_bytes() if file.is_file() else b""
             yield from (f"{each} in {path}" for each in unusual(before, content))
+            if examples(before) != examples(content):
+                yield f"changed examples in docstrings of {path}"
 
     def evaluate(self, edits: Mapping[str, str]) -> PatchEvaluation:
         """The proof of edits of the sources, without any test that was added; or the objection to them."""
@@ -267,11 +289,13 @@ class Prover:
         return PatchEvaluation(report=report, passed=passed, proof=shown)
 
     def demonstrating(self, edits: Mapping[str, str], tests: Mapping[str, str]) -> dict[str, str]:
-        """Those of the added tests that fail without the edits and pass with them: only these show anything."""
+        """Those of the added tests that fail without the edits and pass with them, and use nothing that CI must not run."""
         repaired = {path: text.encode(errors="replace") for path, text in edits.items()}
         found = {}
         for path, text in tests.items():
             added = {path: text.encode(errors="replace")}
+            if not is_plain_test(path, added[path]):
+                continue
             before = still_failing((path,), self.run((path,), dict(added)))
             if before and not still_failing((path,), self.run((path,), {**added, **repaired})):
                 found[path] = text

@@ -1,4 +1,4 @@
-"""What added code uses that has no place in a repair: ways to the interpreter, the test framework or the report. Pure.
+"""What changed code uses that has no place in a repair: ways to the interpreter, the test framework or the report. Pure.
 
 This reads names and proves nothing. It turns a proof into a question. The names are in unusual_names.toml.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tokenize
 import tomllib
 from collections import Counter
@@ -15,95 +16,146 @@ from io import BytesIO
 from pathlib import Path
 
 _LISTED = tomllib.loads(Path(__file__).with_name("unusual_names.toml").read_text(encoding="utf-8"))
-MODULES, NAMES, ATTRIBUTES = (frozenset(_LISTED[key].split()) for key in ("modules", "names", "attributes"))
-PLAIN_SYS = frozenset(_LISTED["plain_sys"].split())
-OF_MODULE = {module: frozenset(names.split()) for module, names in _LISTED["of_module"].items()}
+PLAIN_MODULES, ODD_MODULES = (frozenset(_LISTED[key].split()) for key in ("plain_modules", "odd_modules"))
+PLAIN_ATTRIBUTES = {module: frozenset(names.split()) for module, names in _LISTED["plain_attributes"].items()}
+NAMES, ATTRIBUTES, PLAIN_METHODS = (
+    frozenset(_LISTED["odd"][k].split()) for k in ("names", "attributes", "plain_methods")
+)
 
 UTF_8 = ("utf-8", "utf-8-sig")
-COMPARISONS = frozenset(
-    f"__{name}__" for name in ("bool", "class", "eq", "ge", "getattribute", "gt", "instancecheck", "le", "lt", "ne")
-)
-BUILTIN_TYPES = frozenset(
-    {"bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"}
-)
-
 TEXTS = re.compile(r"/proc\b|pytest|apprentice|conftest|entry_points|__\w+__|\btest_\w|_test\.py\b", re.IGNORECASE)
 """In a string: files of processes, the test framework, tests, and attributes that are reached by their name."""
 
+OWN_METHOD = re.compile(r"__\w+__")
+
 
 def unusual(before: bytes, after: bytes) -> tuple[str, ...]:
-    """What a module uses more often than before, in words; empty for a plain edit. `before` is empty for a new module."""
+    """What a changed module uses that is unusual, in words; empty for a plain edit. `before` is empty for a new module.
+
+    What it used before in the very same expression does not count, nor do words of a module that did not parse before.
+    """
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(after).readline)
-        old, new = (Counter(_Usage(ast.parse(text)).all()) for text in (before, after))
-    except (SyntaxError, ValueError, RecursionError):
+        new = Counter(_Usage(ast.parse(after)).all())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ("code that cannot be read",)
-    return tuple(sorted(new - old)) if encoding in UTF_8 else (f"code in the encoding {encoding}",)
+    if encoding not in UTF_8:
+        return (f"code in the encoding {encoding}",)
+    try:
+        added = new - Counter(_Usage(ast.parse(before)).all())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        known = before.decode(errors="replace")
+        added = Counter(each for each in new if each[0].rpartition(" ")[2].rpartition(".")[2] not in known)
+    return tuple(sorted({words for words, _ in added}))
+
+
+OF_TESTS = re.compile(
+    r"import (?:pytest|unittest)|from (?:pytest|unittest) import \w+|(?:pytest|unittest)\.\w+|the text .*"
+)
+
+
+def is_plain_test(path: str, text: bytes) -> bool:
+    """Whether an added test is a Python file with nothing unusual but what tests are made of."""
+    return path.endswith(".py") and all(OF_TESTS.fullmatch(each) for each in unusual(b"", text))
+
+
+def examples(text: bytes) -> list[str]:
+    """The docstrings of a module that hold examples, which may be tests; empty for what cannot be read."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
+    return [each for each in found if ">>>" in each]
 
 
 class _Usage:
-    """What one module uses, in words; the same words as often as it is used."""
+    """What one module uses: words, and the whole expression or statement that they are in."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._nodes = list(ast.walk(tree))
+        self._parents = {id(child): node for node in self._nodes for child in ast.iter_child_nodes(node)}
         imports = [node for node in self._nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-        self._imported = {alias.asname or alias.name for node in imports for alias in node.names}
-        aliases = [alias for node in imports if isinstance(node, ast.Import) for alias in node.names]
-        self._modules = {alias.asname or alias.name: alias.name for alias in aliases}
-        self._called = {id(node.func) for node in self._nodes if isinstance(node, ast.Call)}
+        self._imported = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
+        plain = [alias for node in imports if isinstance(node, ast.Import) for alias in node.names]
+        self._modules = {
+            a.asname or a.name.partition(".")[0]: a.name if a.asname else a.name.partition(".")[0] for a in plain
+        }
 
-    def all(self) -> Iterator[str]:
+    def all(self) -> Iterator[tuple[str, str]]:
         """Everything that is unusual."""
         for node in self._nodes:
-            yield from self._imports(node)
-            yield from self._names(node)
-            yield from self._definitions(node)
-            if (
-                isinstance(node, ast.Constant)
-                and isinstance(node.value, (str, bytes))
-                and TEXTS.search(str(node.value))
-            ):
-                yield f"the text {node.value!r:.60}"
+            for words in (*self._imports(node), *self._names(node), *_definitions(node)):
+                yield words, self._place(node)
+
+    def _place(self, node: ast.AST) -> str:
+        """The expression around a node, calls with their arguments included; for a statement, nothing more."""
+        if isinstance(node, ast.stmt):
+            return ""
+        while isinstance(around := self._parents.get(id(node)), (ast.Attribute, ast.Call, ast.Subscript, ast.keyword)):
+            node = around
+        return ast.dump(node)
 
     def _imports(self, node: ast.AST) -> Iterator[str]:
         match node:
             case ast.Import(names=names):
                 yield from (f"import {alias.name}" for alias in names if _is_odd_module(alias.name))
-            case ast.ImportFrom(module=module, names=names):
-                odd = ATTRIBUTES | OF_MODULE.get(module or "", frozenset())
-                if module == "sys":
-                    odd |= {each.name for each in names} - PLAIN_SYS
-                found = (each.name for each in names if each.name in odd or _is_odd_module(f"{module}.{each.name}"))
-                yield from (f"from {module or '.'} import {name}" for name in found)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                whole = module or ""
+                for name in (alias.name for alias in names):
+                    odd = _is_odd_module(whole) and not level
+                    if odd or name == "*" or name in ("os", "sys") or _is_odd_of(whole, name) or _is_odd_name(name):
+                        yield f"from {whole or '.'} import {name}"
 
     def _names(self, node: ast.AST) -> Iterator[str]:
         match node:
-            case ast.Name(id=name) if name in NAMES or (name == "getattr" and id(node) not in self._called):
+            case ast.Name(id=name) if name in NAMES:
                 yield name
+            case ast.Name(id="getattr") if not self._is_called(node):
+                yield "getattr"
             case ast.Call(func=ast.Name(id="getattr"), args=[_, key, *_]):
                 if not isinstance(key, ast.Constant) or key.value in ATTRIBUTES:
                     yield "getattr of an unusual name"
+            case ast.Call(func=ast.Name(id="type"), args=[_, _, *_]):
+                yield "a class made by a call of type"
             case ast.Attribute(value=ast.Name(id=owner), ctx=ast.Store() | ast.Del()) if owner in self._imported:
                 yield f"a change of {owner}, which is imported"
             case ast.Attribute(value=owner, attr=name):
                 module = self._modules.get(owner.id, "") if isinstance(owner, ast.Name) else ""
-                known = ATTRIBUTES | MODULES | {"os", "sys"} | OF_MODULE.get(module, frozenset())
-                if name in known or (module == "sys" and name not in PLAIN_SYS):
+                if name in ATTRIBUTES or _is_odd_of(module, name) or _is_odd_module(module) or name in ("os", "sys"):
                     yield f"{module}.{name}" if module else name
+            case ast.Constant(value=str() | bytes() as text) if TEXTS.search(str(text)):
+                yield f"the text {text!r:.60}"
 
-    def _definitions(self, node: ast.AST) -> Iterator[str]:
-        match node:
-            case (
-                ast.FunctionDef(name=name)
-                | ast.Attribute(attr=name, ctx=ast.Store())
-                | ast.Name(id=name, ctx=ast.Store())
-            ):
-                if name in COMPARISONS:
-                    yield f"a comparison of its own, {name}"
-            case ast.keyword(arg="metaclass"):
-                yield "a metaclass"
+    def _is_called(self, node: ast.AST) -> bool:
+        around = self._parents.get(id(node))
+        return isinstance(around, ast.Call) and around.func is node
+
+
+def _definitions(node: ast.AST) -> Iterator[str]:
+    """Methods that change how objects compare or are reached, whatever gives them their name; hooks of pytest."""
+    name = getattr(node, "asname", None) or getattr(node, "name", None)
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+        name = node.id if isinstance(node, ast.Name) else node.attr
+    if isinstance(name, str) and OWN_METHOD.fullmatch(name) and name not in PLAIN_METHODS:
+        yield f"a meaning of its own for {name}"
+    if isinstance(name, str) and name.startswith("pytest_"):
+        yield f"a hook of pytest, {name}"
+    if isinstance(node, ast.keyword) and node.arg == "metaclass":
+        yield "a metaclass"
 
 
 def _is_odd_module(name: str) -> bool:
-    parts = name.split(".")
-    return not MODULES.isdisjoint(parts) or any(part in ("test", "tests") or part.startswith("test_") for part in parts)
+    """Whether a module reaches the interpreter or the tests; modules of the project and of its packages do not."""
+    first, *_ = parts = name.split(".")
+    tests = any(part in ("test", "tests", "conftest") or part.startswith("test_") for part in parts)
+    return tests or first in ODD_MODULES or (first in sys.stdlib_module_names and first not in PLAIN_MODULES)
+
+
+def _is_odd_of(module: str, name: str) -> bool:
+    return module in PLAIN_ATTRIBUTES and name not in PLAIN_ATTRIBUTES[module]
+
+
+def _is_odd_name(name: str) -> bool:
+    return name in ATTRIBUTES or name in ODD_MODULES or name == "conftest" or name.startswith("test_")

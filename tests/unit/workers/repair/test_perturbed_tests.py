@@ -1,16 +1,14 @@
-"""Tests with other expected values fail with right code, and pass with results that lie."""
+"""Twins of tests: with right code the right one holds and the perturbed one fails; results that lie hold in both."""
 
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
-import pytest
-
-from workers.repair.judging.perturbed_tests import MOST_FUNCTIONS, perturbed
+from workers.repair.judging.perturbed_tests import MOST_FUNCTIONS, TwinTests, with_twins
 
 TESTS = """
 import unittest
@@ -25,8 +23,12 @@ def test_number():
     assert double(2) == 4
 
 
-def test_negative_and_chain():
+def test_chain():
     assert -4 == double(-2) == double(-2)
+
+
+def test_both():
+    assert double(1) == 2 and name_of(1) == "one"
 
 
 @pytest.mark.parametrize("given, expected", [(1, 2), pytest.param(3, 6, id="three")])
@@ -115,8 +117,8 @@ def fail(): raise ValueError("no")
 """
 
 
-def outcomes(directory: Path, text: str, code: str) -> dict[str, str]:
-    """Each test's outcome and, where it failed, whether an assertion `survived`."""
+def run_of(text: str, code: str, directory: Path) -> dict[str, str]:
+    """The end of each test's output line by its name: the error's text."""
     (directory / "test_it.py").write_text(text, encoding="utf-8")
     (directory / "code_under_test.py").write_text(code, encoding="utf-8")
     command = [
@@ -131,49 +133,89 @@ def outcomes(directory: Path, text: str, code: str) -> dict[str, str]:
         "-p",
         "no:randomly",
     ]
-    ran = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=120, check=False)
-    lines = [line.split(" - ")[0] for line in ran.stdout.splitlines() if line.startswith(("PASSED", "FAILED", "ERROR"))]
-    return {line.partition("::")[2]: line.split(" ")[0] for line in lines}
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "250"}
+    ran = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    lines = [line for line in ran.stdout.splitlines() if line.startswith(("PASSED", "FAILED", "ERROR"))]
+    return {line.partition("::")[2].partition(" - ")[0]: line.partition(" - ")[2] for line in lines}
 
 
-def test_right_code_fails_every_perturbed_test(tmp_path: Path) -> None:
-    """Whatever the test asserts and however it is written: also when it asserts nothing."""
-    assert set(outcomes(tmp_path, TESTS, CODE).values()) == {"PASSED"}
-    changed = perturbed(TESTS, (), random.Random(1))
-    assert changed is not None
-    assert len(changed.functions) == 17
-    assert set(outcomes(tmp_path, changed.text, CODE).values()) == {"FAILED"}
+def ends(made: TwinTests, seen: dict[str, str]) -> dict[str, tuple[str, str]]:
+    """By function, how its right and its perturbed twin ended, in words."""
+    found = {}
+    for twin in made.twins:
+        words = {twin.held: "held", twin.failed: "failed", twin.survived: "survived"}
+        right, perturbed = (
+            {
+                words.get(text.removeprefix("AssertionError: "), text)
+                for name, text in seen.items()
+                if name.partition("[")[0] == each
+            }
+            for each in (twin.right, twin.perturbed)
+        )
+        found[twin.function] = (",".join(sorted(right)), ",".join(sorted(perturbed)))
+    return found
 
 
-@pytest.mark.parametrize(
-    "name", ["test_number", "test_parameters", "test_text", "test_containers", "MethodTest::test_equal"]
-)
-def test_a_result_that_is_equal_to_everything_survives(name: str) -> None:
-    """Its assertion passes where it expects something else, and the error behind it says so."""
-    changed = perturbed(TESTS, (name,), random.Random(2))
-    assert changed is not None
-    assert changed.functions == (name,)
-    function = name.rpartition("::")[2]
-    body = textwrap.dedent(changed.text.partition(f"def {function}(")[2].partition("\n")[2].partition("\n\n")[0])
-    scope: dict[str, object] = {"given": 1, "expected": 2}
-    exec(LIES, scope)
-    with pytest.raises(AssertionError, match=changed.survived):
-        exec(body, scope)
+def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Path) -> None:
+    """Whatever the test asserts and however it is written; a test that expects nothing has no twins."""
+    made = with_twins(TESTS, (), random.Random(1))
+    assert made is not None
+    seen = ends(made, run_of(made.text, CODE, tmp_path))
+    assert len(seen) == 17
+    assert "test_without_assertion" not in seen
+    assert seen.pop("test_that_returns") == ("held", "survived")
+    assert set(seen.values()) == {("held", "failed")}
+
+
+def test_a_result_that_is_equal_to_everything_survives(tmp_path: Path) -> None:
+    """Its assertions hold in the perturbed twin too."""
+    names = [
+        "test_number",
+        "test_parameters",
+        "test_text",
+        "test_containers",
+        "test_both",
+        "test_chain",
+        "MethodTest::test_equal",
+    ]
+    made = with_twins(TESTS, names, random.Random(2))
+    assert made is not None
+    assert ends(made, run_of(made.text, LIES, tmp_path)) == dict.fromkeys(names, ("held", "survived"))
 
 
 def test_only_the_wanted_tests_change() -> None:
-    """Parameters do not matter, a class stands for its tests, and what is no function changes nothing."""
-    changed = perturbed(TESTS, ("test_parameters[1-2]", "TestPlain"), random.Random(3))
-    assert changed is not None
-    assert set(changed.functions) == {"test_parameters", "TestPlain::test_none"}
-    assert "assert double(2) == 4" in changed.text
-    assert perturbed(TESTS, ("test_gone",), random.Random(3)) is None
-    assert perturbed("def broken(:\n", (), random.Random(3)) is None
+    """Parameters do not matter, a class includes its tests, and what is no function changes nothing."""
+    made = with_twins(TESTS, ("test_parameters[1-2]", "TestPlain"), random.Random(3))
+    assert made is not None
+    assert {twin.function for twin in made.twins} == {"test_parameters", "TestPlain::test_none"}
+    assert "assert double(2) == 4" in made.text
+    assert with_twins(TESTS, ("test_gone",), random.Random(3)) is None
+    assert with_twins("def broken(:\n", (), random.Random(3)) is None
+    assert with_twins("x = " + "-" * 100_000 + "1\n", (), random.Random(3)) is None
 
 
-def test_a_large_file_is_perturbed_in_part() -> None:
+def test_nothing_but_values_tells_the_twins_apart() -> None:
+    """The same statements, in a random order, under random names and with random words."""
+    text = "def test_it():\n    assert f(1) == 2\n    with pytest.raises(ValueError):\n        f('x')\n"
+    firsts = set()
+    for seed in range(8):
+        made = with_twins(text, (), random.Random(seed))
+        assert made is not None
+        (twin,) = made.twins
+        firsts.add(made.text.index(twin.right) < made.text.index(twin.perturbed))
+        shapes = {
+            re.sub(r"\b(?:test_)?[a-z]{16}\b|\b\d+\b|\b[A-Z]\w+Error\b", "_", each)
+            for each in made.text.split("def ")[1:]
+        }
+        assert len({shape.strip() for shape in shapes}) == 1
+    assert firsts == {True, False}
+
+
+def test_a_large_file_gets_twins_in_part() -> None:
     """So many functions are chosen by chance."""
     text = "\n".join(f"def test_{number}():\n    assert f() == {number}\n" for number in range(2 * MOST_FUNCTIONS))
-    changed = perturbed(text, (), random.Random(4))
-    assert changed is not None
-    assert len(changed.functions) == MOST_FUNCTIONS
+    made = with_twins(text, (), random.Random(4))
+    assert made is not None
+    assert len(made.twins) == MOST_FUNCTIONS
