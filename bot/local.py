@@ -21,6 +21,7 @@ from workers.flows.review import choose, known_learnings, read_change, reviewer
 from workers.git import is_tracked, local_commits, origin, top_level, uncommitted
 from workers.home import scratch
 from workers.repair.episode import repair
+from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired
 from workers.review.engine import Reviewed
 from workers.sandbox.run_tests import discover, own_environment
@@ -47,14 +48,23 @@ def mirror_name(root: Path) -> str:
 
 
 @contextmanager
-def snapshot(path: Path) -> Iterator[Path]:
-    """A copy of a directory as it is now, without version control, environments and caches."""
+def snapshot(path: Path, *, keys: bool = True) -> Iterator[Path]:
+    """A copy of a directory as it is now, without version control, environments and caches.
+
+    Without `keys`, files that hold keys by custom are left out unless git tracks them: a model reads what tests print.
+    """
     if not path.is_dir():
         raise BadInput(f"{path} is not a directory; give the root of a Python project")
     with TemporaryDirectory(prefix="apprentice-") as scratch:
         tree = Path(scratch) / "tree"
-        shutil.copytree(path, tree, symlinks=True, ignore=LEFT_OUT, ignore_dangling_symlinks=True)
+        left_out = LEFT_OUT if keys else _left_out_with_keys
+        shutil.copytree(path, tree, symlinks=True, ignore=left_out, ignore_dangling_symlinks=True)
         yield tree
+
+
+def _left_out_with_keys(directory: str, names: list[str]) -> set[str]:
+    here = Path(directory)
+    return LEFT_OUT(directory, names) | {n for n in names if PRIVATE.search(n) and not is_tracked(here / n)}
 
 
 def digest(tree: Path) -> str:
@@ -83,7 +93,7 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
     """Repair what fails below `path`, which stays untouched unless `apply` is given and a proof without anything unusual found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
-    with scratch(context.settings.home), snapshot(path) as tree:
+    with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
         project = discover(tree, python=python_of(path, context), test_command=test_command, copy_of=path)
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))

@@ -58,27 +58,32 @@ def registering(into: Path, api: str, *more: str) -> Iterator[tuple[subprocess.P
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            found = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+            found = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{20,}", process.stdout.readline())
             assert found
             yield process, found[0]
         finally:
             process.kill()
 
 
+def root(address: str) -> str:
+    return address.rpartition("/")[0]
+
+
 def test_registers_and_keeps_what_it_is_given(tmp_path: Path, api: str) -> None:
     """The form asks for the App; GitHub's answer becomes files that only their owner reads, one for each process."""
     into = tmp_path / "app"
     with registering(into, api, "--organization", "acme") as (process, address):
+        assert httpx.get(root(address)).status_code == 404
         page = unescape(httpx.get(address).text)
         action = re.search(r'action="([^"]+)"', page)
         assert action
         assert action[1].startswith("https://github.com/organizations/acme/settings/apps/new?state=")
         manifest = json.loads(page.partition('name="manifest" value="')[2].partition('">\n')[0])
         assert manifest["hook_attributes"] == {"url": "https://bot.example/webhook", "active": True}
-        assert manifest["redirect_url"] == f"{address}/created"
+        assert manifest["redirect_url"] == f"{root(address)}/created"
         state = urllib.parse.parse_qs(urllib.parse.urlsplit(action[1]).query)["state"][0]
-        assert httpx.get(f"{address}/created", params={"code": "good", "state": "guessed"}).status_code == 404
-        assert httpx.get(f"{address}/created", params={"code": "good", "state": state}).status_code == 200
+        assert httpx.get(f"{root(address)}/created", params={"code": "good", "state": "guessed"}).status_code == 404
+        assert httpx.get(f"{root(address)}/created", params={"code": "good", "state": state}).status_code == 200
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert said.splitlines()[-1].endswith("https://github.example/apps/apprentice-acme/installations/new")
@@ -100,7 +105,7 @@ def test_a_code_that_github_does_not_take(tmp_path: Path, api: str) -> None:
     with registering(tmp_path / "app", api) as (process, address):
         state = re.search(r"state=([\w-]+)", httpx.get(address).text)
         assert state
-        httpx.get(f"{address}/created", params={"code": "bad", "state": state[1]})
+        httpx.get(f"{root(address)}/created", params={"code": "bad", "state": state[1]})
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "delete it on GitHub and start again" in said

@@ -10,19 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from workers.diffs import unified
 from workers.errors import ApprenticeError
-from workers.repair.judging.protected_files import refusal
+from workers.repair.judging.protected_files import PRIVATE, refusal
 from workers.sandbox.launcher import ENVIRONMENTS, NEVER_COPIED
 
 LARGEST_FILE = 1 << 20
 MOST_FILES = 20_000
 LONGEST_NAME, LONGEST_PATH = 255, 1_000
 """Bytes that the disk takes of one name, and that we take of a path."""
-
-_PRIVATE = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|id_(?:rsa|dsa|ecdsa|ed25519)|[^/]*\.(?:pem|key|p12|pfx|kdbx))$",
-    re.IGNORECASE,
-)
-"""Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
 
 _NEW_FILE = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
 _CITED = re.compile(r"(?<![\w./-])(?P<path>[\w./-]*\.[A-Za-z]\w*):(?P<line>\d{1,6})(?:-\d{1,6})?")
@@ -61,7 +55,7 @@ class Checkout:
         target = self._inside(self.named(path))
         if not target.is_file():
             raise ToolFailed(f"there is no file {path}")
-        if _PRIVATE.search(path):
+        if PRIVATE.search(path):
             raise ToolFailed(f"{path} may hold keys, which no model is shown")
         if target.stat().st_size > LARGEST_FILE:
             raise ToolFailed(f"{path} is larger than {LARGEST_FILE >> 10} KB")

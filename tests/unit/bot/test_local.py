@@ -63,6 +63,20 @@ def test_a_snapshot_is_a_copy_without_what_is_not_the_project(tmp_path: Path) ->
     assert not tree.exists()
 
 
+def test_a_snapshot_for_a_model_has_no_untracked_keys(tmp_path: Path) -> None:
+    """Tests that a model asks for could print them; what git tracks is the project's."""
+    (tmp_path / "pkg").mkdir()
+    for name in (".env", "pkg/server.key", "pkg/known.pem", "pkg/a.py"):
+        (tmp_path / name).write_text("secret = 1\n", encoding="utf-8")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), "add", "pkg/known.pem"], check=True)
+    with snapshot(tmp_path, keys=False) as tree:
+        found = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
+    assert found == {"pkg/known.pem", "pkg/a.py"}
+    with snapshot(tmp_path) as tree:
+        assert (tree / ".env").is_file()
+
+
 def test_only_a_directory_has_a_snapshot(tmp_path: Path) -> None:
     """Anything else is refused by its name."""
     with pytest.raises(BadInput, match="absent is not a directory"), snapshot(tmp_path / "absent"):

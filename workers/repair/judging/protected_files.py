@@ -1,7 +1,8 @@
-"""The files that a fix may change or add: Python sources where the repository keeps its own, and nothing else."""
+"""The files that a fix may change or add, Python sources where the repository keeps its own; and those that no model reads."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,12 @@ MODULES = frozenset({"_pytest", "apprentice_probe", "pluggy", "pytest", "sitecus
 """Modules and packages that start the interpreter or run the tests: where imports begin, one of that name comes first."""
 
 DIRECTORIES = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv"})
+
+PRIVATE = re.compile(
+    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|id_(?:rsa|dsa|ecdsa|ed25519)|[^/]*\.(?:pem|key|p12|pfx|kdbx))$",
+    re.IGNORECASE,
+)
+"""Files that hold keys by custom. Committed they are leaked already; in a directory of one's own they may lie about."""
 
 
 def refusal(path: str, tree: Path, installed: Collection[str] = frozenset()) -> str:

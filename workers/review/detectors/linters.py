@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -157,8 +158,8 @@ def _fix(fix: object) -> ToolFix | None:
 
 _SEVERITIES = {"LOW": Severity.MINOR, "MEDIUM": Severity.MAJOR, "HIGH": Severity.CRITICAL}
 _QUOTING = frozenset({"B105", "B106", "B107"})
-_INI = ".apprentice-bandit.ini"
-"""Named on the command line, so that bandit looks for no `.bandit` of the repository's."""
+_INI = f".apprentice-{secrets.token_hex(8)}.ini"
+"""Named on the command line, so that bandit looks for no `.bandit` of the repository's; the name cannot be taken already."""
 
 _FORMAT = ("bandit", "--format", "json", "--quiet", "--exit-zero", "--ini", _INI, "--exclude", "")
 _OURS = ("--confidence-level", "medium", "--skip", ",".join(BANDIT_SKIP))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -36,7 +37,7 @@ from workers.review.source import parsed
 _OLDEST = 10
 """mypy knows no older Python 3; for those it reads as the oldest that it knows."""
 
-_INI = ".apprentice-mypy.ini"
+_INI = f".apprentice-{secrets.token_hex(8)}.ini"
 _NOT_OURS = frozenset({"import-not-found", "import-untyped", "import", "unused-ignore", "annotation-unchecked", "note"})
 _TYPED_SHARE = 0.5
 _LINES_IN_MESSAGE = re.compile(r"\bline \d+")
