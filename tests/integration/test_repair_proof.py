@@ -18,7 +18,8 @@ from workers.ports import Limits
 from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
-from workers.repair.judging.prove import PROOFS, Prover, Unproven
+from workers.repair.judging.proofs import PROOFS
+from workers.repair.judging.prove import Prover, Unproven
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover
@@ -207,13 +208,13 @@ def test_a_right_patch_is_proven(garden: Project) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("+ len(self.rows)", "* len(self.rows)", "test_free still fails in the whole suite"),
+        ("+ len(self.rows)", "* len(self.rows)", "test_free still fails when run alone"),
         ("+ len(self.rows)", "- 2", "test_free_when_empty passed before and no longer does"),
         ('"kale", "pea"]', '"pea"]\nBed = None', r"test_grows\[kale\] passed before|still fails"),
         (
             "return area(self.width, self.length) +",
             "import pytest; pytest.skip('hard'); return",
-            "still fails in the whole suite",
+            "still fails when run alone",
         ),
     ],
 )

@@ -154,7 +154,8 @@ def is_plain(tree: Path, test: str) -> bool:
 def _text(tree: Path, path: str) -> str:
     """The text of a Python file of the tree; empty for any other path, which untrusted code may have reported."""
     file = tree / path
-    within = ".." not in PurePosixPath(path).parts and file.resolve() == tree.resolve() / path
+    pure = PurePosixPath(path)
+    within = not pure.is_absolute() and ".." not in pure.parts and file.resolve() == tree.resolve() / path
     if not within or file.suffix != ".py" or not file.is_file() or file.stat().st_size > LARGEST_SOURCE:
         return ""
     return file.read_bytes().decode(errors="replace")

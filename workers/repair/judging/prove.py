@@ -7,18 +7,16 @@ only an honest run can: see challenge.py. What the patch may touch and use is re
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
-from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.project import module_name
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
 from workers.repair.judging.protected_files import refusal
-from workers.repair.judging.ranking import Field, opinion, telling
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
@@ -32,17 +30,11 @@ SHOWN = 3
 REPEATS = 2
 """So often the whole suite runs with a patch."""
 
-PROOFS = 4
-"""So many candidates of one attempt are put to the proof."""
-
 SECRET = random.SystemRandom()
 """Where the values come from that no process inside can guess."""
 
 MOST_PLAIN = 50
 """Failing tests that are run without pytest too."""
-
-Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
-"""Which candidates pass the given tests too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +73,11 @@ def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
     return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
 
 
+def _split(test: str) -> tuple[str, tuple[str]]:
+    path, _, name = test.partition("::")
+    return path, (name,)
+
+
 def _with_skips(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
     """Those of `tests`, files and classes, of which something is skipped or expected to fail."""
     left_out = [r.id for r in report.results if r.outcome in (TestOutcome.SKIPPED, TestOutcome.XFAILED)]
@@ -114,7 +111,10 @@ class _WholeRun:
 
 
 class Prover:
-    """Proves edits of one project against one failure. `runs` counts how often tests were run."""
+    """Proves edits of one project against one failure. `runs` counts how often tests were run.
+
+    Edits of `templates` hold no code of anybody's: where the project's tests cannot be challenged, theirs are no question.
+    """
 
     def __init__(
         self,
@@ -123,10 +123,13 @@ class Prover:
         reproduction: Reproduction,
         failure: Failure,
         limits: Limits | None = None,
+        *,
+        templates: bool = False,
     ) -> None:
         self._sandbox = sandbox
         self._project = project
         self._reproduction = reproduction
+        self._templates = templates
         self._limits = limits
         self.failing = failure.failing_tests
         self.runs = 0
@@ -225,7 +228,9 @@ class Prover:
     @cached_property
     def _plain_tests(self) -> Sequence[str]:
         functions = dict.fromkeys(test.partition("[")[0] for test in self.failing if "::" in test)
-        return [test for test in functions if is_plain(self._project.tree, test)][:MOST_PLAIN]
+        tree = self._project.tree
+        found = [test for test in functions if defines(tree, *_split(test)) and is_plain(tree, test)]
+        return found[:MOST_PLAIN]
 
     def _run_plainly(self, tests: Sequence[str], overlay: Mapping[str, bytes]) -> Mapping[str, TestResult]:
         self.runs += bool(tests)
@@ -255,13 +260,19 @@ class Prover:
             unusual=(
                 *self._unusual(overlay),
                 *sorted(after.loaded - before.loaded),
-                *(() if perturbed else ("no failing test could be run where it expects something else",)),
-                *(() if all(run.canaries for run in runs) else ("its runs could not be checked by added tests",)),
+                *(self._unchallenged(perturbed, runs) if not self._templates else ()),
                 *(f"the tests of {test} are skipped" for test in _with_skips(self.failing, after)),
                 *(f"a run that did not end: {run.report.trouble}" for run in runs if run.report.trouble),
                 *(f"{test} fails without pytest" for test, passed in plain.items() if not passed),
             ),
         )
+
+    def _unchallenged(self, perturbed: int, runs: Sequence[_WholeRun]) -> Iterator[str]:
+        """What this proof was not held to."""
+        if not perturbed:
+            yield "no failing test could be run where it expects something else"
+        if not all(run.canaries for run in runs):
+            yield "its runs could not be checked by added tests"
 
     def _unusual(self, overlay: Mapping[str, bytes]) -> Iterator[str]:
         """What the patch uses that has no place in a repair."""
@@ -300,96 +311,3 @@ class Prover:
             if before and not still_failing((path,), self.run((path,), {**added, **repaired})):
                 found[path] = text
         return found
-
-
-# ── The best of several plausible candidates ───────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proven:
-    """A candidate and what was shown about it."""
-
-    candidate: Candidate
-    proof: Proof
-
-
-class Proofs:
-    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven.
-
-    `passing` gets the tests that a candidate breaks, and screens later candidates by them too; `diff` shows an edit.
-    """
-
-    def __init__(self, prover: Prover, seed: int, passing: Passing, diff: Callable[[Candidate], str]) -> None:
-        self._prover = prover
-        self._seed = seed
-        self._passing = passing
-        self._diff = diff
-        self.best: Proven | None = None
-        self.objection = ""
-        self.made = 0
-
-    def prove(self, field: Field) -> None:
-        """Prove the candidates of a field, best first, until one repairs everything that failed, or enough were tried.
-
-        Candidates that turn out to break something leave the field: what they do differently disputes nothing.
-        """
-        shown: dict[Candidate, Proof] = {}
-        left: Field | None = field
-        while left is not None and (wanted := _next(left, shown)) is not None and self.made < PROOFS:
-            candidate = left.edits[wanted].candidate
-            self.made += 1
-            proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
-            if isinstance(proof, Unproven):
-                self.objection = self.objection or proof.reason
-                left = self._unbroken(left, candidate, proof.broken)
-            else:
-                shown[candidate] = proof
-        if left is not None:
-            self._settle(left, shown)
-
-    def finished(self) -> bool:
-        """Whether there is no point in looking for more candidates."""
-        return self.best is not None or self.made >= PROOFS
-
-    def _unbroken(self, field: Field, unproven: Candidate, tests: Sequence[str]) -> Field | None:
-        """A field without one, and without those that break the same tests; None when nothing is left."""
-        others = [edit.candidate for edit in field.edits if edit.candidate is not unproven]
-        kept = self._passing(others, tests) if tests else frozenset(others)
-        return field.only(kept) if kept else None
-
-    def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:
-        """Keep the best of what was proven, with its rank among the others."""
-        judged = opinion(field)
-        proven = [number for number in judged.order if field.edits[number].candidate in shown]
-        if not proven:
-            return
-        best = min(proven, key=lambda number: _left_failing(shown[field.edits[number].candidate]))
-        candidate = field.edits[best].candidate
-        rival = judged.rival if best == judged.order[0] else judged.order[0]
-        apart = rival if judged.clusters > 1 else None
-        proof = replace(
-            shown[candidate],
-            confidence=judged.confidence,
-            doubt=judged.doubt,
-            plausible=len(field.edits),
-            alike=judged.alike,
-            clusters=judged.clusters,
-            share=round(judged.share, 3),
-            telling=None if apart is None else telling(field, best, apart, self._diff(field.edits[apart].candidate)),
-        )
-        if self.best is None or _left_failing(proof) < _left_failing(self.best.proof):
-            self.best = Proven(candidate=candidate, proof=proof)
-
-
-def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:
-    """The candidate to prove next: the best, one that leaves nothing failing, then the best that behaves otherwise."""
-    judged = opinion(field)
-    proofs = [shown.get(edit.candidate) for edit in field.edits]
-    if not any(proof is not None and not _left_failing(proof) for proof in proofs):
-        return next((number for number in judged.order if proofs[number] is None), None)
-    rival = judged.rival
-    return rival if rival is not None and proofs[rival] is None else None
-
-
-def _left_failing(proof: Proof) -> int:
-    return len(proof.failed_before) - len(proof.passed_after)

@@ -14,7 +14,8 @@ from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import Candidate, NearMisses, ScreenVerdict, Stream
 from workers.repair.engines.search.localise import suspects
 from workers.repair.engines.search.search import combine, propose
-from workers.repair.judging.prove import Proofs, Prover
+from workers.repair.judging.proofs import Proofs
+from workers.repair.judging.prove import Prover
 from workers.repair.judging.ranking import Comparer, extent_of
 from workers.repair.reproduce import Reproduction, screening_tests, sources_of
 from workers.repair.result import (
@@ -62,7 +63,7 @@ class SearchSession:
         """`sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
         priors; `taste` orders what is worth the same.
         """
-        self._prover = Prover(sandbox, project, reproduction, failure, limits)
+        self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True)
         self._reproduction = reproduction
         self._failure = failure
         self._weights = weights or {}

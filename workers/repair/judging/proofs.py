@@ -1,0 +1,107 @@
+"""The best of several plausible candidates: proofs of one attempt, made until one repairs everything that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from memory.model import Proof
+from workers.repair.engines.search.candidates import Candidate
+from workers.repair.judging.prove import Prover, Unproven
+from workers.repair.judging.ranking import Field, opinion, telling
+
+PROOFS = 4
+"""So many candidates of one attempt are put to the proof."""
+
+Passing = Callable[[Sequence[Candidate], Sequence[str]], frozenset[Candidate]]
+"""Which candidates pass the given tests too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """A candidate and what was shown about it."""
+
+    candidate: Candidate
+    proof: Proof
+
+
+class Proofs:
+    """What was proven in one attempt. `objection` is the reason why the first unproven candidate was not proven.
+
+    `passing` gets the tests that a candidate breaks, and screens later candidates by them too; `diff` shows an edit.
+    """
+
+    def __init__(self, prover: Prover, seed: int, passing: Passing, diff: Callable[[Candidate], str]) -> None:
+        self._prover = prover
+        self._seed = seed
+        self._passing = passing
+        self._diff = diff
+        self.best: Proven | None = None
+        self.objection = ""
+        self.made = 0
+
+    def prove(self, field: Field) -> None:
+        """Prove the candidates of a field, best first, until one repairs everything that failed, or enough were tried.
+
+        Candidates that turn out to break something leave the field: what they do differently disputes nothing.
+        """
+        shown: dict[Candidate, Proof] = {}
+        left: Field | None = field
+        while left is not None and (wanted := _next(left, shown)) is not None and self.made < PROOFS:
+            candidate = left.edits[wanted].candidate
+            self.made += 1
+            proof = self._prover.prove({candidate.path: candidate.source.encode()}, self._seed)
+            if isinstance(proof, Unproven):
+                self.objection = self.objection or proof.reason
+                left = self._unbroken(left, candidate, proof.broken)
+            else:
+                shown[candidate] = proof
+        if left is not None:
+            self._settle(left, shown)
+
+    def finished(self) -> bool:
+        """Whether there is no point in looking for more candidates."""
+        return self.best is not None or self.made >= PROOFS
+
+    def _unbroken(self, field: Field, unproven: Candidate, tests: Sequence[str]) -> Field | None:
+        """A field without one, and without those that break the same tests; None when nothing is left."""
+        others = [edit.candidate for edit in field.edits if edit.candidate is not unproven]
+        kept = self._passing(others, tests) if tests else frozenset(others)
+        return field.only(kept) if kept else None
+
+    def _settle(self, field: Field, shown: Mapping[Candidate, Proof]) -> None:
+        """Keep the best of what was proven, with its rank among the others."""
+        judged = opinion(field)
+        proven = [number for number in judged.order if field.edits[number].candidate in shown]
+        if not proven:
+            return
+        best = min(proven, key=lambda number: _left_failing(shown[field.edits[number].candidate]))
+        candidate = field.edits[best].candidate
+        rival = judged.rival if best == judged.order[0] else judged.order[0]
+        apart = rival if judged.clusters > 1 else None
+        proof = replace(
+            shown[candidate],
+            confidence=judged.confidence,
+            doubt=judged.doubt,
+            plausible=len(field.edits),
+            alike=judged.alike,
+            clusters=judged.clusters,
+            share=round(judged.share, 3),
+            telling=None if apart is None else telling(field, best, apart, self._diff(field.edits[apart].candidate)),
+        )
+        if self.best is None or _left_failing(proof) < _left_failing(self.best.proof):
+            self.best = Proven(candidate=candidate, proof=proof)
+
+
+def _next(field: Field, shown: Mapping[Candidate, Proof]) -> int | None:
+    """The candidate to prove next: the best, one that leaves nothing failing, then the best that behaves otherwise."""
+    judged = opinion(field)
+    proofs = [shown.get(edit.candidate) for edit in field.edits]
+    if not any(proof is not None and not _left_failing(proof) for proof in proofs):
+        return next((number for number in judged.order if proofs[number] is None), None)
+    rival = judged.rival
+    return rival if rival is not None and proofs[rival] is None else None
+
+
+def _left_failing(proof: Proof) -> int:
+    return len(proof.failed_before) - len(proof.passed_after)
