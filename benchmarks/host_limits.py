@@ -281,6 +281,7 @@ def measured(name: str) -> dict[str, object]:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.host_limits", description=__doc__)
+    parser.add_argument("--only", default="", metavar="WORD", help="the cases whose name has this word")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--prepare", help=argparse.SUPPRESS)
     parser.add_argument("--at", type=Path, help=argparse.SUPPRESS)
@@ -292,7 +293,7 @@ def main() -> None:
         print(json.dumps(run_case(given.case, given.at)))
         return
     lines = []
-    for name in (*TEXTS, *BOMBS, "delta_pack"):
+    for name in (name for name in (*TEXTS, *BOMBS, "delta_pack") if given.only in name):
         found = measured(name)
         cost = f"{found['seconds']:.2f} s ({found['computed']:.2f} s of processor time), {found['mb']:.0f} MB and git at most {found['git_mb']:.0f} MB, longest gap of heartbeats {found['longest']:.2f} s, job {found['state']}"
         lines.append((name, f"{cost}; {found['refusal'] or 'read'}"))

@@ -82,7 +82,9 @@ def _jobs(event: RepositoryEvent, origin: Origin, trigger_label: str) -> tuple[J
             return ()
         case IssueEvent() | IssueCommentEvent() if event.action == "edited":
             posted = _issue_comment(event) if isinstance(event, IssueCommentEvent) else _issue_text(event.issue)
-            return answers_to_edit(posted, event.changes.body.get("from", posted.text), origin)
+            return answers_to_edit(
+                posted, posted.text if event.changes.body.text is None else event.changes.body.text, origin
+            )
         case IssueEvent():
             return _on_issue(event, origin, trigger_label)
         case IssueCommentEvent():

@@ -97,10 +97,16 @@ class EventPull(_Partial, frozen=True, kw_only=True):
         return self.head.repo is None or self.base.repo is None or self.head.repo.id != self.base.repo.id
 
 
-class EventChanges(_Partial, frozen=True, kw_only=True):
-    """What an edit changed: the text before, under "from"; nothing when the text stayed."""
+class TextBefore(_Partial, frozen=True, kw_only=True):
+    """The text before an edit."""
 
-    body: dict[str, str] = {}
+    text: str | None = msgspec.field(name="from", default=None)
+
+
+class EventChanges(_Partial, frozen=True, kw_only=True):
+    """What an edit changed; nothing of the body when the text stayed."""
+
+    body: TextBefore = TextBefore()
 
 
 class EventThread(_Partial, frozen=True, kw_only=True):

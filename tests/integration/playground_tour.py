@@ -116,6 +116,7 @@ def _apps_and_people(scene: Scene) -> int:
         as_app.ok("GET", path)
     repository = bot.ok("GET", HOME)
     bot.ok("GET", f"/repositories/{repository['id']}")
+    bot.ok("GET", f"/user/{repository['owner']['id']}")
     narrow = {"repository_ids": [repository["id"]], "permissions": {"contents": "read"}}
     as_app.ok("POST", f"/app/installations/{scene.installation_id}/access_tokens", narrow)
     ada.ok("GET", "/user")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.repair.cases import write_case
 from tests.conftest import missing
 from tests.unit.workers.history.conftest import Branch
 
@@ -19,8 +20,15 @@ ROOT = Path(__file__).parents[2]
 HISTORY = "a git repository"
 """Stands for one with three commits."""
 
+CASES = "a folder of cases"
+"""Stands for one with a single case."""
+
+SUMS = "from sums import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
+
 TINY = {
     "ingest": ("--runs", "1", "--deliveries", "20"),
+    "host_limits": ("--only", "headers"),
+    "proof": (CASES, "--time-every", "1"),
     "web_limits": ("--clients", "30", "--seconds", "1"),
     "screen": ("--runs", "1", "--candidates", "2"),
     "ledger": ("rebuild", "--events", "60", "--repositories", "2", "--runs", "1"),
@@ -34,6 +42,8 @@ TINY = {
 
 EXPECTED = {
     "ingest": r"ratio within a run +\d+\.\d\d",
+    "host_limits": r"headers.+ s of processor time",
+    "proof": r"proven without a question +1\n(.|\n)+unchallenged +\d\.\d\d",
     "web_limits": r"memory at its peak, MB +\d+\n(.|\n)+answered 202 +10 of 10",
     "screen": r"verdicts alike +2 of 2",
     "history": r"changes a second +\d+\.\d",
@@ -55,7 +65,16 @@ def test_runs_and_says_what_it_measured(name: str, tmp_path: Path) -> None:
     branch = Branch(tmp_path / "shop")
     for number in range(3):
         branch.commit({"shop.py": f"import os\n\nPRICE = {number}\n"})
-    arguments = [str(tmp_path / "shop" if word == HISTORY else word) for word in TINY[name]]
+    write_case(
+        tmp_path / "cases" / "sums",
+        name="sums",
+        files={"sums.py": "def add(a, b):\n    return a - b\n", "test_sums.py": SUMS},
+        test_command="python -m pytest",
+        budget_seconds=10.0,
+        solution={"sums.py": "def add(a, b):\n    return a + b\n"},
+    )
+    made = {HISTORY: str(tmp_path / "shop"), CASES: str(tmp_path / "cases")}
+    arguments = [made.get(word, word) for word in TINY[name]]
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments],
         cwd=ROOT,

@@ -139,8 +139,8 @@ def test_every_field_that_we_read_is_githubs(event: str) -> None:
 def read_paths(struct: type, at: str = "") -> Iterator[tuple[str, set[str]]]:
     """The paths that a msgspec struct reads, each with the JSON types that it accepts."""
     hints = typing.get_type_hints(struct)
-    for name in struct.__struct_fields__:  # type: ignore[attr-defined]  # every msgspec struct has them
-        path = f"{at}.{name}" if at else name
+    for name, key in zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True):  # type: ignore[attr-defined]  # every msgspec struct has them
+        path = f"{at}.{key}" if at else key
         yield from paths_of(hints[name], path)
 
 

@@ -12,8 +12,9 @@ import copy
 import random
 import string
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -80,23 +81,44 @@ def with_twins(text: str, tests: Collection[str], rng: random.Random) -> TwinTes
         wanted = {test.partition("[")[0] for test in tests}
         found = [each for each in _functions(tree) if _is_wanted(each[0], wanted)]
         chosen = rng.sample(found, min(len(found), MOST_FUNCTIONS))
-        twins = [made for name, node, body in chosen if (made := _replaced(name, node, body, rng)) is not None]
+        helpers = {each.name: each for each in tree.body if _is_helper(each)}
+        made = (_replaced(name, node, body, tree.body, helpers, rng) for name, node, body in chosen)
+        twins = [each for each in made if each is not None]
         changed = ast.unparse(ast.fix_missing_locations(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return TwinTests(text=f"{changed}\n", twins=tuple(twins)) if twins else None
 
 
-def _replaced(name: str, node: FunctionNode, body: list[ast.stmt], rng: random.Random) -> Twins | None:
-    """Put twins in a function's place; None where it expects nothing that can be changed."""
+def _is_helper(node: ast.stmt) -> TypeGuard[FunctionNode]:
+    """Whether a function of a test file may assert for its tests."""
+    return isinstance(node, FunctionNode) and not node.decorator_list and not node.name.startswith("test")
+
+
+def _replaced(
+    name: str,
+    node: FunctionNode,
+    body: list[ast.stmt],
+    module: list[ast.stmt],
+    helpers: Mapping[str, FunctionNode],
+    rng: random.Random,
+) -> Twins | None:
+    """Put twins in a function's place, with helpers of their own; None where it expects nothing that can be changed."""
     right, other = copy.deepcopy(node), copy.deepcopy(node)
     right.name, other.name = f"test_{random_word(rng)}", f"test_{random_word(rng)}"
     words = [random_word(rng) for _ in range(4)]
-    _Twin(right, rng, failed=words[0], held=words[1], perturb=False).apply()
-    perturbation = _Twin(other, rng, failed=words[2], held=words[3], perturb=True)
-    perturbation.apply()
-    if not perturbation.changes:
+    used = {each.func.id for each in ast.walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
+    copied: list[ast.stmt] = []
+    changes = 0
+    for twin, failed, held in ((right, words[0], words[1]), (other, words[2], words[3])):
+        for helper in (copy.deepcopy(helpers[each]) for each in sorted(used & helpers.keys())):
+            _rename(twin, helper, f"_{random_word(rng)}")
+            copied.append(helper)
+            changes += _Twin(helper, rng, failed=failed, held="", perturb=twin is other).apply()
+        changes += _Twin(twin, rng, failed=failed, held=held, perturb=twin is other).apply()
+    if not changes:
         return None
+    module += rng.sample(copied, len(copied))
     at = body.index(node)
     body[at : at + 1] = rng.sample([right, other], 2)
     above = name.rpartition("::")[0] + "::" if "::" in name else ""
@@ -133,8 +155,19 @@ def random_word(rng: random.Random) -> str:
     return "".join(rng.choices(string.ascii_lowercase, k=16))
 
 
+def _rename(twin: FunctionNode, helper: FunctionNode, name: str) -> None:
+    """Give a twin's helper a name of its own."""
+    for node in ast.walk(twin):
+        if isinstance(node, ast.Name) and node.id == helper.name:
+            node.id = name
+    helper.name = name
+
+
 class _Twin(ast.NodeTransformer):
-    """Makes a function one of its twins, in place: an error with a word takes the place of success and of failure."""
+    """Makes a function one of its twins, in place: an error with a word takes the place of success and of failure.
+
+    A helper of a test has no word for success: it returns.
+    """
 
     def __init__(self, function: FunctionNode, rng: random.Random, *, failed: str, held: str, perturb: bool) -> None:
         self._function = function
@@ -144,10 +177,10 @@ class _Twin(ast.NodeTransformer):
         self._perturb = perturb
         self._expected = _compared_once(function)
         self._changed: set[str] = set()
-        self.changes = 0
+        self._changes = 0
 
-    def apply(self) -> None:
-        """Change the function."""
+    def apply(self) -> int:
+        """Change the function. How many of its expectations were changed."""
         for name, places in _parameters(self._function) if self._perturb else ():
             others = [self._literal(values[at]) for values, at in places]
             if name in self._expected and others and None not in others:
@@ -156,15 +189,17 @@ class _Twin(ast.NodeTransformer):
                 self._changed.add(name)
         visited = [self.visit(statement) for statement in self._function.body]
         self._function.body = [*(each for made in visited for each in (made if isinstance(made, list) else [made]))]
-        self._function.body.append(_error(self._held))
+        if self._held:
+            self._function.body.append(_error(self._held))
+        return self._changes
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """Leave functions within the test as they are: their returns are no ends of it."""
         return node
 
-    def visit_Return(self, _node: ast.Return) -> ast.stmt:
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
         """End the test with its word."""
-        return _error(self._held)
+        return _error(self._held) if self._held else node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         """Change a literal that is only there to be compared."""
@@ -199,7 +234,7 @@ class _Twin(ast.NodeTransformer):
             return self._demand(_equal(call.args[0], call.args[1]))
         if name in NEGATED:
             call.func.attr = NEGATED[name] if self._perturb else name
-            self.changes += 1
+            self._changes += 1
             return self._guarded(node)
         if name in CLASS_FIRST:
             self._expect_another_class(call)
@@ -219,11 +254,11 @@ class _Twin(ast.NodeTransformer):
         if self._perturb and isinstance(call, ast.Call) and call.args:
             kind = "warns" if "arn" in _called(call) else "raises"
             call.args[0] = _expression(self._rng.choice(UNEXPECTED[kind]))
-            self.changes += 1
+            self._changes += 1
 
     def _other(self, test: ast.expr) -> ast.expr:
         """A condition that is false where `test` is true."""
-        self.changes += 1
+        self._changes += 1
         match test:
             case ast.BoolOp(op=ast.And(), values=parts):
                 return ast.BoolOp(op=ast.Or(), values=[self._other(part) for part in parts])

@@ -76,6 +76,17 @@ def test_without_assertion():
     double(1)
 
 
+def check(function, given, wanted):
+    if given is None:
+        return
+    assert function(given) == wanted
+
+
+def test_by_a_helper():
+    check(double, None, 0)
+    check(double, 2, 4)
+
+
 def test_that_returns():
     if double(1):
         return
@@ -163,7 +174,7 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     made = with_twins(TESTS, (), random.Random(1))
     assert made is not None
     seen = ends(made, run_of(made.text, CODE, tmp_path))
-    assert len(seen) == 17
+    assert len(seen) == 18
     assert "test_without_assertion" not in seen
     assert seen.pop("test_that_returns") == ("held", "survived")
     assert set(seen.values()) == {("held", "failed")}
