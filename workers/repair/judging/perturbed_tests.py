@@ -190,7 +190,7 @@ class _Twin(ast.NodeTransformer):
         visited = [self.visit(statement) for statement in self._function.body]
         self._function.body = [*(each for made in visited for each in (made if isinstance(made, list) else [made]))]
         if self._held:
-            self._function.body.append(_error(self._held))
+            self._function.body = [*_copies(self._function), *self._function.body, _error(self._held)]
         return self._changes
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -301,6 +301,13 @@ class _Twin(ast.NodeTransformer):
                 more = ast.Constant(value=random_word(self._rng))
                 return ast.Dict(keys=[*keys, more], values=[*values, ast.Constant(value=number)])
         return ast.Constant(value=number) if _called(node) == "approx" else None
+
+
+def _copies(function: FunctionNode) -> list[ast.stmt]:
+    """Statements that copy containers among the arguments: the twins share them, and a test may change them."""
+    names = [argument.arg for argument in function.args.args if argument.arg not in ("self", "cls")]
+    copied = "{0} = __import__('copy').deepcopy({0}) if type({0}) in (list, dict, set) else {0}"
+    return [statement for name in names for statement in ast.parse(copied.format(name)).body]
 
 
 def _error(message: str) -> ast.stmt:

@@ -17,6 +17,7 @@ import pytest
 from code_under_test import double, fail, name_of, pairs
 
 VALUES = [(1, 2), (3, 6)]
+DIGITS = [[1]]
 
 
 def test_number():
@@ -34,6 +35,12 @@ def test_both():
 @pytest.mark.parametrize("given, expected", [(1, 2), pytest.param(3, 6, id="three")])
 def test_parameters(given, expected):
     assert double(given) == expected
+
+
+@pytest.mark.parametrize("digits", DIGITS)
+def test_that_changes_its_parameter(digits):
+    digits.append(double(1))
+    assert digits == [1, 2]
 
 
 @pytest.mark.parametrize(("given", "expected"), VALUES)
@@ -174,7 +181,7 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     made = with_twins(TESTS, (), random.Random(1))
     assert made is not None
     seen = ends(made, run_of(made.text, CODE, tmp_path))
-    assert len(seen) == 18
+    assert len(seen) == 19
     assert "test_without_assertion" not in seen
     assert seen.pop("test_that_returns") == ("held", "survived")
     assert set(seen.values()) == {("held", "failed")}
