@@ -12,13 +12,13 @@ import copy
 import random
 import string
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-MOST_FUNCTIONS = 20
+MOST_FUNCTIONS = 30
 """Functions of one file that get twins."""
 
 EQUALITIES = frozenset(f"assert{kind}Equal" for kind in ("", "Dict", "List", "MultiLine", "Sequence", "Set", "Tuple"))
@@ -84,10 +84,17 @@ def with_twins(text: str, tests: Collection[str], rng: random.Random) -> TwinTes
         helpers = {each.name: each for each in tree.body if _is_helper(each)}
         made = (_replaced(name, node, body, tree.body, helpers, rng) for name, node, body in chosen)
         twins = [each for each in made if each is not None]
+        _remove({twin.function for twin in twins}, found)
         changed = ast.unparse(ast.fix_missing_locations(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return TwinTests(text=f"{changed}\n", twins=tuple(twins)) if twins else None
+
+
+def _remove(names: Collection[str], functions: Sequence[tuple[str, FunctionNode, list[ast.stmt]]]) -> None:
+    """Remove the functions that have twins: beside them, they would tell which twin is right."""
+    for node, body in {id(node): (node, body) for name, node, body in functions if name in names}.values():
+        body.remove(node)
 
 
 def _is_helper(node: ast.stmt) -> TypeGuard[FunctionNode]:
@@ -120,7 +127,7 @@ def _replaced(
         return None
     module += rng.sample(copied, len(copied))
     at = body.index(node)
-    body[at : at + 1] = rng.sample([right, other], 2)
+    body[at:at] = rng.sample([right, other], 2)
     above = name.rpartition("::")[0] + "::" if "::" in name else ""
     return Twins(
         function=name,
@@ -133,15 +140,29 @@ def _replaced(
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, FunctionNode, list[ast.stmt]]]:
-    """Every function at the top level and in classes, named as in pytest's ids, with the statements around it."""
-    waiting: list[tuple[str, list[ast.stmt]]] = [("", tree.body)]
-    while waiting:
-        above, body = waiting.pop()
-        for node in body:
-            if isinstance(node, FunctionNode):
-                yield f"{above}{node.name}", node, body
-            elif isinstance(node, ast.ClassDef):
-                waiting.append((f"{above}{node.name}::", node.body))
+    """Every test function, named as in pytest's ids, with the statements around it; inherited methods for each class."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in tree.body:
+        if isinstance(node, FunctionNode):
+            yield node.name, node, tree.body
+        elif isinstance(node, ast.ClassDef):
+            methods: dict[str, tuple[str, FunctionNode, list[ast.stmt]]] = {}
+            for name, method, body in _methods(node.name, node, classes):
+                methods.setdefault(name, (name, method, body))  # what a class overrides comes before
+            yield from methods.values()
+
+
+def _methods(
+    name: str, holder: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: tuple[ast.ClassDef, ...] = ()
+) -> Iterator[tuple[str, FunctionNode, list[ast.stmt]]]:
+    for node in holder.body:
+        if isinstance(node, FunctionNode):
+            yield f"{name}::{node.name}", node, holder.body
+        elif isinstance(node, ast.ClassDef):
+            yield from _methods(f"{name}::{node.name}", node, classes, (*seen, holder))
+    for base in (classes.get(getattr(each, "id", "")) for each in holder.bases):
+        if base is not None and base not in (*seen, holder):
+            yield from _methods(name, base, classes, (*seen, holder))
 
 
 def _is_wanted(name: str, wanted: Collection[str]) -> bool:

@@ -113,6 +113,21 @@ class MethodTest(unittest.TestCase):
             fail()
 
 
+class Shared:
+    factor = 2
+
+    def test_shared(self):
+        assert double(self.factor) == 2 * self.factor
+
+
+class TestTwo(Shared):
+    pass
+
+
+class TestThree(Shared):
+    factor = 3
+
+
 class TestPlain:
     def test_none(self):
         assert pairs().get("b") is None
@@ -181,9 +196,10 @@ def test_right_code_holds_in_the_right_twin_and_fails_in_the_other(tmp_path: Pat
     made = with_twins(TESTS, (), random.Random(1))
     assert made is not None
     seen = ends(made, run_of(made.text, CODE, tmp_path))
-    assert len(seen) == 19
+    assert len(seen) == 22
     assert "test_without_assertion" not in seen
     assert seen.pop("test_that_returns") == ("held", "survived")
+    assert seen.pop("Shared::test_shared") == ("", "")  # which pytest takes for no test
     assert set(seen.values()) == {("held", "failed")}
 
 
