@@ -6,6 +6,7 @@ paths are POSIX and relative to the repository's root, lines count from 1.
 
 from __future__ import annotations
 
+from memory.model.environments import Plan, PlanOutcome
 from memory.model.learning import (
     EMBEDDED,
     Actor,

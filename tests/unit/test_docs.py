@@ -38,6 +38,7 @@ PAGES = (
     "CHANGELOG.md",
     "docs/architecture.md",
     "docs/commands.md",
+    "docs/environments.md",
     "docs/evaluating-a-model.md",
     "docs/fine-tuning.md",
     "docs/install.md",

@@ -215,7 +215,7 @@ Brief = Dict[str, Any]  # noqa: UP006 - the same
 """The report on an edit: {error_type, message}; nothing, when it needs a fork of its own."""
 
 
-class Plan(NamedTuple):
+class PlannedEdit(NamedTuple):
     """An edited text, and the swaps that bring it into memory; None when that cannot be."""
 
     source: str
@@ -247,7 +247,7 @@ class Board:
 
 
 def try_together(
-    plans: Sequence[Plan], path: Path, run: Callable[[], Brief | None], state: WatchedState, board: Board
+    plans: Sequence[PlannedEdit], path: Path, run: Callable[[], Brief | None], state: WatchedState, board: Board
 ) -> None:
     """In the fork: try each plan until one leaves a trace. `run` gives None for what has to be tried apart."""
     for plan in plans:

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import pytest
 
-from .batch import Board, Plan, Unwatchable, WatchedState, brief, roots, swap, try_together
+from .batch import Board, PlannedEdit, Unwatchable, WatchedState, brief, roots, swap, try_together
 from .children import Child, Fork, Line, Message, answer_of, fork, in_child
 from .codeswap import Loaded, Recorder, Source, Swap, Unswappable, put
 from .compare import observe
@@ -88,7 +88,7 @@ class Collecting:
         state = self._watched(session, trial, request)
         if state is None:
             return dict(answer_of(Child(None, "died", 0.0), "swap"), briefs=[])
-        plans = [Plan(source, self._swaps(dict(request, source=source))) for source in request["sources"]]
+        plans = [PlannedEdit(source, self._swaps(dict(request, source=source))) for source in request["sources"]]
         board = Board()
 
         def body() -> Message:

@@ -1,0 +1,1 @@
+"""An environment for each repository, by what the repository says about itself."""
