@@ -1,0 +1,262 @@
+"""What a project declares of itself: Pythons, extras, dependency groups and locks. Nothing of it is executed."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from workers.environments.tree_files import (
+    LARGEST_LOCK,
+    Table,
+    TreeFiles,
+    assigned,
+    items,
+    literal,
+    strings,
+    table,
+    word,
+)
+
+USUAL_MINORS = ("3.11", "3.12", "3.10", "3.9", "3.13", "3.8", "3.14")
+"""The Pythons to try, those first for which most wheels exist."""
+
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
+_CLASSIFIER = re.compile(r"Programming Language :: Python :: (3\.\d+)")
+_CARET = re.compile(r"\^\s*(\d+)(?:\.(\d+))?([\w.]*)")
+_TILDE = re.compile(r"~\s*(\d+)(?:\.(\d+))?([\w.]*)")
+_BARE = re.compile(r"\d[\w.]*(?:\.\*)?")
+MOST_NESTED_GROUPS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What the project in one directory declares. `installable`: it has metadata that a build backend reads.
+
+    `dependencies` and the lists of `extras` and `groups` are PEP 508 lines. `pins` are those of the file `lock`.
+    """
+
+    directory: str
+    name: str = ""
+    installable: bool = False
+    python: str = ""
+    minors: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lock: str | None = None
+    pins: tuple[str, ...] = ()
+
+    def minors_in_order(self, stated: tuple[str, ...]) -> tuple[str, ...]:
+        """The Pythons to try: those that are stated in one place or, where there are none, in the metadata come first."""
+        allowed = [minor for minor in USUAL_MINORS if _allows(self.python, minor)] or list(USUAL_MINORS)
+        first = set(stated) or set(self.minors)
+        return tuple(sorted(allowed, key=lambda minor: minor not in first))
+
+
+def declared(files: TreeFiles, directory: str = ".") -> Declared:
+    """What the project in a directory of the tree declares; read once."""
+    found = files.memo.get(f"declared {directory}")
+    if not isinstance(found, Declared):
+        files.memo[f"declared {directory}"] = found = _read(files, directory)
+    return found
+
+
+def _read(files: TreeFiles, directory: str) -> Declared:
+    def at(name: str) -> str:
+        return posixpath.normpath(posixpath.join(directory, name))
+
+    pyproject, cfg = files.toml(at("pyproject.toml")), files.ini(at("setup.cfg"))
+    setup = _setup_arguments(files.module(at("setup.py")))
+    project, poetry = table(pyproject, "project"), table(pyproject, "tool", "poetry")
+    flit, options = table(pyproject, "tool", "flit", "metadata"), cfg.get("options", {})
+    texts = "\n".join(files.text(at(name)) for name in ("pyproject.toml", "setup.cfg", "setup.py"))
+    poetry_python = _poetry_specifier(word(table(poetry, "dependencies").get("python")))
+    extras = {
+        **_lists(setup.get("extras_require")),
+        **{name: _lines(text) for name, text in cfg.get("options.extras_require", {}).items()},
+        **_lists(table(flit, "requires-extra")),
+        **_lists(table(poetry, "extras")),
+        **_lists(table(project, "optional-dependencies")),
+    }
+    lock, pins = _locked(files, directory)
+    return Declared(
+        directory=directory,
+        name=word(project.get("name") or poetry.get("name") or flit.get("module") or setup.get("name"))
+        or cfg.get("metadata", {}).get("name", ""),
+        installable=bool(project or poetry or flit or setup or cfg.get("metadata")),
+        python=word(project.get("requires-python") or flit.get("requires-python"))
+        or poetry_python
+        or options.get("python_requires", "")
+        or word(setup.get("python_requires")),
+        minors=tuple(dict.fromkeys((*_CLASSIFIER.findall(texts), *_version_file(files, at(".python-version"))))),
+        dependencies=(
+            *strings(project.get("dependencies")),
+            *_poetry_lines(table(poetry, "dependencies")),
+            *_lines(options.get("install_requires", "")),
+            *strings(setup.get("install_requires")),
+        ),
+        extras=extras,
+        groups=_groups(
+            files,
+            pyproject,
+            at("Pipfile"),
+            (*_lines(options.get("tests_require", "")), *strings(setup.get("tests_require"))),
+        ),
+        lock=lock,
+        pins=pins,
+    )
+
+
+def _groups(
+    files: TreeFiles, pyproject: Table, pipfile: str, tests_require: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Lists of what developers install, under any tool's name for such a list."""
+    tool, standard = table(pyproject, "tool"), table(pyproject, "dependency-groups")
+    poetry = table(tool, "poetry")
+    named: dict[str, tuple[str, ...]] = {name: _with_included(standard, name) for name in standard}
+    named |= _lists(table(tool, "pdm", "dev-dependencies"))
+    named |= {name: tuple(_poetry_lines(table(each, "dependencies"))) for name, each in table(poetry, "group").items()}
+    others = {
+        "dev": (
+            *_poetry_lines(table(poetry, "dev-dependencies")),
+            *strings(table(tool, "uv").get("dev-dependencies")),
+            *_poetry_lines(table(files.toml(pipfile), "dev-packages")),
+        ),
+        "packages": tuple(_poetry_lines(table(files.toml(pipfile), "packages"))),
+        "tests_require": tests_require,
+    }
+    for name, lines in others.items():
+        if lines:
+            named[name] = (*named.get(name, ()), *lines)
+    return named
+
+
+def _with_included(groups: Table, name: str, depth: int = 0) -> tuple[str, ...]:
+    """The lines of a dependency group (PEP 735), with those of the groups that it includes."""
+    lines: list[str] = []
+    for each in items(groups.get(name)):
+        if isinstance(each, str):
+            lines.append(each)
+        elif depth < MOST_NESTED_GROUPS:
+            lines += _with_included(groups, word(table(each).get("include-group")), depth + 1)
+    return tuple(lines)
+
+
+def _setup_arguments(module: ast.Module) -> dict[str, object]:
+    """The keyword arguments of a setup.py's call of setup; those that are computed are None."""
+    names = assigned(module)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "setup":
+            return {"name": ""} | {each.arg: literal(each.value, names) for each in node.keywords if each.arg}
+    return {}
+
+
+def _lists(node: object) -> dict[str, tuple[str, ...]]:
+    return {name: strings(value) for name, value in table(node).items()}
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line for each in text.splitlines() if (line := each.partition("#")[0].strip()))
+
+
+def _version_file(files: TreeFiles, path: str) -> list[str]:
+    return re.findall(r"^(?:python-?)?(3\.\d+)", files.text(path), re.MULTILINE)
+
+
+def _allows(specifier: str, minor: str) -> bool:
+    try:
+        return SpecifierSet(specifier).contains(f"{minor}.99")
+    except InvalidSpecifier:
+        return True
+
+
+def requirement(line: str) -> Requirement | None:
+    """A PEP 508 line; None for anything else."""
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
+# ── Poetry's own notation, which Pipfiles share in part ──
+
+
+def _poetry_lines(dependencies: Table) -> Iterator[str]:
+    """A table of dependencies as PEP 508 lines; those from a path, a repository or a URL are left out."""
+    for name, given in dependencies.items():
+        chosen = table(items(given)[0]) if isinstance(given, list) and given else table(given)
+        if name.lower() == "python" or {"git", "path", "url", "file", "optional"} & {
+            key for key in chosen if chosen[key]
+        }:
+            continue
+        version = _poetry_specifier(word(chosen.get("version") if chosen else given))
+        extras = ",".join(strings(chosen.get("extras")))
+        line = f"{name}{f'[{extras}]' if extras else ''}{version}"
+        markers = word(chosen.get("markers"))
+        yield f"{line} ; {markers}" if markers else line
+
+
+def _poetry_specifier(text: str) -> str:
+    """`^1.2` and `~1.2` as PEP 440 writes them; alternatives, which it cannot write, are no limit."""
+    if text.strip() == "*" or "|" in text:
+        return ""
+    text = _CARET.sub(_caret, text.strip())
+    text = (
+        _TILDE.sub(lambda m: f">={m[1]}.{m[2] or 0}{m[3]},<{m[1]}.{int(m[2]) + 1}" if m[2] else f"=={m[1]}.*", text)
+        if "~=" not in text
+        else text
+    )
+    text = f"=={text}" if _BARE.fullmatch(text) else text
+    return text.replace(" ", ",") if re.search(r"[\w*] +[<>=!~]", text) else text
+
+
+def _caret(match: re.Match[str]) -> str:
+    major, minor = match[1], match[2] or "0"
+    below = f"{int(major) + 1}" if major != "0" else f"0.{int(minor) + 1}"
+    return f">={major}.{minor}{match[3]},<{below}"
+
+
+# ── Locks ──
+
+
+def _locked(files: TreeFiles, directory: str) -> tuple[str | None, tuple[str, ...]]:
+    """The lock of a project, or of the workspace above it, and its pins; packages with several versions are left free."""
+    above = [
+        posixpath.normpath(posixpath.join(directory, *[".."] * count)) for count in range(directory.count("/") + 2)
+    ]
+    places = (posixpath.normpath(posixpath.join(place, name)) for place in above for name in LOCKS)
+    for path in places:
+        if files.place(path) is not None:
+            versions: dict[str, set[str]] = defaultdict(set)
+            for name, version in _packages(files, path):
+                versions[canonicalize_name(name)].add(version)
+            pins = (
+                f"{name}=={one}" for name, (one, *more) in ((n, sorted(v)) for n, v in versions.items()) if not more
+            )
+            return path, tuple(sorted(pins))
+    return None, ()
+
+
+def _packages(files: TreeFiles, path: str) -> Iterator[tuple[str, str]]:
+    """Names and versions of what a lock takes from a registry."""
+    if path.endswith("Pipfile.lock"):
+        lock = files.yaml(path)  # of which JSON is a part
+        for name, each in chain(table(lock, "default").items(), table(lock, "develop").items()):
+            if version := word(table(each).get("version")).removeprefix("=="):
+                yield name, version
+        return
+    lock = files.toml(path, LARGEST_LOCK)
+    for each in map(table, items(lock.get("package") or lock.get("packages"))):
+        source = table(each, "source")
+        local = {"editable", "virtual", "directory", "git", "url", "path"} & {*source, *each, word(source.get("type"))}
+        if not local and (name := word(each.get("name"))) and (version := word(each.get("version"))):
+            yield name, version

@@ -1,0 +1,106 @@
+"""The projects of a repository: which one is meant, and what of it a plain checkout lacks."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from workers.environments.metadata import declared
+from workers.environments.tree_files import TreeFiles, ini
+
+DEEPEST, MOST_DIRECTORIES, LARGEST_POINTER = 4, 4000, 1024
+_NOT_SOURCES = frozenset(
+    {
+        "node_modules",
+        "site-packages",
+        "build",
+        "dist",
+        "docs",
+        "doc",
+        "vendor",
+        "_vendor",
+        "fixtures",
+        "testdata",
+        "data",
+        "templates",
+    }
+)
+_METADATA = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+def project_of(files: TreeFiles, changed: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """The directory of the project that is meant, and those of the other projects.
+
+    It is the innermost one that holds most of the `changed` files; without any the root, if it is a project or has tests of
+    its own, else the project with the most test files.
+    """
+    tests = Counter[str]()
+    found = [
+        place for place, names in _directories(files) if _METADATA & set(names) and declared(files, place).installable
+    ]
+    homes = sorted({*found, "."}, key=lambda place: -place.count("/") - (place != "."))
+
+    def home_of(path: str) -> str:
+        return next(place for place in homes if place == "." or path.startswith(f"{place}/"))
+
+    for place, names in _directories(files):
+        tests[home_of(f"{place}/")] += sum(name.startswith("test_") or name.endswith("_test.py") for name in names)
+    meant = Counter(home_of(posixpath.normpath(path)) for path in changed)
+    with_tests = [place for place in homes if tests[place]]
+    if meant:
+        chosen = max(meant, key=lambda place: (meant[place], place.count("/")))
+    elif "." in found or tests["."] or not with_tests:
+        chosen = "."
+    else:
+        chosen = max(with_tests, key=lambda place: (tests[place], place))
+    return chosen, tuple(sorted(place for place in with_tests if place != chosen))
+
+
+def _directories(files: TreeFiles) -> Iterator[tuple[str, list[str]]]:
+    """The directories that may hold a project, with the names of their files; links are not followed."""
+    for count, (path, directories, names) in enumerate(os.walk(files.root)):
+        place = os.path.relpath(path, files.root)
+        deep = place.count(os.sep) + 1 >= DEEPEST or count > MOST_DIRECTORIES
+        directories[:] = (
+            []
+            if deep
+            else sorted(each for each in directories if not each.startswith(".") and each not in _NOT_SOURCES)
+        )
+        yield place, names
+
+
+def missing_parts(files: TreeFiles) -> tuple[str, ...]:
+    """What a checkout names and does not hold, a line each: submodules, and files of Git LFS."""
+    modules = [each.get("path", "") for each in ini(files.text(".gitmodules")).values()]
+    lacking = [path for path in modules if path and not files.names(path)]
+    pointers = sorted(_pointers(files)) if "filter=lfs" in files.text(".gitattributes") else []
+    lines = []
+    if lacking:
+        lines.append(
+            f"not fetched: submodule {', '.join(lacking)}; tests that need it fail (git submodule update --init)"
+        )
+    if pointers:
+        more = f" and {len(pointers) - 3} more" if len(pointers) > 3 else ""
+        lines.append(
+            f"only pointers of Git LFS: {', '.join(pointers[:3])}{more}; tests that need them fail (git lfs pull)"
+        )
+    return tuple(lines)
+
+
+def _pointers(files: TreeFiles) -> Iterator[str]:
+    for path, directories, names in os.walk(files.root):
+        directories[:] = [each for each in directories if not each.startswith(".")]
+        for name in names:
+            relative = os.path.relpath(Path(path, name), files.root)
+            place = files.place(relative)
+            if (
+                place
+                and place.is_file()
+                and place.stat().st_size < LARGEST_POINTER
+                and place.read_bytes().startswith(_POINTER)
+            ):
+                yield relative

@@ -1,0 +1,281 @@
+"""The commands behind a task: an environment of tox or hatch, a session of nox, a target of make, a script. Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from workers.environments.metadata import USUAL_MINORS
+from workers.environments.tree_files import Table, TreeFiles, assigned, ini, items, literal, strings, table, word
+
+Commands = Iterator[Sequence[str]]
+
+MOST_ENVIRONMENTS, MOST_SCRIPT = 500, 64 << 10
+_TESTS = re.compile(r"(^|[-_.:])(tests?|pytest|unit\w*|py3?|py3\d+|ci|check)([-_.:]|$)", re.IGNORECASE)
+_PYTHON_FACTOR = re.compile(r"py(?:thon)?3?\.?(\d*)")
+_SEPARATORS = frozenset({"&&", ";", "||", "|", "(", ")", ";;"})
+_INSTALLERS = frozenset({"install", "conda_install", "run", "run_always", "run_install"})
+
+
+def commands_of(files: TreeFiles, here: str, program: str, arguments: Sequence[str]) -> Commands:
+    """The commands that a program would start in a directory; none where it is not known."""
+    pyproject = files.toml(posixpath.join(here, "pyproject.toml"))
+    match program, [each for each in arguments if each not in ("run", "r", "run-parallel", "p")]:
+        case "tox", given:
+            yield from _tox(files, here, _option(given, "-e", "--env", "-re"))
+        case "nox", given:
+            yield from _nox(files, here, _option(given, "-s", "-e", "--session", "--sessions", "-rs"))
+        case "hatch", given:
+            yield from _hatch(files, here, pyproject, [each for each in given if not each.startswith(("-", "+"))])
+        case "make", given:
+            for target in [each for each in given if "=" not in each and not each.startswith("-")] or ["all"]:
+                yield from _make(files, here, target)
+        case (("sh" | "bash"), [script, *_]):
+            yield from shell_words(files.text(posixpath.join(here, script)))
+        case (("poe" | "task" | "pdm"), [name, *_]):
+            yield from _script(pyproject, name)
+        case _:
+            path = posixpath.join(here, program)
+            scripts = [each for each in (path, posixpath.join(here, "scripts", program)) if not each.endswith(".py")]
+            texts = [files.text(each, MOST_SCRIPT) for each in scripts]
+            yield from _script(pyproject, program)
+            yield from shell_words(next((text for text in texts if text.startswith("#!") and "sh" in text[:40]), ""))
+
+
+def shell_words(script: str) -> Commands:
+    """The simple commands of a shell script, as far as quoting goes; what cannot be read is passed over."""
+    for line in re.sub(r"\\\r?\n", " ", script).splitlines():
+        lexer = shlex.shlex(line.strip(), posix=True, punctuation_chars=";&|()")
+        lexer.whitespace_split = True
+        try:
+            tokens = list(lexer)
+        except ValueError:
+            continue
+        for separator, words in itertools.groupby(tokens, _SEPARATORS.__contains__):
+            if not separator:
+                yield list(words)
+
+
+def _option(given: Sequence[str], *names: str) -> str:
+    """The value of an option; empty where it is not given."""
+    for each, following in itertools.pairwise([*given, ""]):
+        name, equals, value = each.partition("=")
+        if name in names:
+            return value if equals else following
+    return ""
+
+
+def _script(pyproject: Table, name: str) -> Commands:
+    """A task of pyproject.toml, as pdm, poe, taskipy and rye have them."""
+    for tool, group in (("pdm", "scripts"), ("poe", "tasks"), ("taskipy", "tasks"), ("rye", "scripts")):
+        yield from _task(table(pyproject, "tool", tool, group), name, 0)
+
+
+def _task(tasks: Table, name: str, depth: int) -> Commands:
+    task = tasks.get(name)
+    parts = table(task)
+    for each in items(
+        parts.get("cmd") or parts.get("shell") or parts.get("sequence") or parts.get("composite") or task
+    ):
+        for line in strings(each) or strings(table(each).get("cmd")):
+            if line in tasks and depth < 4:
+                yield from _task(tasks, line, depth + 1)
+            else:
+                yield from shell_words(line)
+
+
+# ── tox ──
+
+
+def tox_environments(files: TreeFiles, here: str) -> list[str]:
+    """The environments that tox would run, those for tests on a Python that is usual here first."""
+    _, core = _tox_tables(files, here)
+    listed = core.get("envlist") or core.get("env_list") or ""
+    names = dict.fromkeys(
+        each for part in re.split(r"[,\s]+(?![^{]*\})", listed) for each in _braces(part.strip()) if each
+    )
+    return sorted(names, key=_distance)[:MOST_ENVIRONMENTS]
+
+
+def _distance(name: str) -> int:
+    """How far the Python of an environment is from the one that is tried first; far for environments that test nothing."""
+    python = _PYTHON_FACTOR.fullmatch(name.partition("-")[0])
+    minor = f"3.{python[1]}" if python and python[1] else ""
+    return USUAL_MINORS.index(minor) if minor in USUAL_MINORS else 50 if python or _TESTS.search(name) else 100
+
+
+def _braces(text: str) -> Iterator[str]:
+    """`py{310,311}-a` as its two names."""
+    parts = [part.split(",") for part in re.split(r"[{}]", text)]
+    choices = (["".join(each)] if number % 2 == 0 else each for number, each in enumerate(parts))
+    yield from ("".join(each).strip() for each in itertools.islice(itertools.product(*choices), MOST_ENVIRONMENTS))
+
+
+def _tox_tables(files: TreeFiles, here: str) -> tuple[Mapping[str, Mapping[str, str]], Mapping[str, str]]:
+    """The sections of tox's configuration in the words of tox.ini, and the one of tox itself."""
+    pyproject = files.toml(posixpath.join(here, "pyproject.toml"))
+    tool = files.toml(posixpath.join(here, "tox.toml")) or table(pyproject, "tool", "tox")
+    if legacy := word(tool.get("legacy_tox_ini")):
+        sections = ini(legacy)
+    elif tool:
+        sections = {f"testenv:{name}": _as_ini(table(each)) for name, each in table(tool, "env").items()}
+        sections |= {
+            "testenv": _as_ini(table(tool, "env_run_base")),
+            "tox": {"envlist": ",".join(strings(tool.get("env_list")))},
+        }
+    else:
+        sections = files.ini(posixpath.join(here, "tox.ini")) or files.ini(posixpath.join(here, "setup.cfg"))
+    return sections, sections.get("tox") or sections.get("tox:tox") or {}
+
+
+def _as_ini(given: Table) -> dict[str, str]:
+    def line(value: object) -> str:
+        return shlex.join(strings(value)) if isinstance(value, list) else word(value)
+
+    as_lists = {key: "\n".join(map(line, items(value))) for key, value in given.items()}
+    return as_lists | {"set_env": "\n".join(f"{key}={word(value)}" for key, value in table(given, "set_env").items())}
+
+
+def _tox(files: TreeFiles, here: str, wanted: str) -> Commands:
+    sections, _ = _tox_tables(files, here)
+    if not sections:
+        return
+    asked = [each for part in wanted.split(",") for each in _braces(part) if each and "$" not in each and each != "py"]
+    name = min(asked or tox_environments(files, here) or ["py311"], key=_distance)
+    factors = {*re.split(r"[-.]", name), name, *(["py311"] if name.startswith("py") else [])}
+    base, own = sections.get("testenv", {}), sections.get(f"testenv:{name}", {})
+    own = own or next(
+        (value for key, value in sections.items() if key.startswith("testenv:") and name in _braces(key[8:])), {}
+    )
+    merged = {**base, **own}
+
+    def lines(*keys: str) -> list[str]:
+        text = next((merged[key] for key in keys if merged.get(key)), "")
+        return [each for line in text.splitlines() if (each := _tox_line(line, sections, factors))]
+
+    yield [
+        "export",
+        *(
+            f"{key.strip()}={value.strip()}"
+            for key, _, value in (each.partition("=") for each in lines("setenv", "set_env"))
+            if value
+        ),
+    ]
+    extras = ",".join(re.split(r"[,\s]+", " ".join(lines("extras"))))
+    if not lines("skip_install") and not lines("no_package"):
+        yield ["pip", "install", "-e", f"./[{extras}]" if extras else "."]
+    for group in " ".join(lines("dependency_groups")).split():
+        yield ["pip", "install", "--group", group.strip(",")]
+    for line in lines("deps"):
+        words = re.sub(r"^(-[rce])", r"\1 ", line).split() if line.startswith(("-", ".")) else [line]
+        yield ["pip", "install", *words]
+    yield ["cd", (lines("changedir", "change_dir") or ["."])[0]]
+    for line in (*lines("commands_pre"), *lines("commands")):
+        yield from shell_words(line.lstrip("- "))
+
+
+def _tox_line(line: str, sections: Mapping[str, Mapping[str, str]], factors: set[str]) -> str:
+    """A line with its substitutions made; empty where its condition is about another environment."""
+    condition = re.match(r"\s*([\w.!{},-]+):\s+(.*)|\s*([\w.!{},-]+):$", line)
+    if condition and condition[1]:
+        alternatives = list(_braces(f"{{{condition[1]}}}" if "{" not in condition[1] else condition[1]))
+        if not any(
+            all((part[1:] not in factors) if part[:1] == "!" else part in factors for part in each.split("-"))
+            for each in alternatives
+        ):
+            return ""
+        line = condition[2]
+    for section, key in re.findall(r"\{\[([^\]{}]+)\]([^{}]+)\}", line):
+        line = line.replace(f"{{[{section}]{key}}}", sections.get(section, {}).get(key, ""))
+    line = re.sub(r"\{posargs:?([^{}]*)\}|\[\]$", r"\1", line.replace("{toxinidir}/", "").replace("{tox_root}/", ""))
+    line = re.sub(r"\{env:\w+:?([^{}]*)\}", r"\1", re.sub(r"\{(toxinidir|tox_root)\}", ".", line))
+    return "" if "\n" in line else re.sub(r"\{(?:envbindir|env_bin_dir)\}/", "", line).partition(" #")[0].strip()
+
+
+# ── nox, hatch, make ──
+
+
+def _nox(files: TreeFiles, here: str, wanted: str) -> Commands:
+    module = files.module(posixpath.join(here, "noxfile.py"))
+    names, sessions = assigned(module), dict[str, ast.FunctionDef]()
+    functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
+    for node in functions:
+        if any("session" in ast.dump(each) for each in node.decorator_list):
+            given = [
+                each
+                for decorator in node.decorator_list
+                if isinstance(decorator, ast.Call)
+                for each in decorator.keywords
+            ]
+            sessions[
+                next((word(literal(each.value, names)) for each in given if each.arg == "name"), "") or node.name
+            ] = node
+    asked = re.split(r"[-(]\d|\(|,", wanted.strip("\"'"))[0]
+    chosen = sessions.get(asked) or next((node for name, node in sessions.items() if _TESTS.search(name)), None)
+    calls = [node for node in ast.walk(chosen) if isinstance(node, ast.Call)] if chosen else []
+    for call in sorted(calls, key=lambda node: node.lineno):
+        does = getattr(call.func, "attr", "")
+        words = [text for part in call.args for text in strings(_constant(part, names))]
+        if words and does in _INSTALLERS:
+            yield ["pip", "install", *words] if does in ("install", "conda_install") else words
+
+
+def _constant(part: ast.expr, names: Mapping[str, ast.expr]) -> object:
+    return literal(part.value if isinstance(part, ast.Starred) else part, names)
+
+
+def _hatch(files: TreeFiles, here: str, pyproject: Table, given: Sequence[str]) -> Commands:
+    environments = table(pyproject, "tool", "hatch", "envs") or table(
+        files.toml(posixpath.join(here, "hatch.toml")), "envs"
+    )
+    environment, _, script = (given or ["test"])[0].rpartition(":")
+    testing = (given or ["test"])[0] == "test" and not table(environments, "default", "scripts").get("test")
+    environment = "hatch-test" if testing else environment.partition(".")[0] or "default"
+    chosen = table(environments, environment)
+    yield [
+        "pip",
+        "install",
+        "-e",
+        f"./[{','.join(strings(chosen.get('features')))}]",
+        *(["pytest", "pytest-mock"] if testing else []),
+    ]
+    for each in (table(environments, word(chosen.get("template")) or "default"), chosen):
+        yield ["pip", "install", *strings(each.get("dependencies")), *strings(each.get("extra-dependencies"))]
+        for group in strings(each.get("dependency-groups")):
+            yield ["pip", "install", "--group", group]
+    scripts = {**table(environments, "default", "scripts"), **table(chosen, "scripts")}
+    if testing:
+        yield ["pytest"]
+    elif script in scripts:
+        for line in strings(scripts[script]):
+            expanded = strings(scripts.get(line.split()[0])) if line.split()[:1] != [script] else ()
+            for part in expanded or (line,):
+                yield from shell_words(re.sub(r"\{args:?([^{}]*)\}", r"\1", part))
+    else:
+        yield given
+
+
+def _make(files: TreeFiles, here: str, target: str, depth: int = 0) -> Commands:
+    """The recipe of a target, after those of the targets that it needs."""
+    text = re.sub(
+        r"\\\r?\n",
+        " ",
+        next(
+            filter(None, (files.text(posixpath.join(here, each)) for each in ("Makefile", "makefile", "GNUmakefile"))),
+            "",
+        ),
+    )
+    values = dict(re.findall(r"^([A-Za-z_]\w*)\s*[:?]?=[ \t]*(.*)$", text, re.MULTILINE))
+    rule = re.search(rf"^{re.escape(target)}[ \t]*:(?!=)([^\n#]*).*\n((?:\t.*\n?|[ \t]*\n)*)", text, re.MULTILINE)
+    if rule is None or depth > 4:
+        return
+    for needed in rule[1].split():
+        yield from _make(files, here, needed, depth + 1)
+    script = rule[2]
+    for _ in range(3):
+        script = re.sub(r"\$[({]([A-Za-z_]\w*)[)}]", lambda each: values.get(each[1], ""), script)[:MOST_SCRIPT]
+    yield from shell_words(re.sub(r"^\s*[@-]+", "", script, flags=re.MULTILINE))
