@@ -22,7 +22,7 @@ from workers.git import is_tracked, local_commits, origin, top_level, uncommitte
 from workers.home import scratch
 from workers.repair.episode import repair
 from workers.repair.judging.protected_files import PRIVATE
-from workers.repair.result import Repaired
+from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
 from workers.sandbox.run_tests import discover, own_environment
 from workers.settings import PREFIX
@@ -90,7 +90,7 @@ def python_of(path: Path, context: Context) -> Path | None:
 
 
 def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) -> Repaired:
-    """Repair what fails below `path`, which stays untouched unless `apply` is given and a proof without anything unusual found."""
+    """Repair what fails below `path`, which stays untouched unless `apply` is given and a settled proof without anything unusual found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
@@ -99,7 +99,8 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) 
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
         context.store.tasks.finish(task.id, repaired.status, "")
         proven = repaired.proven
-        if apply and proven is not None and proven.proof is not None and not proven.proof.unusual:
+        settled = repaired.status is RepairStatus.FIXED
+        if apply and settled and proven is not None and proven.proof is not None and not proven.proof.unusual:
             _apply(proven.patch, tree, path)
     return repaired
 

@@ -11,7 +11,7 @@ from bot.cli.console import BAD_INPUT, AsJson, complain, notes, out, print_json,
 from memory.errors import StoreError
 from workers.errors import ApprenticeError
 
-NOT_FIXED = 1
+NOT_FIXED, UNDECIDED = 1, 3
 
 
 def fix(
@@ -22,10 +22,14 @@ def fix(
     apply: Annotated[bool, typer.Option("--apply", help="Write the proven patch into PATH.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Repair what fails in a project, with proof. PATH is not changed unless --apply is given."""
+    """Repair what fails in a project, with proof. PATH is not changed unless --apply is given.
+
+    Exit codes: 0 fixed or nothing fails, 1 not fixed, 2 cannot run, 3 undecided: the tests fit several changes.
+    """
     from bot import local
     from bot.cli import local_output
     from workers.context import open_context
+    from workers.repair.result import RepairStatus
 
     given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
     try:
@@ -40,7 +44,7 @@ def fix(
         print_json(local_output.repaired_json(result))
     else:
         local_output.print_repaired(result, out, applied=apply)
-    raise typer.Exit(NOT_FIXED if result.failure is not None and result.proven is None else 0)
+    raise typer.Exit({RepairStatus.NOT_FIXED: NOT_FIXED, RepairStatus.UNDECIDED: UNDECIDED}.get(result.status, 0))
 
 
 def review(

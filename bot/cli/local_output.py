@@ -31,6 +31,7 @@ def repaired_json(result: Repaired) -> Json:
         "attempts": [_fields(attempt, *tried) for attempt in result.attempts],
         "patch": proven.patch if proven else None,
         "proof": _proof(proven.proof) if proven and proven.proof else None,
+        "question": repair.asked_result(proven.proof) or None if proven and proven.proof else None,
         "flaky": list(result.flaky),
         "candidates_tried": result.candidates,
         "test_runs": result.test_runs,
@@ -41,7 +42,7 @@ def repaired_json(result: Repaired) -> Json:
 
 def cannot_run(reason: str) -> Json:
     """`apprentice fix --json` when nothing could be run."""
-    none: Json = dict.fromkeys(("failure", "patch", "proof"))
+    none: Json = dict.fromkeys(("failure", "patch", "proof", "question"))
     empty: Json = {name: [] for name in ("attempts", "flaky", "decision_ids")}
     zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0}
     return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
@@ -121,10 +122,12 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     out.print(_proof_line(proven.proof))
     _confidence(proven.proof, out)
     where = "applied" if applied else "not applied; run again with --apply"
+    if result.status is RepairStatus.UNDECIDED:
+        where = "not applied; add a test of what is meant and run again, or apply it yourself"
     if proven.proof.unusual:
         out.print(f"it uses what a repair has no use for: {', '.join(proven.proof.unusual)}", markup=False)
         where = "not applied; read it closely before you apply it"
-    out.print(f"[bold]fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
+    out.print(f"[bold]{result.status}[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
     out.print(f"why: apprentice why {proven.decision_id}")
 
 

@@ -105,7 +105,10 @@ class Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistinguishingCall:
-    """A call that tells two changes apart, and what it gives with each; `patch` is the other one, a unified diff."""
+    """A call that tells two changes apart, and what it gives with each; `patch` is the other one, a unified diff.
+
+    Where no call tells them apart, all but the patch is empty.
+    """
 
     call: str
     this: str
@@ -121,7 +124,7 @@ class Proof:
     `before` the same run without it, `repeats` how often it was run with the change.
     `plausible` counts the changes found that pass the failing and the covering tests, `alike` those among them that behave
     like this one, `clusters` in how many ways they behave, and `share`, within (0, 1], is the weight of this way in all;
-    `telling` is there when these are disputed and a call shows it.
+    `telling` is there when these behave in different ways, or might.
     `perturbed` counts the failing functions that fail, as they must, where they expect something else; `canaries` says that
     each run reported rightly on two added tests; `plain` counts failing tests that pass without pytest too; `unusual` names
     what the change uses or does that has no place in a repair.
@@ -152,9 +155,15 @@ class Proof:
         return not settled or self.doubt is not Doubt.NONE or bool(self.unusual)
 
     @property
+    def contested(self) -> bool:
+        """Whether the change is not called a fix: others that pass the same tests behave otherwise, or might."""
+        uncompared = self.confidence is Confidence.UNCOMPARED and self.plausible > 1
+        return self.confidence is Confidence.DISPUTED or uncompared
+
+    @property
     def undecided(self) -> bool:
         """Whether the change is shown and not proposed: too much of the weight is with changes that behave otherwise."""
-        return self.confidence is Confidence.DISPUTED and self.share < MAJORITY
+        return self.contested and self.share < MAJORITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

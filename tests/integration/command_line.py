@@ -93,6 +93,10 @@ def test_discount_from_a_hundred_on():
     assert till(("kettle", 1)).discount() == 1000
 
 
+def test_no_discount_below_a_hundred():
+    assert till(("tea", 39)).discount() == 0
+
+
 def test_change():
     assert till(("tea", 2)).change(1000) == 500
 

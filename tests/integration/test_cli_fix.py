@@ -59,6 +59,7 @@ def test_the_contract(home: Path, shop: Path) -> None:
         "attempts",
         "patch",
         "proof",
+        "question",
         "flaky",
         "candidates_tried",
         "test_runs",
@@ -78,10 +79,10 @@ def test_the_contract(home: Path, shop: Path) -> None:
     assert (proof["failed_before"], proof["passed_after"]) == ([FAILING], [FAILING])
     assert proof["repeats"] >= 2
     assert proof["suite"] == {
-        "passed": 6,
+        "passed": 7,
         "failed": 0,
         "skipped": 0,
-        "collected": 6,
+        "collected": 7,
         "command": "python -m pytest",
     }
     attempts = document["attempts"]
@@ -150,6 +151,20 @@ def test_apply_writes_the_patch_and_nothing_else(home: Path, tmp_path: Path) -> 
     assert git(project, "status", "--porcelain") == "M shop/till.py"
     assert (project / "shop" / "till.py").read_text() == SOUND["shop/till.py"]
     assert (project / "shop" / "till.py").stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.extended
+def test_what_the_tests_do_not_decide(home: Path, tmp_path: Path) -> None:
+    """Edits that behave differently pass the one test: exit code 3, the question and both edits; --apply writes nothing."""
+    source = "def larger(one, other):\n    return one\n"
+    test = "from sizes import larger\n\n\ndef test_larger():\n    assert larger(2, 5) == 5\n"
+    project = written(tmp_path / "sizes", {"sizes.py": source, "test_sizes.py": test})
+    ran = apprentice_process(home, "fix", project, "--seed", "3", "--budget", "30", "--apply")
+    assert ran.code == 3, ran.out + ran.err
+    assert "Which is right: " in ran.out
+    assert "undecided in" in ran.out
+    assert "fixed" not in ran.out
+    assert (project / "sizes.py").read_text() == source
 
 
 @pytest.mark.extended

@@ -192,13 +192,13 @@ def _publish(case: RepairRequest, repaired: Repaired, context: JobContext) -> No
 
 def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str:
     match repaired.status:
-        case RepairStatus.FIXED if case.forked:
+        case RepairStatus.FIXED | RepairStatus.UNDECIDED if case.forked:
             return repairs.fix_for_fork(_proven(repaired))
-        case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.unusual:
+        case RepairStatus.FIXED | RepairStatus.UNDECIDED if (proof := _proven(repaired).proof) and proof.unusual:
             return repairs.fix_unusual(_proven(repaired))
-        case RepairStatus.FIXED if (proof := _proven(repaired).proof) is not None and proof.undecided:
+        case RepairStatus.UNDECIDED if (proof := _proven(repaired).proof) and proof.undecided:
             return repairs.fix_undecided(_proven(repaired))
-        case RepairStatus.FIXED:
+        case RepairStatus.FIXED | RepairStatus.UNDECIDED:
             return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
@@ -215,6 +215,7 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
     files = {path: text.encode() for path, text in texts.items()}
     files |= case.added_tests if case.commits_tests else {}
     path = next(iter(files))
+    asked = repaired.status is RepairStatus.UNDECIDED
     message = repairs.fix_commit(failure, path, case.job.issue, skip_ci=context.settings.skip_ci)
     commit = case.mirror.commit(case.task.sha, files, message, case.task.created_at, case.github.own_account())
     branch = f"apprentice/fix-{case.job.issue}-{case.task.id[:8]}"
@@ -225,14 +226,14 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
         make=lambda: case.github.open_pull(
             head=branch,
             base=case.branch,
-            title=repairs.fix_title(failure, path),
+            title=repairs.question_title(failure, path) if asked else repairs.fix_title(failure, path),
             body=repairs.fix_body(
                 failure,
                 attempt,
                 {path: case.mirror.read(case.task.sha, path) is None for path in files},
                 {path: test.decode() for path, test in case.added_tests.items()},
                 issue=case.job.issue,
-                closes=not case.job.pull,
+                closes=not case.job.pull and not asked,
                 bot_name=context.settings.bot_name,
                 key=case.key("pull"),
             ),
@@ -260,5 +261,5 @@ def _watch(case: RepairRequest, kind: PostKind, github_id: int, attempt: Attempt
 
 
 def _proven(repaired: Repaired) -> Attempt:
-    assert repaired.proven is not None, "a repair counts as fixed when an attempt is proven"
+    assert repaired.proven is not None, "a repair is fixed or undecided when an attempt is proven"
     return repaired.proven

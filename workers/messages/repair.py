@@ -18,6 +18,11 @@ def fix_title(failure: Failure, path: str) -> str:
     return f"Fix {words(failure.error_type)} in {words(path)}"
 
 
+def question_title(failure: Failure, path: str) -> str:
+    """The title of one that asks whether it is right."""
+    return f"Is this right for {words(failure.error_type)} in {words(path)}?"
+
+
 def fix_commit(failure: Failure, path: str, issue: int, *, skip_ci: bool) -> str:
     """The message of the commit that carries a repair."""
     tests = "\n".join(f"- {words(test)}" for test in failure.failing_tests[:SHOWN_TESTS])
@@ -71,8 +76,9 @@ def fix_published(pull: int, attempt: Attempt) -> str:
     """The answer in the conversation that asked for a repair."""
     assert attempt.proof is not None, "only a proven attempt is published"
     fixed = len(attempt.proof.passed_after)
+    question = " as a question" if attempt.proof.contested else ""
     return (
-        f"I opened #{pull}: {counted(fixed, 'failing test')} now {'passes' if fixed == 1 else 'pass'}, "
+        f"I opened #{pull}{question}: {counted(fixed, 'failing test')} now {'passes' if fixed == 1 else 'pass'}, "
         f"and so does the rest of the suite ({attempt.proof.suite.passed} passed, "
         f"run {attempt.proof.repeats}×).{_but(attempt.proof)}"
     )
@@ -204,13 +210,13 @@ def confidence(proof: Proof) -> str:
 
 
 def asked_result(proof: Proof) -> str:
-    """The question which of two results is right, in plain words; empty when no call tells two changes apart."""
+    """The question which of two changes is right, in plain words; empty when there is none."""
     telling = proof.telling
-    return (
-        f"Which is right: {telling.call} → {telling.this} (this change) or {telling.other} (the other one)?"
-        if telling
-        else ""
-    )
+    if telling is None:
+        return ""
+    if not telling.call:
+        return "Which is right: this change or the other one? No call was found that tells them apart."
+    return f"Which is right: {telling.call} → {telling.this} (this change) or {telling.other} (the other one)?"
 
 
 def _question(proof: Proof) -> list[str]:
@@ -218,11 +224,12 @@ def _question(proof: Proof) -> list[str]:
     telling = proof.telling
     if telling is None:
         return []
+    apart = f"{name(telling.call)} gives {name(telling.this)} with this change, and {name(telling.other)} with this one instead:"
     return [
         "",
-        "**Which result is right?**",
+        "**Which result is right?**" if telling.call else "**Which change is right?**",
         "",
-        f"{name(telling.call)} gives {name(telling.this)} with this change, and {name(telling.other)} with this one instead:",
+        apart if telling.call else "No call was found that tells the change above from this one:",
         "",
         _patch(telling.patch, LONGEST_PATCH // 4),
     ]

@@ -7,6 +7,7 @@ publishes the result.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
 from memory.model import EMBEDDED, Arm, Attempt, AttemptOutcome, Decision, Failure, Recollection, Task
@@ -53,9 +54,15 @@ def repair(task: Task, project: Project, deps: RepairDeps, llm: EngineOptions | 
     deps.progress(f"reproduced: {failure.error_type} in {len(failure.failing_tests)} failing tests")
     loop = _Loop(_case(task, project, reproduction, failure, deps, started), deps)
     attempts = loop.run(llm)
-    proven = any(attempt.outcome is AttemptOutcome.PROVEN for attempt in attempts)
-    status = RepairStatus.FIXED if proven else RepairStatus.NOT_FIXED
-    return _result(status, reproduction, started, failure, attempts, loop)
+    return _result(status_of(attempts), reproduction, started, failure, attempts, loop)
+
+
+def status_of(attempts: Sequence[Attempt]) -> RepairStatus:
+    """How a repair with these attempts ended."""
+    proven = [attempt.proof for attempt in attempts if attempt.outcome is AttemptOutcome.PROVEN]
+    if not proven:
+        return RepairStatus.NOT_FIXED
+    return RepairStatus.UNDECIDED if proven[0] is not None and proven[0].contested else RepairStatus.FIXED
 
 
 def _case(

@@ -20,9 +20,13 @@ LONGEST_MESSAGE = 120
 
 
 class RepairStatus(StrEnum):
-    """How a repair ended, in the words of `apprentice fix --json`."""
+    """How a repair ended, in the words of `apprentice fix --json`.
+
+    `undecided`: a change passes all tests, and others that behave otherwise, or might, pass the failing ones too.
+    """
 
     FIXED = "fixed"
+    UNDECIDED = "undecided"
     NOT_FIXED = "not_fixed"
     NOTHING_FAILING = "nothing_failing"
 

@@ -26,6 +26,8 @@ from workers.messages.repair import (
     fix_published,
     fix_undecided,
 )
+from workers.repair.episode import status_of
+from workers.repair.result import RepairStatus
 
 COUNT = SuiteCount(passed=3, failed=0, skipped=0, collected=3)
 PROOF = Proof(
@@ -91,15 +93,42 @@ def test_what_is_settled_is_not_asked_about() -> None:
         assert "please" not in fix_published(2, attempt(proof))
 
 
+UNCOMPARED = replace(
+    PROOF, plausible=2, clusters=2, telling=DistinguishingCall(call="", this="", other="", patch="+other\n")
+)
+
+
+@pytest.mark.parametrize(
+    ("proof", "status"),
+    [
+        (DISPUTED, RepairStatus.UNDECIDED),
+        (replace(DISPUTED, share=0.9), RepairStatus.UNDECIDED),
+        (UNCOMPARED, RepairStatus.UNDECIDED),
+        (replace(DISPUTED, confidence=Confidence.AGREED), RepairStatus.FIXED),
+        (PROOF, RepairStatus.FIXED),
+    ],
+)
+def test_what_is_disputed_or_not_compared_is_not_called_fixed(proof: Proof, status: RepairStatus) -> None:
+    """Not even with most of the weight; where nobody looked for others, as with a model, the proof alone counts."""
+    assert status_of([attempt(proof)]) is status
+
+
 def test_what_most_of_the_weight_is_against_is_undecided() -> None:
-    """A disputed repair is proposed with a clear majority of the weight; below, it is shown with the question alone."""
+    """A disputed repair is a pull request that asks with a clear majority of the weight; below, it is only shown."""
     assert not replace(DISPUTED, share=0.6).undecided
     assert replace(DISPUTED, share=0.5).undecided
     assert not replace(DISPUTED, share=0.4, confidence=Confidence.AGREED).undecided
-    undecided = replace(DISPUTED, share=0.4)
-    assert undecided.undecided
-    assert "I propose none" in fix_undecided(attempt(undecided))
-    assert "**Which result is right?**" in fix_undecided(attempt(undecided))
+    assert "I opened #2 as a question: " in fix_published(2, attempt(DISPUTED))
+    assert "question" not in fix_published(2, attempt(PROOF))
+
+
+def test_what_is_undecided_is_shown_with_the_question() -> None:
+    """The call that tells two changes apart, or the other change where none does."""
+    assert "I propose none" in fix_undecided(attempt(DISPUTED))
+    assert "**Which result is right?**" in fix_undecided(attempt(DISPUTED))
+    assert "**Which change is right?**" in fix_undecided(attempt(UNCOMPARED))
+    assert "+other" in fix_undecided(attempt(UNCOMPARED))
+    assert asked_result(UNCOMPARED).startswith("Which is right: this change or the other one?")
 
 
 def test_a_long_patch_is_cut_and_that_is_said() -> None:

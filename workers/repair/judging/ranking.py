@@ -104,15 +104,16 @@ def _signature(observed: Observed, weights: Mapping[str, float]) -> tuple[str, .
     return tuple(calls[key].outcome for key, weight in weights.items() if weight >= ALIKE)
 
 
-def telling(field: Field, one: int, other: int, patch: str) -> DistinguishingCall | None:
-    """The simplest of the calls that tell two edits apart most plainly; `patch` is that of `other`."""
+def telling(field: Field, one: int, other: int, patch: str) -> DistinguishingCall:
+    """The simplest of the calls that tell two edits apart most plainly, if any does; `patch` is that of `other`."""
+    none = DistinguishingCall(call="", this="", other="", patch=patch)
     this, that = field.edits[one].observed, field.edits[other].observed
     if this is None or that is None:
-        return None
+        return none
     left, right, weights = _by_key(this), _by_key(that), field.common()
     differing = [key for key in weights if left[key].outcome != right[key].outcome]
     if not differing:
-        return None
+        return none
     best = min(differing, key=lambda key: (-weights[key], left[key].raised + right[key].raised, len(left[key].call)))
     return DistinguishingCall(call=left[best].call, this=left[best].text, other=right[best].text, patch=patch)
 

@@ -64,10 +64,10 @@ def result(status: RepairStatus, *attempts: Attempt, failure: Failure | None = F
     )
 
 
-def test_a_fix() -> None:
-    """The attempt with the proof gives patch and proof; every attempt is listed with its odds."""
-    assert json.loads(json.dumps(repaired_json(result(RepairStatus.FIXED, LOST, WON)))) == {
-        "status": "fixed",
+def test_a_fix_that_is_disputed() -> None:
+    """The attempt with the proof gives patch, proof and question; every attempt is listed with its odds."""
+    assert json.loads(json.dumps(repaired_json(result(RepairStatus.UNDECIDED, LOST, WON)))) == {
+        "status": "undecided",
         "failure": {
             "error_type": "ZeroDivisionError",
             "family": "arithmetic",
@@ -112,6 +112,7 @@ def test_a_fix() -> None:
             "share": 0.75,
             "telling": {"call": "total([])", "this": "0", "other": "None", "patch": "--- a/a.py\n"},
         },
+        "question": "Which is right: total([]) → 0 (this change) or None (the other one)?",
         "flaky": ["tests/test_a.py::test_now_and_then"],
         "candidates_tried": 9,
         "test_runs": 14,
