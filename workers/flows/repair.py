@@ -233,7 +233,7 @@ def _open_pull(case: RepairRequest, repaired: Repaired, context: JobContext) -> 
                 {path: case.mirror.read(case.task.sha, path) is None for path in files},
                 {path: test.decode() for path, test in case.added_tests.items()},
                 issue=case.job.issue,
-                closes=not case.job.pull and not asked,
+                closes=not case.job.pull,
                 bot_name=context.settings.bot_name,
                 key=case.key("pull"),
             ),
