@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import difflib
+import posixpath
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from memory.model import Plan
+from workers.environments.metadata import Declared, declared, requirement
+from workers.environments.tree_files import TreeFiles
+from workers.environments.well_known import well_known
 from workers.sandbox.report import TestOutcome, TestReport
+
+MOST_MENDS = 8
+OLDEST_PYTEST = 6
+ALIKE = 0.8
+"""A missing module whose name is so like one of the project's own, or of Python's, is a slip to be repaired."""
 
 
 class Stage(StrEnum):
@@ -35,16 +52,328 @@ class PlanFailure:
 
 def failure_of_run(report: TestReport, installed: Mapping[str, str]) -> PlanFailure | None:
     """What a run of tests says against its environment; None where nothing failed."""
-    broken = [result for result in report.failing() if result.outcome is TestOutcome.ERROR]
-    others = [result for result in report.failing() if result.outcome is not TestOutcome.ERROR]
-    lines = [f"{result.error_type}: {result.message}" for result in (*broken, *others)]
-    text = "\n".join(line for line in (report.trouble, *dict.fromkeys(lines)) if line)
+    failing = sorted(report.failing(), key=lambda result: result.outcome is not TestOutcome.ERROR)
+    lines = dict.fromkeys(f"{result.error_type}: {result.message}" for result in failing)
+    text = "\n".join(line for line in (report.trouble, *lines) if line)
     return PlanFailure(stage=Stage.COLLECT, text=text, installed=installed) if text else None
 
 
-def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:  # noqa: ARG001 - the rules follow
+def mended(plan: Plan, failure: PlanFailure, tree: Path) -> Plan | None:
     """The plan changed so that the failure may not come again, with the change in `mends`; None where nothing is known.
 
     A mend is never made twice, so calling this again and again ends.
     """
+    case = _Case(plan, failure, TreeFiles(tree))
+    rules = _OF_TESTS if failure.stage is Stage.COLLECT else _OF_PACKAGES
+    found = (rule(case) for rule in rules) if len(plan.mends) < MOST_MENDS else iter(())
+    return next((each for each in found if each is not None and set(each.mends) > set(plan.mends)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    plan: Plan
+    failure: PlanFailure
+    files: TreeFiles
+
+    @property
+    def declared(self) -> Declared:
+        return declared(self.files, self.plan.project or self.plan.directory)
+
+    def has(self, distribution: str) -> bool:
+        """Whether a requirement was asked for, now or before a mend."""
+        name = canonicalize_name(re.split(r"[<>=!~\[; ]", distribution)[0])
+        asked = any(canonicalize_name(each.name) == name for each in _parsed(self.plan.requirements))
+        return asked or any(mend.partition(":")[0].endswith(f" {distribution}") for mend in self.plan.mends)
+
+    def changed(self, mend: str, **fields: Any) -> Plan:  # noqa: ANN401 - the fields of a plan
+        return replace(self.plan, mends=(*self.plan.mends, mend), **fields)
+
+    def own_modules(self) -> set[str]:
+        """The names that can be imported from the tree."""
+        roots = {
+            each
+            for root in {".", self.plan.project or ".", self.plan.directory}
+            for each in (root, posixpath.join(root, "src"), posixpath.join(root, "tests"), posixpath.join(root, "lib"))
+        }
+        return {name.partition(".")[0] for root in roots for name in self.files.names(root)}
+
+
+def _parsed(lines: tuple[str, ...]) -> list[Requirement]:
+    return [each for each in map(requirement, lines) if each is not None]
+
+
+# ── Tests that cannot be collected or run ──
+
+
+def _add_missing(case: _Case) -> Plan | None:
+    """All distributions whose lack the run shows, at once: each new environment costs time."""
+    plan = case.plan
+    for why, distribution in _missing(case):
+        if distribution and not _Case(plan, case.failure, case.files).has(distribution):
+            plan = _with_distribution(_Case(plan, case.failure, case.files), distribution, why)
+    return plan
+
+
+def _missing(case: _Case) -> Iterator[tuple[str, str]]:
+    """What is missing, and the distribution that should have it; empty where none is known."""
+    text, own = case.failure.text, case.own_modules()
+    tables = {name: well_known(name) for name in ("modules", "fixtures", "marks", "options", "went", "came")}
+    for module in dict.fromkeys(re.findall(r"No module named '?([\w.]+)'?", text)):
+        top = module.partition(".")[0]
+        slip = difflib.get_close_matches(top, own | set(sys.stdlib_module_names), n=1, cutoff=ALIKE)
+        distribution = tables["modules"].get(module, tables["modules"].get(top))
+        if distribution is not None or not (slip or top.startswith("_") or top in tables["went"]):
+            yield f"no module {module}", top if distribution is None else distribution
+    for kind, pattern in (
+        ("fixtures", r"fixture '(\w+)' not found"),
+        ("marks", r"'(\w+)' not found in `markers`|Unknown pytest\.mark\.(\w+)"),
+    ):
+        for groups in re.findall(pattern, text):
+            name = "".join(groups)
+            yield f"no {kind.removesuffix('s')} {name}", tables[kind].get(name, "")
+    if "async def functions are not natively supported" in text:
+        yield "tests are coroutines", "pytest-asyncio"
+    for name in _unknown_options(text):
+        yield f"no option {name}", _longest(tables["options"], name)
+
+
+def _unknown_options(text: str) -> list[str]:
+    """The options and settings that pytest does not know, without dashes and values."""
+    words = [
+        word
+        for line in re.findall(r"unrecognized arguments: (.+)", text)
+        for word in line.split()
+        if word.startswith("-")
+    ]
+    return [re.split(r"[=\d]", word.lstrip("-"))[0] for word in words] + re.findall(
+        r"Unknown config option: (\w+)", text
+    )
+
+
+def _longest(options: Mapping[str, str], name: str) -> str:
+    plain = name.lower().replace("_", "-")
+    fitting = [each for each in options if plain == each or (len(each) > 1 and plain.startswith(each))]
+    return options[max(fitting, key=len)] if fitting else ""
+
+
+def _with_distribution(case: _Case, distribution: str, why: str) -> Plan:
+    """The extra or the group that holds a distribution, where the project has one; otherwise the distribution alone."""
+    plan, known, name = case.plan, case.declared, canonicalize_name(distribution)
+
+    def holder(lists: Mapping[str, tuple[str, ...]], taken: tuple[str, ...]) -> str:
+        free = [each for each in lists if each not in taken]
+        return next(
+            (each for each in free if any(canonicalize_name(line.name) == name for line in _parsed(lists[each]))), ""
+        )
+
+    if plan.project is not None and (extra := holder(known.extras, plan.extras)):
+        return case.changed(f"added the extra {extra} for {distribution}: {why}", extras=(*plan.extras, extra))
+    if group := holder(known.groups, plan.groups):
+        lines = (*plan.requirements, *(line for line in known.groups[group] if line not in plan.requirements))
+        return case.changed(
+            f"added the group {group} for {distribution}: {why}", requirements=lines, groups=(*plan.groups, group)
+        )
+    return case.changed(f"added {distribution}: {why}", requirements=(*plan.requirements, distribution))
+
+
+def _fit_python(case: _Case) -> Plan | None:
+    """A Python whose standard library has what is missing; a newer one, once, for syntax that this one does not know."""
+    text, current = case.failure.text, case.plan.minors[:1]
+    for module in re.findall(r"No module named '?([\w.]+)'?", text):
+        if since := well_known("came").get(module):
+            return _on_python(
+                case, lambda minor: _number(minor) >= _number(since), f"Python {since} or newer: it has {module}"
+            )
+        if until := well_known("went").get(module):
+            return _on_python(
+                case, lambda minor: _number(minor) < _number(until), f"a Python before {until}: it has {module}"
+            )
+    if re.search(r"cannot import name '\w+' from 'collections'|module 'collections' has no attribute", text):
+        return _on_python(
+            case, lambda minor: _number(minor) < (3, 10), "a Python before 3.10: collections has all names"
+        )
+    if current and re.search(r"SyntaxError|TypeError: unsupported operand type\(s\) for \||not subscriptable", text):
+        newer = (3, 12) if _number(current[0]) < (3, 12) else (3, 13)
+        return _on_python(case, lambda minor: _number(minor) >= newer, "a newer Python: it may know this syntax")
     return None
+
+
+def _on_python(case: _Case, fits: Callable[[str], bool], why: str) -> Plan | None:
+    """The plan on those Pythons alone; None where it is on one of them, or there is none."""
+    minors = tuple(filter(fits, case.plan.minors))
+    return case.changed(f"chose {why}", minors=minors) if minors and minors[0] != case.plan.minors[0] else None
+
+
+def _number(minor: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in minor.split("."))
+
+
+_OLD_PYTEST = re.compile(
+    r"PytestRemovedIn\d|PytestDeprecationWarning|module '_?pytest[\w.]*' has no attribute|cannot import name '\w+' from '_?pytest|"
+    r"py\.path\.local\) argument|nose tests is deprecated|\[pytest\] section in setup\.cfg|yield tests were removed|"
+    r"in a non-top-level conftest|Fixture \"\w+\" called directly|unexpected keyword argument 'fspath'"
+)
+
+
+def _older_pytest(case: _Case) -> Plan | None:
+    major = _major(case.failure.installed, "pytest")
+    if not _OLD_PYTEST.search(case.failure.text) or major <= OLDEST_PYTEST:
+        return None
+    return case.changed(
+        f"chose pytest before {major}: it refuses what the tests do",
+        constraints=_limited(case.plan, "pytest", f"<{major}"),
+    )
+
+
+def _older_dependency(case: _Case) -> Plan | None:
+    """The version before the one that no longer has what is imported."""
+    own = case.own_modules()
+    names = re.findall(
+        r"cannot import name '\w+' from '([\w.]+)'|module '([\w.]+)' has no attribute", case.failure.text
+    )
+    for module in dict.fromkeys("".join(each).partition(".")[0] for each in names):
+        distribution = canonicalize_name(well_known("modules").get(module, module).partition("<")[0])
+        version = case.failure.installed.get(distribution, "")
+        if module in own or not re.match(r"\d+\.\d", version) or case.failure.stage is not Stage.COLLECT:
+            continue
+        parts = version.split(".")
+        limit = f"<{parts[0]}" if parts[0] != "0" else f"<0.{parts[1]}"
+        if limit not in ("<0.0", "<1") or parts[0] == "1":
+            mend = f"chose {distribution} before {limit[1:]}: it lacks a name that is imported"
+            return case.changed(mend, constraints=_limited(case.plan, distribution, limit))
+    return None
+
+
+def _limited(plan: Plan, distribution: str, limit: str) -> tuple[str, ...]:
+    """The constraints with a limit on a distribution in the place of its own."""
+    return (*_without(plan.constraints, distribution), f"{distribution}{limit}")
+
+
+def _without(lines: tuple[str, ...], distribution: str) -> tuple[str, ...]:
+    name = canonicalize_name(distribution)
+    return tuple(
+        line for line in lines if (found := requirement(line)) is None or canonicalize_name(found.name) != name
+    )
+
+
+def _major(installed: Mapping[str, str], distribution: str) -> int:
+    found = re.match(r"\d+", installed.get(distribution, ""))
+    return int(found[0]) if found else 0
+
+
+def _plainer_command(case: _Case) -> Plan | None:
+    """The test command without what pytest does not accept, and then without any argument."""
+    text, command = case.failure.text, case.plan.test_command
+    unknown = set(_unknown_options(text))
+    kept = tuple(
+        word for word in command if not (word.startswith("-") and re.split(r"[=\d]", word.lstrip("-"))[0] in unknown)
+    )
+    if kept != command:
+        return case.changed(f"left out {' '.join(sorted(unknown))}: pytest does not know it", test_command=kept)
+    if "unrecognized arguments" in text and "addopts=" not in command:
+        return case.changed(
+            f"left out the project's own options of pytest: it does not know {' '.join(sorted(unknown))}",
+            test_command=(*command, "-o", "addopts="),
+        )
+    if (
+        re.search(
+            r"file or directory not found|no tests were collected|no tests ran|did not accept its arguments", text
+        )
+        and len(command) > 3
+    ):
+        return case.changed("left out the arguments of pytest: no test was found with them", test_command=command[:3])
+    return None
+
+
+def _django_settings(case: _Case) -> Plan | None:
+    """The settings that manage.py names, with Django's plug-in of pytest."""
+    script = case.files.text(posixpath.join(case.plan.directory, "manage.py"))
+    settings = re.search(r"DJANGO_SETTINGS_MODULE['\"]\s*,\s*['\"]([\w.]+)", script)
+    if settings is None or not re.search(r"settings are not configured|Apps aren't loaded", case.failure.text):
+        return None
+    variables = (*case.plan.variables, ("DJANGO_SETTINGS_MODULE", settings[1]))
+    plugin = () if case.has("pytest-django") else ("pytest-django",)
+    return case.changed(
+        f"chose Django's settings {settings[1]} from manage.py",
+        variables=variables,
+        requirements=(*case.plan.requirements, *plugin),
+    )
+
+
+# ── Packages that cannot be resolved or built ──
+
+_SUBJECTS = re.compile(
+    r"Because (?:there (?:is|are) no versions? of )?([A-Za-z0-9][\w.-]*?)(?:\[[^\]]*\])?(?:[<>=!~]\S*)? (?:was not found|has no|could not)|"
+    r"there (?:is|are) no versions? of ([A-Za-z0-9][\w.-]*?)[<>=!~\s]|Because only ([A-Za-z0-9][\w.-]*?)[<>=!~]"
+)
+
+
+def _replace_subject(case: _Case) -> Plan | None:
+    """The distribution at fault without its pin, by another one that does the same, or left out."""
+    plan, names = case.plan, _SUBJECTS.findall(case.failure.text)
+    subject = case.failure.subject or next(("".join(each) for each in names), "")
+    if not subject:
+        return None
+    if (free := _without(plan.constraints, subject)) != plan.constraints:
+        return case.changed(f"freed {subject} from its pin: that version cannot be had here", constraints=free)
+    found = next(
+        (each for each in _parsed(plan.requirements) if canonicalize_name(each.name) == canonicalize_name(subject)),
+        None,
+    )
+    if found is not None and canonicalize_name(subject) != "pytest":
+        others, instead = _without(plan.requirements, subject), well_known("instead").get(canonicalize_name(subject))
+        if instead and instead not in plan.requirements:
+            return case.changed(f"chose {instead} for {subject}", requirements=(*others, instead))
+        if found.specifier:
+            return case.changed(f"freed {subject} from {found.specifier}", requirements=(*others, found.name))
+        return case.changed(f"left out {subject}: it cannot be had here", requirements=others)
+    for extra in plan.extras:
+        lines = _parsed(case.declared.extras.get(extra, ()))
+        if any(canonicalize_name(each.name) == canonicalize_name(subject) for each in lines):
+            rest = tuple(str(each) for each in lines if canonicalize_name(each.name) != canonicalize_name(subject))
+            extras = tuple(each for each in plan.extras if each != extra)
+            return case.changed(
+                f"left out {subject} of the extra {extra}", extras=extras, requirements=(*plan.requirements, *rest)
+            )
+    return None
+
+
+def _next_python(case: _Case) -> Plan | None:
+    """The next Python, where the text is about Python's version or something could not be built on this one."""
+    about = re.search(
+        r"requires? (a different )?Python|[Rr]equires-Python|Python>=|Python version|requires-python", case.failure.text
+    )
+    if len(case.plan.minors) < 2 or not (about or case.failure.stage is Stage.BUILD):
+        return None
+    return case.changed(f"chose Python {case.plan.minors[1]} after {case.plan.minors[0]}", minors=case.plan.minors[1:])
+
+
+def _free_all(case: _Case) -> Plan | None:
+    """Without all pins, then without all extras, then without installing the project."""
+    plan = case.plan
+    pinned = [each for each in _parsed(plan.requirements) if any(limit.operator == "==" for limit in each.specifier)]
+    if plan.constraints:
+        return case.changed(
+            f"left out the pins of {plan.lock or 'constraints'}: they do not fit together here",
+            constraints=(),
+            lock=None,
+        )
+    if pinned:
+        for each in pinned:
+            each.specifier = SpecifierSet()
+        free = (*(line for line in plan.requirements if "==" not in line.partition(";")[0]), *map(str, pinned))
+        return case.changed("freed all requirements from their pins: they do not fit together here", requirements=free)
+    if plan.project is not None:
+        requirements = tuple(dict.fromkeys((*case.declared.dependencies, *plan.requirements)))
+        return case.changed(
+            "left the project itself uninstalled: it cannot be built here",
+            project=None,
+            extras=(),
+            requirements=requirements,
+        )
+    return None
+
+
+_Rules = tuple[Callable[[_Case], Plan | None], ...]
+_OF_TESTS: _Rules = (_add_missing, _fit_python, _django_settings, _older_pytest, _older_dependency, _plainer_command)
+_OF_PACKAGES: _Rules = (_replace_subject, _next_python, _free_all)

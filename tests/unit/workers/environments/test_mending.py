@@ -1,0 +1,196 @@
+"""Mends: each failure that is well known changes the plan once, by what the project itself says where it says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memory.model import Plan
+from tests.unit.workers.environments.test_plans import PYPROJECT, written
+from workers.environments.mending import MOST_MENDS, PlanFailure, Stage, failure_of_run, mended
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+
+COMMAND = ("python", "-m", "pytest")
+PLAN = Plan(
+    source="x",
+    minors=("3.11", "3.12", "3.9"),
+    requirements=("pytest",),
+    project=".",
+    test_command=(*COMMAND, "-k", "a", "--fast"),
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    settings = "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')"
+    return written(
+        tmp_path, {"pyproject.toml": PYPROJECT, "shop/__init__.py": "", "src/till.py": "", "manage.py": settings}
+    )
+
+
+def collect(text: str, **installed: str) -> PlanFailure:
+    return PlanFailure(stage=Stage.COLLECT, text=text, installed=installed)
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("E   ModuleNotFoundError: No module named 'yaml'", ("pytest", "PyYAML")),
+        ("No module named 'google.protobuf.message'", ("pytest", "protobuf")),
+        ("No module named 'zz_top.songs'", ("pytest", "zz_top")),
+        ("fixture 'mocker' not found", ("pytest", "pytest-mock")),
+        ("fixture 'benchmark' not found\nNo module named 'numpy'", ("pytest", "numpy", "pytest-benchmark")),
+        ("error: unrecognized arguments: --cov=shop --timeout 3 -n auto", ("pytest", "pytest-cov", "pytest-timeout", "pytest-xdist")),
+        ("Unknown config option: asyncio_mode", ("pytest", "pytest-asyncio")),
+        ("'asyncio' not found in `markers` configuration option", ("pytest", "pytest-asyncio")),
+        ("async def functions are not natively supported.", ("pytest", "pytest-asyncio")),
+        ("No module named 'distutils'", ("pytest", "setuptools<81")),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_added(tree: Path, text: str, requirements: tuple[str, ...]) -> None:
+    """All that a run lacks comes at once, from the table of well-known names or by the module's own."""
+    found = mended(replace(PLAN, project=None), collect(text), tree)
+    assert found is not None and found.requirements == requirements
+    again = mended(found, collect(text), tree)
+    assert again is None or again.requirements == requirements
+
+
+def test_an_extra_or_group_that_holds_it_comes_first(tree: Path) -> None:
+    """With its versions, and with whatever else the project needs together with it."""
+    extra = mended(PLAN, collect("fixture 'mocker' not found"), tree)
+    assert extra is not None and (extra.extras, extra.requirements) == (("test",), ("pytest",))
+    assert extra.mends == ("added the extra test for pytest-mock: no fixture mocker",)
+    group = mended(PLAN, collect("No module named 'hypothesis'"), tree)
+    assert group is not None and (group.groups, group.requirements) == (("base",), ("pytest", "hypothesis"))
+
+
+@pytest.mark.parametrize("module", ["shop.goods", "till", "shopp", "jsn", "_private", "uwsgi"])
+def test_what_is_no_distribution_is_not_asked_for(tree: Path, module: str) -> None:
+    """The project's own modules, slips for them or for Python's, and private names: a stranger could publish any of them."""
+    found = mended(PLAN, collect(f"No module named '{module}'"), tree)
+    assert (found is None) == (module != "uwsgi")
+
+
+@pytest.mark.parametrize(
+    ("text", "minors"),
+    [
+        ("No module named 'tomllib'", None),
+        ("No module named 'asyncore'", None),
+        ("cannot import name 'Mapping' from 'collections' (/usr/lib)", ("3.9",)),
+        ("SyntaxError: invalid syntax", ("3.12",)),
+        ("TypeError: unsupported operand type(s) for |: 'type' and 'type'", ("3.12",)),
+    ],
+)
+def test_another_python(tree: Path, text: str, minors: tuple[str, ...] | None) -> None:
+    """Of the plan's own Pythons one that has what is missing; none where the first already has it."""
+    found = mended(replace(PLAN, test_command=COMMAND), collect(text), tree)
+    assert (None if found is None else found.minors) == minors
+    if "tomllib" in text or "asyncore" in text:
+        on = replace(PLAN, minors=("3.10", "3.11") if "tomllib" in text else ("3.12", "3.11"), test_command=COMMAND)
+        moved = mended(on, collect(text), tree)
+        assert moved is not None and moved.minors == ("3.11",)
+
+
+def test_older_versions(tree: Path) -> None:
+    """Of pytest where it refuses what the tests do, of a dependency that no longer has a name; one major version at a time."""
+    warned = collect("pytest.PytestRemovedIn9Warning: The (path: py.path.local) argument is deprecated", pytest="9.0.1")
+    plan = mended(PLAN, warned, tree)
+    assert plan is not None and plan.constraints == ("pytest<9",)
+    older = mended(plan, replace(warned, installed={"pytest": "8.4.0"}), tree)
+    assert older is not None and older.constraints == ("pytest<8",)
+    gone = mended(PLAN, collect("cannot import name 'escape' from 'jinja2' (x)", jinja2="3.1.2"), tree)
+    assert gone is not None and gone.constraints == ("jinja2<3",)
+    assert (
+        mended(replace(PLAN, test_command=COMMAND), collect("cannot import name 'x' from 'shop'", shop="2.0"), tree)
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("unrecognized arguments: --fast", (*COMMAND, "-k", "a")),
+        ("unrecognized arguments: --odd-one=3", (*COMMAND, "-k", "a", "--fast", "-o", "addopts=")),
+        ("ERROR: file or directory not found: spec", COMMAND),
+        ("no tests were collected", COMMAND),
+    ],
+)
+def test_a_plainer_command(tree: Path, text: str, command: tuple[str, ...]) -> None:
+    """What pytest does not accept and no plug-in explains is left out."""
+    found = mended(PLAN, collect(text), tree)
+    assert found is not None and found.test_command == command
+
+
+def test_django_settings(tree: Path) -> None:
+    """Those that manage.py names, with the plug-in."""
+    found = mended(PLAN, collect("ImproperlyConfigured: Requested setting X, but settings are not configured."), tree)
+    assert found is not None and found.variables == (("DJANGO_SETTINGS_MODULE", "shop.settings"),)
+    assert found.requirements == ("pytest", "pytest-django")
+
+
+def test_packages_that_cannot_be_had(tree: Path) -> None:
+    """First the pin goes, then the version, then the requirement; of an extra the rest stays."""
+    plan = replace(
+        PLAN, requirements=("pytest", "psycopg2==2.8", "old==1"), constraints=("old==1", "six==1"), extras=("test",)
+    )
+    steps = []
+    for _ in range(3):
+        mend = mended(plan, PlanFailure(stage=Stage.BUILD, text="gcc: not found", subject="old"), tree)
+        assert mend is not None
+        plan = mend
+        steps.append((plan.constraints, plan.requirements))
+    assert steps == [
+        (("six==1",), ("pytest", "psycopg2==2.8", "old==1")),
+        (("six==1",), ("pytest", "psycopg2==2.8", "old")),
+        (("six==1",), ("pytest", "psycopg2==2.8")),
+    ]
+    swapped = mended(plan, PlanFailure(stage=Stage.BUILD, text="", subject="psycopg2"), tree)
+    assert swapped is not None and swapped.requirements == ("pytest", "psycopg2-binary")
+    named = PlanFailure(
+        stage=Stage.RESOLVE,
+        text="  × No solution found:\n  ╰─▶ Because pytest-mock was not found in the package registry and",
+    )
+    without = mended(plan, named, tree)
+    assert without is not None and (without.extras, without.requirements) == ((), ("pytest", "psycopg2==2.8"))
+
+
+def test_what_does_not_fit_together_is_freed(tree: Path) -> None:
+    """Another Python where the text is about it; then pins, and in the end the project itself is not installed."""
+    plan = replace(PLAN, requirements=("a==1 ; python_version > '3'", "pytest"), constraints=("b==1",), lock="uv.lock")
+    about = mended(plan, PlanFailure(stage=Stage.RESOLVE, text="requires a different Python: 3.11 not in <3.10"), tree)
+    assert about is not None and about.minors == ("3.12", "3.9")
+    steps = []
+    while (found := mended(plan, PlanFailure(stage=Stage.RESOLVE, text="we are unsatisfiable"), tree)) is not None:
+        plan = found
+        steps.append((plan.constraints, plan.requirements, plan.project))
+    assert steps == [
+        ((), ("a==1 ; python_version > '3'", "pytest"), "."),
+        ((), ("pytest", 'a; python_version > "3"'), "."),
+        ((), ("click", "pytest", 'a; python_version > "3"'), None),
+    ]
+
+
+def test_mending_ends(tree: Path) -> None:
+    """However many things fail one after the other."""
+    plan, count = replace(PLAN, project=None), 0
+    while (found := mended(plan, collect(f"No module named 'zz{count}zz'"), tree)) is not None:
+        plan, count = found, count + 1
+    assert count == MOST_MENDS
+
+
+def test_the_failure_of_a_run() -> None:
+    """Errors before failures, each message once; nothing where nothing failed."""
+
+    def result(name: str, outcome: TestOutcome, message: str) -> TestResult:
+        return TestResult(id=name, outcome=outcome, seconds=0.0, error_type="E", message=message)
+
+    results = (
+        result("a", TestOutcome.FAILED, "one"),
+        result("b", TestOutcome.ERROR, "two"),
+        result("c", TestOutcome.ERROR, "two"),
+    )
+    found = failure_of_run(TestReport(results=results, started=True, complete=True), {"pytest": "9"})
+    assert found == collect("E: two\nE: one", pytest="9")
+    assert failure_of_run(TestReport(results=(), started=True, complete=True), {}) is None
