@@ -16,6 +16,7 @@ from memory.model import Finding, Sighting, Task, TaskKind
 from memory.policy.review_policy import PostingDecision
 from workers.context import Context
 from workers.diffs import patched
+from workers.environments.existing import existing_python
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
 from workers.git import is_tracked, local_commits, origin, top_level, uncommitted
@@ -24,8 +25,7 @@ from workers.repair.episode import repair
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
-from workers.sandbox.run_tests import discover, own_environment
-from workers.settings import PREFIX
+from workers.sandbox.run_tests import discover
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"
@@ -75,26 +75,21 @@ def digest(tree: Path) -> str:
     return total.hexdigest()[:40]
 
 
-def python_of(path: Path, context: Context) -> Path | None:
-    """The interpreter that the operator set, or that of the user's own environment in `path`; None without either.
-
-    A committed environment is not the user's own: it could name any directory of this machine.
-    """
-    found = own_environment(path)
-    if context.settings.python or found is None:
-        return context.settings.python
-    if is_tracked(found):
-        context.progress(f"{found} is committed, so it is not used; set {PREFIX}PYTHON to choose an interpreter")
+def python_of(path: Path, context: Context, given: Path | None = None) -> Path | None:
+    """The interpreter that was `given` or set, or that of the user's own environment; None without any. Says which."""
+    found = existing_python(path, given=given, setting=context.settings.python, progress=context.progress)
+    if found is None:
         return None
-    return found / "bin" / "python"
+    context.progress(f"tests run on {found.python}, {found.why}")
+    return found.python
 
 
-def fix(path: Path, context: Context, *, test_command: str | None, apply: bool) -> Repaired:
+def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, python: Path | None = None) -> Repaired:
     """Repair what fails below `path`, which stays untouched unless `apply` is given and a settled proof without anything unusual found."""
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
-        project = discover(tree, python=python_of(path, context), test_command=test_command, copy_of=path)
+        project = discover(tree, python=python_of(path, context, python), test_command=test_command, copy_of=path)
         task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
         context.store.tasks.finish(task.id, repaired.status, "")
@@ -143,7 +138,7 @@ class LocalReview:
         return [*self.reviewed.findings, *self.reviewed.elsewhere]
 
 
-def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview:
+def review(path: Path, context: Context, *, base: str, head: str, python: Path | None = None) -> LocalReview:
     """Review the change from `base` to `head` of the git repository at `path`."""
     root = top_level(path) if path.is_dir() else None
     if root is None:
@@ -162,7 +157,7 @@ def review(path: Path, context: Context, *, base: str, head: str) -> LocalReview
         context,
         may_run_tests=True,
         detectors=() if model is None else (reviewer(model, name, context),),
-        python=python_of(root, context),
+        python=python_of(root, context, python),
     )
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)
     decided = choose(reviewed, task, context.learner, context, arm_key=f"{name}@{head_sha}", learnings=learnings)

@@ -170,8 +170,8 @@ class WorkerSettings(GitHubSettings):
 
     python: Path | None = Field(
         None,
-        description="Python interpreter of the projects under repair; default: Apprentice's own, and for local commands "
-        "that of the directory's `.venv`, unless it is committed.",
+        description="Python interpreter of the projects under repair; default: for local commands "
+        "[the one that you use](environments.md#the-environments-that-you-have), else one that Apprentice makes.",
     )
     embedder: Literal["minilm", "words"] = Field(
         "minilm",
@@ -313,6 +313,11 @@ class WorkerSettings(GitHubSettings):
         if most and not info.data.get("model_price"):
             raise ValueError(f"a limit in US dollars needs {PREFIX}MODEL_PRICE")
         return most
+
+
+def variable(name: str) -> str:
+    """A variable of another tool, such as VIRTUAL_ENV; empty where it is not set."""
+    return os.environ.get(name, "")
 
 
 def known_variables() -> frozenset[str]:

@@ -13,10 +13,15 @@ from workers.errors import ApprenticeError
 
 NOT_FIXED, UNDECIDED = 1, 3
 
+Python = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Interpreter of the project. Default: your environment for it.")
+]
+
 
 def fix(
     path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
     test_command: Annotated[str | None, typer.Option(help="How to run the tests. Default: python -m pytest")] = None,
+    python: Python = None,
     budget: Annotated[float | None, typer.Option(min=1.0, help="Seconds to spend at most.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random choice.")] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the proven patch into PATH.")] = False,
@@ -34,7 +39,7 @@ def fix(
     given = {name: value for name, value in (("budget_seconds", budget), ("seed", seed)) if value is not None}
     try:
         context = open_context(worker_settings(**given), progress=local_output.Progress(notes))
-        result = local.fix(path, context, test_command=test_command, apply=apply)
+        result = local.fix(path, context, test_command=test_command, apply=apply, python=python)
     except (ApprenticeError, StoreError) as error:
         if as_json:
             print_json(local_output.cannot_run(str(error)))
@@ -51,6 +56,7 @@ def review(
     path: Annotated[Path, typer.Argument(help="Root of a Python project.", show_default=False)],
     base: Annotated[str, typer.Option(help="The commit that the change starts from.", show_default=False)],
     head: Annotated[str, typer.Option(help="The commit that the change ends at.")] = "HEAD",
+    python: Python = None,
     as_json: AsJson = False,
 ) -> None:
     """Review the change from BASE to HEAD of a git repository, and try out every suggestion."""
@@ -60,7 +66,7 @@ def review(
 
     with refusing():
         context = open_context(worker_settings(), progress=local_output.Progress(notes))
-        result = local.review(path, context, base=base, head=head)
+        result = local.review(path, context, base=base, head=head, python=python)
     if as_json:
         print_json(local_output.reviewed_json(result))
     else:

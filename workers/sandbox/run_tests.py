@@ -73,12 +73,6 @@ def discover(tree: Path, *, python: Path | None, test_command: str | None, copy_
     )
 
 
-def own_environment(home: Path) -> Path | None:
-    """The virtual environment in a user's own directory. Never ask for one in a checkout of foreign code."""
-    names = (home / name for name in sorted(ENVIRONMENTS))
-    return next((each for each in names if (each / "bin" / "python").is_file() and is_environment(each)), None)
-
-
 def _has_tests(tree: Path) -> bool:
     for name, mark in CONFIGURED_IN.items():
         path = tree / name

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.local import digest, python_of, repository_name, snapshot
-from workers.context import open_context
+from bot.local import digest, repository_name, snapshot
 from workers.errors import BadInput
-from workers.settings import WorkerSettings
 
 
 def cloned_from(at: Path, url: str) -> Path:
@@ -95,19 +93,3 @@ def test_the_digest_is_that_of_names_and_contents_of_sources(tmp_path: Path) -> 
     renamed = digest(tmp_path)
     (tmp_path / "c.py").write_text("x = 2\n")
     assert len({before, renamed, digest(tmp_path)}) == 3
-
-
-def test_a_committed_environment_is_not_the_users_own(tmp_path: Path) -> None:
-    """A `.venv` gives its interpreter until git tracks any file of it; then the user reads why, and can name one."""
-    work, lines = cloned_from(tmp_path / "work", "https://example.com/a/b"), list[str]()
-    context = open_context(WorkerSettings(home=tmp_path / "home", embedder="words"), progress=lines.append)
-    python = work / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    for file in (python, work / ".venv" / "pyvenv.cfg"):
-        file.write_text("")
-    assert python_of(work, context) == python
-    subprocess.run(["git", "-C", str(work), "add", ".venv/pyvenv.cfg"], check=True)
-    assert python_of(work, context) is None
-    assert lines == [
-        f"{python.parents[1]} is committed, so it is not used; set APPRENTICE_PYTHON to choose an interpreter"
-    ]
