@@ -14,6 +14,7 @@ import libcst as cst
 from memory.model import Failure
 from workers.repair.classify import Clues
 from workers.repair.engines.search.candidates import fading
+from workers.repair.engines.search.evidence import Evidence
 from workers.repair.engines.search.project import Examples, ProjectSources
 from workers.repair.engines.search.scope import FunctionScope, ModuleScope, Signature, bound_before, parameters
 from workers.repair.engines.search.source_slice import Region, Splice, Unit
@@ -151,8 +152,9 @@ class Site:
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """Names of values in scope, nearest first: parameters, locals, then the module's."""
-        return tuple(dict.fromkeys((*self.local_variables, *self.module.variables)))
+        """Names of values in scope, nearest first: parameters, locals, those of functions around, then the module's."""
+        around = [name for scope in self._functions[1:] for name in (*scope.parameters, *scope.local_names)]
+        return tuple(dict.fromkeys((*self.local_variables, *around, *self.module.variables)))
 
     @cached_property
     def local_variables(self) -> tuple[str, ...]:
@@ -174,6 +176,11 @@ class Site:
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """The known ways to call `name`: those in the module, or else in the project."""
         return self.module.signatures(name) or self.project.signatures(name)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the failing tests and the message show."""
+        return self.project.evidence(self.failure)
 
     @cached_property
     def examples(self) -> Examples:

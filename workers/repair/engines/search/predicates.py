@@ -160,11 +160,18 @@ def _varied(site: Site) -> Iterator[tuple[str, float]]:
             yield from _renumbered(site, node)
 
 
+def _quoted(site: Site, node: cst.SimpleString) -> list[str]:
+    """Strings that the failing test shows, in the quotation marks of a literal."""
+    fitting = [text for text in site.evidence.strings if text.isprintable() and not {*node.quote, "\\"} & set(text)]
+    return [f"{node.quote}{text}{node.quote}" for text in fitting[:12]]
+
+
 def _renumbered(site: Site, whole: cst.Comparison) -> Iterator[tuple[str, float]]:
     for node in below(whole):
-        if isinstance(node, cst.Integer) and site.region.has(node):
+        if isinstance(node, (cst.Integer, cst.SimpleString)) and site.region.has(node):
             start, end = site.region.span(node)
             first, last = site.region.span(whole)
-            for rank, number in enumerate(n for n in _numbers(site) if n != node.value):
+            options = _numbers(site) if isinstance(node, cst.Integer) else _quoted(site, node)
+            for rank, number in enumerate(n for n in options if n != node.value):
                 code = site.region.text(first, start) + number + site.region.text(end, last)
                 yield code, 0.8 / (1 + rank / 4)

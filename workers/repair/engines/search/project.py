@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from memory.model import Failure
 from workers.repair.classify import is_test_path
+from workers.repair.engines.search.evidence import Evidence, evidence_of
 from workers.repair.engines.search.scope import ClassScope, FunctionNode, ModuleScope, Signature, called, parsed
 
 _DOCTEST = re.compile(r"^[ \t]*>>>[ \t]*(.+)$", re.MULTILINE)
@@ -94,6 +96,13 @@ class ProjectSources:
         self._tests = {path: text for path, text in sources.items() if is_test_path(path)}
         self._examples: dict[tuple[str, str], Examples] = {}
         self._signatures: dict[str, tuple[Signature, ...]] = {}
+        self._evidence: tuple[Failure, Evidence] | None = None
+
+    def evidence(self, failure: Failure) -> Evidence:
+        """What a failure shows; read once."""
+        if self._evidence is None or self._evidence[0] != failure:
+            self._evidence = failure, evidence_of(failure, self._tests)
+        return self._evidence[1]
 
     def examples(self, name: str, docstring: str) -> Examples:
         """What the project's tests and a function's docstring show of it; asked once for each."""

@@ -128,6 +128,21 @@ class ModuleScope:
         return {name: tuple(attributes) for name, attributes in found.items()}
 
     @cached_property
+    def hops(self) -> dict[str, tuple[str, ...]]:
+        """By which attributes each attribute is reached: "b" by "c" in `a.c.b`."""
+        found: dict[str, dict[str, None]] = {}
+        for node in self._nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
+                found.setdefault(node.attr, {})[node.value.attr] = None
+        return {name: tuple(hops) for name, hops in found.items()}
+
+    @cached_property
+    def acts(self) -> tuple[CallUsage, ...]:
+        """The calls that are statements of their own."""
+        calls = (n.value for n in self._nodes if isinstance(n, ast.Expr))
+        return tuple(dict.fromkeys(_usage(n, name) for n in calls if isinstance(n, ast.Call) and (name := called(n))))
+
+    @cached_property
     def strings(self) -> tuple[str, ...]:
         """The short texts."""
         texts = (n.value for n in self._nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))

@@ -285,6 +285,30 @@ CASES = [
         """,
         {"error": "AttributeError", "message": "'Job' object has no attribute 'seen'"},
     ),
+    (
+        "missing_default",
+        """
+        def f(d, k):
+            return d.get(k).strip()
+        """,
+        """
+        def f(d, k):
+            return d.get(k, "").strip()
+        """,
+        {"error": "AttributeError"},
+    ),
+    (
+        "missing_default",
+        """
+        def f(a):
+            return getattr(a, "zone")
+        """,
+        """
+        def f(a):
+            return getattr(a, "zone", None)
+        """,
+        {"error": "AttributeError"},
+    ),
 ]
 
 

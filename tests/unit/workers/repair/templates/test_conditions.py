@@ -300,6 +300,48 @@ CASES = [
         """,
         {},
     ),
+    (
+        "truth_or_none",
+        """
+        def f(a):
+            if a.limit:
+                return a.limit
+        """,
+        """
+        def f(a):
+            if a.limit is not None:
+                return a.limit
+        """,
+        {},
+    ),
+    (
+        "truth_or_none",
+        """
+        def f(a):
+            if a is None:
+                return 1
+        """,
+        """
+        def f(a):
+            if not a:
+                return 1
+        """,
+        {},
+    ),
+    (
+        "conditional_value",
+        """
+        def f(a):
+            n = log(a)
+            return n
+        """,
+        """
+        def f(a):
+            n = log(a) if a != 0 else 0
+            return n
+        """,
+        {"error": "ValueError"},
+    ),
 ]
 
 

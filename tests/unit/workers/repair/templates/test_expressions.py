@@ -176,6 +176,18 @@ CASES = [
         """,
         {},
     ),
+    (
+        "extreme_of_two",
+        """
+        def f(a, b):
+            return "0" * (a - b)
+        """,
+        """
+        def f(a, b):
+            return "0" * max(a - b, 0)
+        """,
+        {},
+    ),
 ]
 
 

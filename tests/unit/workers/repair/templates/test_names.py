@@ -362,6 +362,90 @@ CASES = [
         """,
         {"error": "ImportError", "others": {"shop/tax.py": "def with_tax(x):\n    return x\n"}},
     ),
+    (
+        "attribute_hop",
+        """
+        class Shop:
+            def open(self):
+                self.settings.currency.strip()
+
+            def price(self, item):
+                return item.price, self.currency
+        """,
+        """
+        class Shop:
+            def open(self):
+                self.settings.currency.strip()
+
+            def price(self, item):
+                return item.price, self.settings.currency
+        """,
+        {"error": "AttributeError", "message": "'Shop' object has no attribute 'currency'"},
+    ),
+    (
+        "attribute_hop",
+        """
+        def size(shop):
+            return shop.stock.size
+        """,
+        """
+        def size(shop):
+            return shop.size
+        """,
+        {},
+    ),
+    (
+        "missing_attribute",
+        """
+        def label(item):
+            return item.name
+
+        def title(item):
+            return "Item " + item
+        """,
+        """
+        def label(item):
+            return item.name
+
+        def title(item):
+            return "Item " + item.name
+        """,
+        {"error": "TypeError"},
+    ),
+    (
+        "loop_variable",
+        """
+        def total(rows):
+            found = 0
+            for line in rows:
+                found += row
+            return found
+        """,
+        """
+        def total(rows):
+            found = 0
+            for row in rows:
+                found += row
+            return found
+        """,
+        {"error": "NameError", "message": "name 'row' is not defined"},
+    ),
+    (
+        "variable_misuse",
+        """
+        def wrapped(function, limit):
+            def inner(count):
+                return function(count)
+            return inner
+        """,
+        """
+        def wrapped(function, limit):
+            def inner(count):
+                return function(limit)
+            return inner
+        """,
+        {},
+    ),
 ]
 
 

@@ -250,6 +250,32 @@ CASES = [
         """,
         {},
     ),
+    (
+        "comparison_and_operand",
+        """
+        def f(a, b, n):
+            return a < n
+        """,
+        """
+        def f(a, b, n):
+            return a <= b
+        """,
+        {},
+    ),
+    (
+        "comparison_and_operand",
+        """
+        def f(a, n):
+            while a < n:
+                a += 2
+        """,
+        """
+        def f(a, n):
+            while a <= n - 1:
+                a += 2
+        """,
+        {},
+    ),
 ]
 
 

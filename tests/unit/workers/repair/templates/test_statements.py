@@ -286,6 +286,72 @@ CASES = [
         """,
         {},
     ),
+    (
+        "missing_call",
+        """
+        def load(stream):
+            stream.seek(0)
+            return stream.read()
+
+        def size(stream):
+            return len(stream.read())
+        """,
+        """
+        def load(stream):
+            stream.seek(0)
+            return stream.read()
+
+        def size(stream):
+            stream.seek(0)
+            return len(stream.read())
+        """,
+        {},
+    ),
+    (
+        "missing_local",
+        """
+        def f(rows):
+            '''All.'''
+            for row in rows:
+                found.append(row)
+            else:
+                found = []
+            return found
+        """,
+        """
+        def f(rows):
+            '''All.'''
+            found = []
+            for row in rows:
+                found.append(row)
+            else:
+                found = []
+            return found
+        """,
+        {"error": "UnboundLocalError", "message": "cannot access local variable 'found'"},
+    ),
+    (
+        "exchanged_branches",
+        """
+        def f(a, b):
+            if a > b:
+                b = 1
+                c = 2
+            else:
+                c = 3
+            return b + c
+        """,
+        """
+        def f(a, b):
+            if a > b:
+                c = 3
+            else:
+                b = 1
+                c = 2
+            return b + c
+        """,
+        {},
+    ),
 ]
 
 

@@ -145,6 +145,19 @@ def unwrapped_call(node: cst.Call, site: Site) -> Iterator[Edit]:
         yield site.replace(node, site.code(node.func), weight=0.8)
 
 
+_DEFAULTED = {"get": 1, "pop": 1, "next": 1, "getattr": 2, "setdefault": 1}
+
+
+@template(cst.Call, strategy="calls", prior=0.6, families=(*_ANY, Family.ITERATION))
+def missing_default(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`d.get(k)` → `d.get(k, "")`, `getattr(a, k)` → `getattr(a, k, None)`, `next(a)` → `next(a, None)`."""
+    given = [site.code(arg) for arg in node.args]
+    if _DEFAULTED.get(site.code(node.func).rpartition(".")[2]) == len(given):
+        absent = ("None", '""', "0", "[]", "{}", "()", "False", *site.local_variables[:4], given[0])
+        calls = (f"{site.code(node.func)}({', '.join(given)}, {value})" for value in absent)
+        yield from site.replacements(node, calls, step=0.2)
+
+
 _ARGUMENTS = (*_ANY, Family.NAME)
 
 MOST_LACKING = 2

@@ -147,6 +147,43 @@ def swapped_comparison(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(left)} {site.code(target.operator)} {site.code(target.comparator)}")
 
 
+@template(cst.BaseExpression, strategy="guards", prior=0.55, families=_LOGIC)
+def truth_or_none(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`if a:` → `if a is not None:`, `not a` → `a is None`, and back: empty or zero taken for absent."""
+    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        target = node.comparisons[0]
+        sign = {"is": "not ", "is not": "", "==": "not ", "!=": ""}.get(site.code(target.operator))
+        if sign is not None and site.code(target.comparator) in ("None", "''", '""', "[]", "0"):
+            yield site.replace(node, f"{sign}{site.operand(node.left, 7)}")
+    elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        yield site.replace(node, f"{site.operand(node.expression, 7)} is None")
+    elif isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and is_condition(node, site):
+        returned = isinstance(site.parent(node), cst.Return)
+        yield site.replace(node, f"{site.code(node)} is not None", weight=0.5 if returned else 1.0)
+
+
+@template(cst.BaseExpression, strategy="guards", prior=0.3, families=(*_LOGIC, Family.ARITHMETIC))
+def conditional_value(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`a = f(b)` → `a = f(b) if b else None`: a value that is not always there, or not always wanted."""
+    parent = site.parent(node)
+    if isinstance(node, (cst.IfExp, cst.BaseNumber)) or not isinstance(parent, (cst.Return, cst.Assign, cst.Arg)):
+        return
+    if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
+        return
+    text = site.code(node)
+    read = [site.code(n) for n in (node, *below(node)) if isinstance(n, (cst.Name, cst.Attribute))]
+    names = [
+        name for name in dict.fromkeys(read) if name in site.local_variables or name.partition(".")[0] == site.receiver
+    ]
+    asked = [
+        form.format(name) for name in names[:4] for form in ("{}", "{} is not None", "{} != 0") if name != site.receiver
+    ]
+    for condition, worth in fading(asked, step=0.15):
+        for other, weight in fading(("None", "0", '""', *names[:1], "[]"), step=0.2):
+            if other != text:
+                yield site.replace(node, f"{wrapped(text, 3)} if {condition} else {other}", weight=worth * weight)
+
+
 _UNNAMED = 0.35
 """What an edit is worth when the message does not speak of NoneType."""
 

@@ -165,12 +165,19 @@ def extreme_of_two(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     parent = site.parent(node)
     called = site.code(node.func) if isinstance(node, cst.Call) else ""
     call = called in ("min", "max")
+    if isinstance(node, cst.BinaryOperation) and isinstance(parent, cst.BinaryOperation) and node.lpar:
+        yield site.splice(
+            *site.region.outer_span(node), f"max({site.code(node)[1:-1]}, 0)", around=site.region.span(parent)
+        )
     if not isinstance(parent, (cst.Assign, cst.Return, cst.Arg)):
         return
     if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
         return
-    if not (call or isinstance(node, (cst.Name, cst.BinaryOperation))):
+    if not (call or isinstance(node, (cst.Name, cst.BinaryOperation, cst.Attribute, cst.Call))):
         return
+    if not call:
+        bounded = (f"{name}({site.code(node)}, {bound})" for name, bound in (("max", 0), ("max", 1), ("min", 1)))
+        yield from site.replacements(node, bounded, weight=0.5)
     names = [n for n in site.live if outer(site.kind(n)) in ("", NUMBER)][:4]
     pairs = list(combinations(names, 2)) if call else [(name, site.code(node)) for name in names]
     both = (called,) if call else ("max", "min")

@@ -16,7 +16,7 @@ import libcst as cst
 
 from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
-from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.edit_context import Edit, Site, below
 from workers.repair.engines.search.templates import template
 
 _ANY = (Family.ASSERTION, Family.NAME, Family.TYPE, Family.VALUE, Family.LOOKUP, Family.ATTRIBUTE, Family.RECURSION)
@@ -227,6 +227,52 @@ def _class_members(site: Site) -> tuple[str, ...]:
 def method_misuse(node: cst.Attribute, site: Site) -> Iterator[Edit]:
     """`s.lstrip()` → `s.rstrip()`, `a.append(b)` → `a.extend(b)`: methods of one family."""
     return site.tokens(node.attr, relatives(node.attr.value), step=0.15, around=node)
+
+
+@template(cst.Attribute, strategy="names", prior=0.45, families=_ATTRIBUTES)
+def attribute_hop(node: cst.Attribute, site: Site) -> Iterator[Edit]:
+    """`a.b` → `a.c.b`, `a.c.b` → `a.b`, `a.b` → `a`: one attribute too few or too many on the way to a value."""
+    name, base, parent = node.attr.value, site.code(node.value), site.parent(node)
+    owners = [scope.name for scope in site.project.classes_having(name)]
+    known = dict.fromkeys((*_members(node, site), *site.module.parts.get(base, ())))
+    named = [hop for hop in known if any(likeness(hop.strip("_"), owner) >= 0.6 for owner in owners)]
+    hops = [hop for hop in dict.fromkeys((*site.module.hops.get(name, ()), *named)) if hop != name]
+    for hop, weight in fading(hops[:10]):
+        yield site.token(node.attr, f"{hop}.{name}", weight=weight, around=node)
+    if isinstance(node.value, cst.Attribute):
+        yield site.replace(node, f"{site.code(node.value.value)}.{name}", weight=0.8)
+    if not (isinstance(parent, (cst.AssignTarget, cst.Decorator)) or _is_func(node, parent) or base == site.receiver):
+        yield site.replace(node, base, weight=0.5)
+
+
+def _is_func(node: cst.CSTNode, parent: cst.CSTNode) -> bool:
+    return isinstance(parent, cst.Call) and parent.func is node
+
+
+@template(cst.Name, strategy="names", prior=0.4, families=_ATTRIBUTES)
+def missing_attribute(node: cst.Name, site: Site) -> Iterator[Edit]:
+    """`a` → `a.name`: the whole for a part of it that the module reads elsewhere."""
+    parent = site.parent(node)
+    if (
+        not is_read(node, site)
+        or isinstance(parent, cst.Attribute)
+        or node.value == site.receiver
+        or _is_func(node, parent)
+    ):
+        return
+    parts = site.module.parts.get(node.value, ()) if node.value in site.local_variables else ()
+    return (yield from site.replacements(node, (f"{node.value}.{part}" for part in parts[:10])))
+
+
+@template(cst.CSTNode, strategy="names", prior=0.5, families=(Family.NAME, Family.ASSERTION, Family.TYPE))
+def loop_variable(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`for a in rows:` → `for b in rows:`: a name that the body reads and that nothing, or another loop, binds."""
+    if not isinstance(node, cst.For) or not isinstance(node.target, cst.Name):
+        return
+    read = [n.value for n in below(node.body) if isinstance(n, cst.Name) and is_read(n, site)]
+    if node.target.value not in read or site.clues.undefined in read:
+        bound = [name for name in dict.fromkeys(read) if name not in site.names or name in site.local_variables]
+        yield from site.tokens(node.target, sorted(bound, key=lambda name: name != site.clues.undefined)[:6])
 
 
 @template(cst.Name, strategy="names", prior=0.7, families=(Family.NAME, Family.ASSERTION))

@@ -17,7 +17,7 @@ from workers.repair.engines.search.candidates import fading
 from workers.repair.engines.search.edit_context import Edit, Site, precedence
 from workers.repair.engines.search.templates import template
 from workers.repair.engines.search.templates.names import bound_in_statement, is_target
-from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, TEXT, outer
+from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, TEXT, comparable, outer
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.ARITHMETIC, Family.RECURSION, Family.TIMEOUT)
 
@@ -125,6 +125,31 @@ def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     constant = isinstance(node.left, cst.BaseNumber)
     yield site.replace(node, site.code(node.left), weight=0.4 if constant else 1.0)
     yield site.replace(node, site.code(node.right), weight=1.0 if constant else 0.8)
+
+
+@template(cst.Comparison, strategy="operators", prior=0.3, families=_VALUES)
+def comparison_and_operand(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a < b` → `a <= c`, `a > b - 1`: a comparison with two wrong tokens."""
+    target = node.comparisons[0]
+    signs = _COMPARISONS.get(site.code(target.operator), ())[:3]
+    if len(node.comparisons) > 1 or site.code(target.comparator) == "None":
+        return
+    for sign, worth in fading(signs):
+        for side, other in ((target.comparator, node.left), (node.left, target.comparator)):
+            text, kind = site.code(side), site.kind(site.code(side))
+            same = [
+                name for name in site.live if comparable(kind, site.kind(name)) and name not in (text, site.code(other))
+            ]
+            near = (
+                list(shifted(side, site))
+                if outer(kind) in ("", NUMBER) and not isinstance(side, cst.SimpleString)
+                else []
+            )
+            for code, weight in fading((*near, *same[:6]), step=0.2):
+                pair = (
+                    (site.code(node.left), code) if side is target.comparator else (code, site.code(target.comparator))
+                )
+                yield site.replace(node, f"{pair[0]} {sign} {pair[1]}", weight=worth * weight)
 
 
 _PLACES = (cst.Return, cst.Assign, cst.AugAssign, cst.Arg, cst.Comparison, cst.ComparisonTarget, cst.Index, cst.Slice)
@@ -272,7 +297,12 @@ def expression_by_one(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     parent = site.parent(node)
     length = isinstance(node, cst.Call) and site.code(node.func) == "len"
     counted, compared = _adds(node), _by_amount(parent)
-    if not (length or counted or compared or isinstance(parent, (cst.Return, cst.Assign, cst.AugAssign, cst.Arg))):
+    if not (
+        length
+        or counted
+        or compared
+        or isinstance(parent, (cst.Return, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Arg))
+    ):
         return
     weight = 1.0 if length or counted else 0.5 if compared or isinstance(parent, cst.Return) else 0.25
     for code in () if isinstance(parent, cst.Arg) and parent.star else shifted(node, site):

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -14,7 +16,9 @@ import libcst as cst
 from memory.model import Family
 from workers.repair.engines.search.candidates import fading, likeness
 from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.source_slice import Splice
 from workers.repair.engines.search.templates import template
+from workers.repair.engines.search.templates.calls import empties
 from workers.repair.engines.search.type_inference import NUMBER, SEQUENCE, SET, TEXT, element, outer
 
 _FLOW = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.ITERATION, Family.NAME, Family.VALUE)
@@ -182,6 +186,54 @@ def repeated_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Ed
         weight = 1 / (1 + rank / 4)
         yield from site.insert_after((text,), weight=weight)
         yield from site.insert_before((text,), weight=weight * 0.9)
+
+
+@template(cst.CSTNode, strategy="statements", prior=0.3, families=(*_FLOW, Family.IO, Family.OTHER))
+def missing_call(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`f.seek(0)`, `self.flush()`, `rows.append(x)`: a call that the module makes elsewhere, before or behind."""
+    if site.definition is None or not _is_statement(node, site) or site.siblings is None:
+        return
+    known = {*site.live, site.receiver, *site.callables, *site.module.modules}
+    near = {site.code(n) for n in site.body if isinstance(n, cst.Expr)}
+    fitting = [act for act in site.module.acts if act.names <= known and len(act.code) < _LONGEST_CALL]
+    fitting.sort(key=lambda act: (not act.names & {*site.live}, act.code in near))
+    for act, weight in fading(fitting[:16], step=0.15):
+        if not _ends_in_a_jump(node):
+            yield from site.insert_after((act.code,), weight=weight)
+        yield from site.insert_before((act.code,), weight=weight * 0.9)
+
+
+@template(cst.FunctionDef, strategy="statements", prior=0.8, families=(Family.NAME,))
+def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
+    """`rows = []` as a function's first statement, for a local that may be unbound (UnboundLocalError)."""
+    name = site.clues.undefined
+    if site.unit.node is not node or not isinstance(node.body, cst.IndentedBlock) or name not in site.local_variables:
+        return
+    first = (
+        node.body.body[1 if ast.get_docstring(site.function.node) and len(node.body.body) > 1 else 0]
+        if site.function
+        else node
+    )
+    indent, at = site.text_before(first), site.lines_of(first)[0]
+    for value, weight in fading(empties(rf"\b{re.escape(name)}\b", site.code(node)), step=0.1):
+        yield site.splice(at, at, f"{indent}{name} = {value}\n", weight=weight)
+
+
+@template(cst.If, strategy="statements", prior=0.45, families=_FLOW)
+def exchanged_branches(node: cst.If, site: Site) -> Iterator[Edit]:
+    """`if a: b` / `else: c` → `if a: c` / `else: b`."""
+    other = node.orelse
+    if (
+        isinstance(other, cst.Else)
+        and isinstance(node.body, cst.IndentedBlock)
+        and isinstance(other.body, cst.IndentedBlock)
+    ):
+        one, two = (
+            (site.lines_of(block.body[0])[0], site.lines_of(block.body[-1])[1]) for block in (node.body, other.body)
+        )
+        if two[0] > one[1]:
+            splices = (Splice(*one, site.region.text(*two)), Splice(*two, site.region.text(*one)))
+            yield Edit(splices=splices, around=site.region.span(node))
 
 
 _CONTROL = (Family.ASSERTION, Family.TIMEOUT, Family.RECURSION, Family.LOOKUP, Family.VALUE, Family.ITERATION)

@@ -24,6 +24,7 @@ from workers.repair.engines.search.type_inference import MAPPING, SEQUENCE, SET,
 
 _VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ARITHMETIC)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+LONGEST_TEXT = 200
 _QUOTED = re.compile(r"""'([^'\n]{0,30})'""")
 
 
@@ -45,7 +46,7 @@ def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     used = [site.code(n) for n in site.body if isinstance(n, cst.BaseNumber)]
     named = _NUMBER.findall(site.failure.message)
     scaled = [f"{text}0", text[:-1]] if text.endswith("0") and len(text) > 1 and "." not in text else []
-    shown = site.examples.numbers[:8]
+    shown = (*site.evidence.numbers[:8], *site.examples.numbers[:6])
     near = [str(int(text) + 2), str(int(text) - 2), str(int(text) * 2)] if text.isdigit() and int(text) > 2 else []
     options = dict.fromkeys(("0", "1", "-1", "2", *used, *scaled, f"-{text}", *named, *shown, "None", *near))
     options.pop(text, None)
@@ -64,7 +65,7 @@ def _shown(value: str, site: Site) -> list[str]:
     if len(value) == 1:
         return [c for c in (*_DELIMITERS.get(value, ""), *site.examples.characters[:10]) if c != value]
     words = dict.fromkeys((*site.examples.strings, *site.examples.words))
-    near = [word for word in words if word != value and likeness(value, word) >= 0.6]
+    near = [word for word in (*site.evidence.strings, *words) if word != value and likeness(value, word) >= 0.6]
     return sorted(near, key=lambda word: -likeness(value, word))[:8]
 
 
@@ -79,7 +80,12 @@ _DELIMITERS = {
 def string(node: cst.SimpleString, site: Site) -> Iterator[Edit]:
     """A string → an alike one of the module or of the error's message, the empty one, another case or padding."""
     value = node.evaluated_value
-    if not isinstance(value, str) or len(value) > 60 or node.prefix or isinstance(site.parent(node), cst.Expr):
+    if (
+        not isinstance(value, str)
+        or len(value) > LONGEST_TEXT
+        or node.prefix
+        or isinstance(site.parent(node), cst.Expr)
+    ):
         return
     named = _QUOTED.findall(site.failure.message)
     known = dict.fromkeys((*named, *site.module.strings))

@@ -1,0 +1,158 @@
+"""What a failure shows of the fix: literals and names of the failing tests, and how the actual value differs from the expected.
+
+A fix's ingredients are mostly in the failing test or its message (SemFix, Nguyen et al. 2013; the value sets of
+DynaMoth, Durieux and Monperrus 2016): a number, a flag, a keyword argument, a part of a text.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from memory.model import Failure
+from workers.repair.engines.search.scope import FunctionNode, parsed
+
+MOST_TESTS, MOST_SHOWN, LONGEST = 6, 60, 200
+"""So many failing tests are read, so many literals of a kind are kept, and none of more characters."""
+
+_WORD = re.compile(r"[^\W\d]\w*|\d+")
+_DIFFERING = re.compile(r"^(?:[\w ]+ differ: )?(.+?) != (.+?)(?: : .*)?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextChange:
+    """Of a text that is not as expected: `actual` between `before` and `behind`, in place of `expected`."""
+
+    before: str
+    actual: str
+    expected: str
+    behind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the failing tests and the message show. Numbers and keyword arguments are as written, strings are values.
+
+    `words` are all names, numbers and words of strings; `by_one` says that a number, or a length, is off by one.
+    """
+
+    numbers: tuple[str, ...] = ()
+    strings: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    changes: tuple[TextChange, ...] = ()
+    by_one: bool = False
+
+
+def evidence_of(failure: Failure, tests: Mapping[str, str]) -> Evidence:
+    """What a failure shows; `tests` are the texts of the test files by path."""
+    nodes = [node for function in _functions(failure, tests) for node in ast.walk(function)]
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    sides = list(_sides(failure.message))
+    values += [node.value for side in sides for node in ast.walk(side) if isinstance(node, ast.Constant)]
+    pairs = [pair for pair in (_values(sides[0::2], sides[1::2])) if pair is not None]
+    strings = dict.fromkeys(v for v in values if isinstance(v, str) and 0 < len(v) <= LONGEST)
+    numbers = dict.fromkeys(str(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool))
+    named = [node for node in nodes if isinstance(node, ast.keyword) and node.arg and _is_short(node.value)]
+    texts = [pair for one, other in pairs for pair in _texts(one, other)]
+    return Evidence(
+        numbers=tuple(islice(numbers, MOST_SHOWN)),
+        strings=tuple(islice(strings, MOST_SHOWN)),
+        keywords=tuple(dict.fromkeys(f"{node.arg}={ast.unparse(node.value)}" for node in named))[:MOST_SHOWN],
+        words=frozenset(_words(nodes)) | frozenset(_WORD.findall(failure.message)),
+        changes=tuple(change for one, other in texts for change in (*_changes(one, other), *_changes(other, one))),
+        by_one=any(_is_by_one(one, other) for one, other in pairs),
+    )
+
+
+def _functions(failure: Failure, tests: Mapping[str, str]) -> Iterator[FunctionNode]:
+    """The failing tests, each function once."""
+    places = dict.fromkeys(
+        (test.partition("::")[0], test.rpartition("::")[2].partition("[")[0]) for test in failure.failing_tests
+    )
+    for path, name in islice(places, MOST_TESTS):
+        tree = parsed(tests.get(path, ""))
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, FunctionNode) and node.name == name:
+                yield node
+
+
+def _is_short(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant | ast.Name) or (isinstance(node, ast.UnaryOp) and _is_short(node.operand))
+
+
+def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Name(id=word) | ast.Attribute(attr=word) | ast.keyword(arg=str(word)):
+                yield word
+            case ast.Constant(value=str(text)):
+                yield from _WORD.findall(text)
+            case ast.Constant(value=value):
+                yield str(value)
+
+
+def _sides(message: str) -> Iterator[ast.expr]:
+    """What an assertion compares, left and right in turn, as far as the message has it as Python writes it."""
+    for line in message.splitlines():
+        text = line.removeprefix("AssertionError: ").strip()
+        differing = _DIFFERING.match(text)
+        asserted = text.partition("assert ")[2]
+        tree = parsed(asserted) if asserted else parsed(f"({differing[1]}) == ({differing[2]})") if differing else None
+        match tree.body if tree else []:
+            case [ast.Expr(value=ast.Compare(left=left, comparators=[right]))]:
+                yield left
+                yield right
+
+
+def _values(left: Iterable[ast.expr], right: Iterable[ast.expr]) -> Iterator[tuple[object, object] | None]:
+    for one, other in zip(left, right, strict=True):
+        try:
+            yield ast.literal_eval(one), ast.literal_eval(other)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            yield None
+
+
+def _texts(one: object, other: object) -> Iterator[tuple[str, str]]:
+    """The texts that differ between two values, those within sequences and mappings included."""
+    if isinstance(one, str) and isinstance(other, str):
+        yield one, other
+    elif isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        for left, right in zip(one, other, strict=False):
+            yield from _texts(left, right)
+    elif isinstance(one, dict) and isinstance(other, dict):
+        for key in (key for key in one if key in other):
+            yield from _texts(one[key], other[key])
+
+
+CONTEXT = 3
+
+
+def _changes(actual: str, expected: str) -> Iterator[TextChange]:
+    matcher = difflib.SequenceMatcher(None, actual, expected, autojunk=False)
+    changed = [opcode for opcode in matcher.get_opcodes() if opcode[0] != "equal"]
+    for _, a, b, c, d in changed if len(changed) <= CONTEXT else ():
+        yield TextChange(
+            before=actual[max(0, a - CONTEXT) : a],
+            actual=actual[a:b],
+            expected=expected[c:d],
+            behind=actual[b : b + CONTEXT],
+        )
+
+
+def _is_by_one(one: object, other: object) -> bool:
+    """Whether two values differ by one: as numbers, in length, or in the first element that differs."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return False
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return abs(one - other) == 1
+    if not isinstance(one, str | list | tuple) or type(one) is not type(other):
+        return False
+    if abs(len(one) - len(other)) == 1:
+        return True
+    differing = next(((left, right) for left, right in zip(one, other, strict=False) if left != right), None)
+    return differing is not None and not isinstance(one, str) and _is_by_one(*differing)

@@ -1,0 +1,106 @@
+"""What the failing test shows in place of what is written: parts of texts, keyword arguments, elements of containers.
+
+The ingredient of a fix is mostly in the test that asks for it (SemFix, Nguyen et al. 2013); "change boolean literal",
+"change numeral" and "change keyword argument" of PySStuBs (Kamienski et al. 2021). A text is aligned with the one expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from memory.model import Family
+from workers.repair.engines.search.candidates import fading, likeness
+from workers.repair.engines.search.edit_context import Edit, Site
+from workers.repair.engines.search.evidence import TextChange
+from workers.repair.engines.search.templates import template
+
+_VALUES = (Family.ASSERTION, Family.VALUE, Family.LOOKUP, Family.TYPE, Family.ATTRIBUTE, Family.OTHER)
+_CONTEXTS = ((3, 3), (3, 0), (0, 3), (1, 1), (1, 0), (0, 1))
+_PLAIN = frozenset("\\\n'\"{}")
+
+
+@template(cst.CSTNode, strategy="boundaries", prior=0.85, families=_VALUES)
+def text_as_expected(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
+    """`"Got %s"` → `"got %s"`: a part of a literal becomes what an assertion expected where the actual value had it."""
+    if not isinstance(node, (cst.SimpleString, cst.FormattedStringText)) or isinstance(site.parent(node), cst.Expr):
+        return
+    text = site.code(node)
+    changed = (code for change in site.evidence.changes for code in _changed(text, change))
+    for code, weight in fading(code for code in dict.fromkeys(changed) if code != text):
+        yield site.token(node, code, weight=weight)
+
+
+def _changed(text: str, change: TextChange) -> Iterator[str]:
+    """The literal with the change made where it fits, by as much of the text around it as is there."""
+    if _PLAIN & set(change.actual + change.expected):
+        return
+    for left, right in _CONTEXTS:
+        before, behind = change.before[len(change.before) - left :] if left else "", change.behind[:right]
+        found = before + change.actual + behind
+        if found and text.count(found) == 1:
+            yield text.replace(found, before + change.expected + behind)
+            return
+
+
+@template(cst.Call, strategy="calls", prior=0.5, families=_VALUES)
+def shown_keyword(node: cst.Call, site: Site) -> Iterator[Edit]:
+    """`f(a)` → `f(a, exists=False)`, `f(a, exists=True)` → `f(a, exists=False)`: as the failing test or a like call has it."""
+    given = {site.code(arg.keyword): arg for arg in node.args if arg.keyword is not None}
+    name = site.code(node.func).rpartition(".")[2]
+    known = {parameter for way in site.signatures(name) for parameter in way.parameters}
+    like = [
+        argument for call in site.module.calls if call.name == name for argument in call.arguments if "=" in argument
+    ]
+    shown = [code for code in site.evidence.keywords if not known or code.partition("=")[0] in known]
+    options = [code.partition("=") for code in dict.fromkeys((*shown, *like)) if code.partition("=")[0].isidentifier()]
+    for (keyword, _, value), weight in fading(options[:12], step=0.15):
+        if keyword in given:
+            yield site.replace(given[keyword].value, value, weight=weight, around=node)
+        else:
+            positional = [site.code(arg) for arg in node.args if not arg.star.startswith("**")]
+            spread = [site.code(arg) for arg in node.args if arg.star.startswith("**")]
+            arguments = ", ".join((*positional, f"{keyword}={value}", *spread))
+            yield site.replace(node, f"{site.code(node.func)}({arguments})", weight=weight * 0.8)
+
+
+@template(cst.BaseExpression, strategy="boundaries", prior=0.4, families=_VALUES)
+def shown_element(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
+    """`("a", "b")` → `("a", "b", "c")`: an element that the failing test shows, or one less."""
+    if not isinstance(node, (cst.List, cst.Tuple, cst.Set)) or not node.elements or site.code(node).count("\n") > 1:
+        return
+    values = [site.code(element.value) for element in node.elements]
+    for code, weight in fading(_siblings(values[-1], values, site)):
+        yield _put_together(node, [*values, code], site, weight)
+    for index in reversed(range(len(values))) if 1 < len(values) <= 6 else ():
+        yield _put_together(node, values[:index] + values[index + 1 :], site, 0.4)
+
+
+def _siblings(last: str, values: list[str], site: Site) -> list[str]:
+    """Shown literals of the kind of `last`, the most alike first."""
+    if last[:1] in "'\"":
+        quoted = [repr(text) if last[0] == "'" else f'"{text}"' for text in site.evidence.strings if '"' not in text]
+        return sorted((code for code in quoted if code not in values), key=lambda code: -likeness(code, last))[:8]
+    return [code for code in site.evidence.numbers if code not in values][:6] if last[:1].isdigit() else []
+
+
+def _put_together(node: cst.List | cst.Tuple | cst.Set, values: list[str], site: Site, weight: float) -> Edit:
+    inner = ", ".join(values) + ("," if len(values) == 1 and isinstance(node, cst.Tuple) else "")
+    opened = {cst.List: "[{}]", cst.Set: "{{{}}}"}.get(type(node), "({})" if node.lpar else "{}")
+    return site.splice(
+        *site.region.outer_span(node), opened.format(inner), weight=weight, around=site.region.span(node)
+    )
+
+
+@template(cst.Comparison, strategy="guards", prior=0.35, families=_VALUES)
+def one_of_shown(node: cst.Comparison, site: Site) -> Iterator[Edit]:
+    """`a == "x"` → `a in ("x", "y")`, `a != "x"` → `a not in ("x", "y")`, with what the failing test shows."""
+    target = node.comparisons[0]
+    literal = target.comparator
+    if len(node.comparisons) > 1 or not isinstance(literal, (cst.SimpleString, cst.Integer)):
+        return
+    word = {"==": "in", "!=": "not in"}.get(site.code(target.operator), "")
+    text, left = site.code(literal), site.operand(node.left, 7)
+    for code, weight in fading(_siblings(text, [text], site) if word else ()):
+        yield site.replace(node, f"{left} {word} ({text}, {code})", weight=weight)
