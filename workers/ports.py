@@ -60,7 +60,7 @@ class CompletedRun:
 class Workload:
     """Code to run: the sandbox copies `tree` to /workspace, then applies `overlay` (None deletes a file).
 
-    `read_only` are host paths that are visible inside under the same path (interpreters, virtual environments, tools).
+    The command starts in `directory` of the tree. `read_only` are host paths that are visible inside under the same path (interpreters, virtual environments, tools).
     The command `python` starts the interpreter `python`. `env` is the environment, except PATH, HOME and TMPDIR.
     """
 
@@ -71,6 +71,7 @@ class Workload:
     env: Mapping[str, str] = field(default_factory=dict)
     read_only: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    directory: str = "."
 
 
 class SandboxSession(Protocol):

@@ -220,3 +220,13 @@ def test_a_run_of_the_tests_has_the_limits_of_the_settings(home: Path, tmp_path:
     limits = {"APPRENTICE_SANDBOX_MEMORY_MB": "256", "APPRENTICE_SANDBOX_WALL_SECONDS": "60"}
     limited = apprentice(home, "fix", root, "--json", "--budget", "1", **limits)
     assert limited.document()["failure"]["error_type"] == "MemoryError"
+
+
+@pytest.mark.extended
+def test_a_file_that_is_not_called_as_tests_are(home: Path, tmp_path: Path) -> None:
+    """The test command names it, so it is a test: it is run, and the sources are repaired, not it."""
+    files = {"tests_x.py" if "test_till" in name else name: text for name, text in SHOP.items()}
+    shop = written(tmp_path / "shop", {name: text for name, text in files.items() if not name.endswith(".toml")})
+    ran = apprentice(home, "fix", shop, "--test-command", "python -m pytest tests_x.py", "--json", "--seed", "3")
+    assert (ran.code, ran.document()["status"]) == (0, "fixed"), ran.err
+    assert changed(ran.document()["patch"]) == CHANGE

@@ -19,11 +19,11 @@ import pytest
 import xdist
 
 from memory.model import Frame
-from workers.errors import CannotRun, SandboxEnded
+from workers.errors import BadInput, CannotRun, SandboxEnded
 from workers.ports import Ending, Limits, Sandbox, Workload
 from workers.sandbox.bubblewrap import Bubblewrap, open_sandbox, problems
 from workers.sandbox.report import TestOutcome, TestReport
-from workers.sandbox.run_tests import Project, discover, run_tests
+from workers.sandbox.run_tests import Project, discover, run_plainly, run_tests
 from workers.sandbox.unsandboxed import UnsandboxedRunner
 
 pytestmark = pytest.mark.sandbox
@@ -569,3 +569,43 @@ def script(path: Path, line: str) -> Path:
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
     return path
+
+
+@pytest.mark.parametrize("sandbox", [Bubblewrap(), UnsandboxedRunner()], ids=["bubblewrap", "unsandboxed"])
+def test_tests_start_in_their_directory(tmp_path: Path, sandbox: Sandbox) -> None:
+    """One project of several finds its files, imports and variables, alone or by pytest; ids are those of the whole tree."""
+    lay_out(
+        tmp_path,
+        {
+            "pkgs/a/pyproject.toml": "[tool.pytest.ini_options]\npython_functions = ['check_*']",
+            "pkgs/a/data.txt": "tea",
+            "pkgs/a/src/shop.py": "import os\nNAME = os.environ['SHOP']",
+            "pkgs/a/tests/test_a.py": """
+                import shop
+
+                def check_data():
+                    assert open("data.txt").read().strip() == "tea"
+                    assert shop.NAME == "corner"
+
+                def check_more():
+                    pass
+            """,
+            "test_root.py": "def test_root(): pass",
+        },
+    )
+    command = f"{QUICK} python -m pytest"
+    project = discover(tmp_path, python=None, test_command=command, directory="pkgs/a", variables=(("SHOP", "corner"),))
+    wanted = "pkgs/a/tests/test_a.py::check_data"
+    whole = run_tests(sandbox, project, limits=LIMITS).report
+    assert {result.id for result in whole.passing()} == {wanted, wanted.replace("data", "more")}, whole
+    chosen = run_tests(sandbox, project, tests=(wanted,), limits=LIMITS).report
+    assert [result.id for result in chosen.passing()] == [wanted]
+    assert run_plainly(sandbox, project, (wanted,), {}, LIMITS)[wanted].outcome is TestOutcome.PASSED
+
+
+def test_a_directory_that_is_not_there(shop: Path) -> None:
+    """Whoever asks for one reads its name; one outside of the checkout is refused."""
+    with pytest.raises(CannotRun, match="absent"):
+        run_tests(Bubblewrap(), discover(shop, python=None, test_command=None, directory="absent"), limits=LIMITS)
+    with pytest.raises(BadInput, match="leads out of the checkout"):
+        run_tests(Bubblewrap(), discover(shop, python=None, test_command=None, directory="../x"), limits=LIMITS)

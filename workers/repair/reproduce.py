@@ -15,7 +15,7 @@ from pathlib import Path
 from memory.model import Failure, Family
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox
-from workers.repair.classify import clues_of, failure_of, innermost
+from workers.repair.classify import clues_of, failure_of, innermost, is_test_path
 from workers.repair.engines.search.candidates import Suspect
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, python_files, run_tests
@@ -219,9 +219,15 @@ def _suspected(
 
 
 def sources_of(project: Project) -> dict[str, str]:
-    """The text of every Python file of the checkout that is UTF-8 and of a size that people write, by path."""
+    """The text of every Python file of the checkout that is UTF-8 and of a size that people write, by path.
+
+    Those that the test command names are left out: they are tests, though they may not be called so.
+    """
     texts = {file.relative_to(project.tree).as_posix(): _text(file) for file in python_files(project.tree)}
-    return {path: text for path, text in texts.items() if text is not None}
+    named = project.named_tests()
+    return {
+        path: text for path, text in texts.items() if text is not None and (path not in named or is_test_path(path))
+    }
 
 
 def _text(path: Path) -> str | None:

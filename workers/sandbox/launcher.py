@@ -90,7 +90,7 @@ def prepare(spec: dict[str, Any]) -> None:
     """Apply the overlay, without privileges."""
     for path, content in spec["overlay"].items():
         apply_overlay(spec["workspace"], path, None if content is None else base64.b64decode(content))
-    os.chdir(spec["workspace"])
+    os.chdir(spec["start"])
 
 
 def copy_tree(source: str, target: str, owner: int | None) -> None:

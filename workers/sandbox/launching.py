@@ -163,6 +163,7 @@ def launch_spec(
     spec = {
         "source": source,
         "workspace": str(workspace),
+        "start": str(workspace if workload.directory == "." else workspace / _inner(workload.directory)),
         "own": [str(workspace), str(home)],
         "uid": user,
         "first": first,

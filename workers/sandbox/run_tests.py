@@ -42,17 +42,48 @@ CONFIGURED_IN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first."""
+    """A checkout that can be tested. `source_roots` are put on PYTHONPATH, relative to the tree, nearest first.
+
+    The tests start in `directory`, with these `variables`; their ids are relative to the tree.
+    """
 
     tree: Path
     python: Path
     test_command: tuple[str, ...]
     source_roots: tuple[str, ...]
     read_only: tuple[Path, ...] = ()
+    directory: str = "."
+    variables: tuple[tuple[str, str], ...] = ()
+
+    def starts_with(self, word: str) -> Path:
+        """The path in the tree that an argument of the test command names, if it names any."""
+        return self.tree / self.directory / word.partition("::")[0]
+
+    def argument(self, path: str) -> str:
+        """A path of the tree as the test command has to name it."""
+        return os.path.relpath(path, self.directory)
+
+    def named_tests(self) -> frozenset[str]:
+        """The files that the test command names: they are tests, whatever they are called."""
+        if "--doctest-modules" in self.test_command:
+            return frozenset()
+        words = [word.partition("::")[0] for word in self.test_command[1:] if not word.startswith("-")]
+        paths = (os.path.normpath(Path(self.directory, word)) for word in words if word.endswith(".py"))
+        return frozenset(path for path in paths if (self.tree / path).is_file())
 
 
-def discover(tree: Path, *, python: Path | None, test_command: str | None, copy_of: Path | None = None) -> Project:
+def discover(
+    tree: Path,
+    *,
+    python: Path | None,
+    test_command: str | None,
+    copy_of: Path | None = None,
+    directory: str = ".",
+    variables: tuple[tuple[str, str], ...] = (),
+) -> Project:
     """The project in `tree`, which may be a copy of a user's directory. Its interpreter is `python`, or ours.
+
+    Where no test command is given, the tree has to hold files that are called as tests are.
 
     It is never one that the tree holds: its author would choose what the sandbox shows of this machine.
     Raises BadInput with one line for the user when the project cannot be tested.
@@ -61,7 +92,7 @@ def discover(tree: Path, *, python: Path | None, test_command: str | None, copy_
     if not tree.is_dir():
         raise BadInput(f"{tree} is not a directory: name the root of a checkout")
     home = (copy_of or tree).absolute()
-    if not _has_tests(tree):
+    if test_command is None and not _has_tests(tree):
         raise BadInput(f"no tests in {home}: there is no test_*.py, no *_test.py and no pytest configuration")
     interpreter = (python or Path(sys.executable)).absolute()
     prefixes(interpreter)
@@ -69,8 +100,16 @@ def discover(tree: Path, *, python: Path | None, test_command: str | None, copy_
         tree=tree,
         python=interpreter,
         test_command=_words_of(test_command, tree, home, interpreter),
-        source_roots=("src", ".") if (tree / "src").is_dir() else (".",),
+        source_roots=tuple(dict.fromkeys(root for start in (directory, ".") for root in _source_roots(tree, start))),
+        directory=directory,
+        variables=variables,
     )
+
+
+def _source_roots(tree: Path, start: str) -> Iterator[str]:
+    for root in (os.path.normpath(Path(start, "src")), start):
+        if root == start or (tree / root).is_dir():
+            yield root
 
 
 def _has_tests(tree: Path) -> bool:
@@ -186,6 +225,7 @@ def run_tests(
             env=environment,
             read_only=(*project.read_only, plugin),
             limits=limits,
+            directory=project.directory,
         )
         completed = sandbox.run(workload)
     decoded = decode(completed.report)
@@ -204,9 +244,10 @@ def run_plainly(
         tree=project.tree,
         python=project.python,
         overlay=overlay,
-        env=base_environment(project),
+        env={**base_environment(project), "APPRENTICE_ROOT": str(WORKSPACE)},
         read_only=project.read_only,
         limits=limits,
+        directory=project.directory,
     )
     results = decode(sandbox.run(workload).report).results
     return {test: results[test] for test in tests if test in results}
@@ -219,8 +260,11 @@ def import_path(project: Project) -> tuple[str, ...]:
 
 def base_environment(project: Project, *first: Path) -> dict[str, str]:
     """The environment of the project's interpreter inside: import roots after `first`, no bytecode, one hash seed."""
+    own = dict(project.variables)
+    theirs = [str(WORKSPACE / project.directory / root) for root in own.get("PYTHONPATH", "").split(":") if root]
     return {
-        "PYTHONPATH": ":".join([*map(str, first), *import_path(project)]),
+        **own,
+        "PYTHONPATH": ":".join([*map(str, first), *import_path(project), *theirs]),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "LANG": "C.UTF-8",
@@ -256,7 +300,8 @@ def _command(project: Project, tests: Sequence[str]) -> tuple[str, ...]:
     if not tests or not _is_pytest(words) or any(_is_path(project, word) for word in words[1:]):
         return words
     files = sorted({test.partition("::")[0] for test in tests})
-    return (*words, *files) if all((project.tree / file).exists() for file in files) else words
+    there = all((project.tree / file).exists() for file in files)
+    return (*words, *map(project.argument, files)) if there else words
 
 
 def _is_pytest(words: Sequence[str]) -> bool:
@@ -265,7 +310,7 @@ def _is_pytest(words: Sequence[str]) -> bool:
 
 
 def _is_path(project: Project, word: str) -> bool:
-    return not word.startswith("-") and (project.tree / word.partition("::")[0]).exists()
+    return not word.startswith("-") and project.starts_with(word).exists()
 
 
 def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> TestReport:

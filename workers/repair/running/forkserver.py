@@ -147,9 +147,9 @@ class _Tried(msgspec.Struct, frozen=True, kw_only=True):
 def arguments(project: Project, tests: Sequence[str]) -> tuple[str, ...] | None:
     """What pytest is to be called with to collect `tests`; None when the test command is not plainly pytest."""
     words = _after_pytest(project)
-    if words is None or any(not word.startswith("-") and (project.tree / word).exists() for word in words):
+    if words is None or any(not word.startswith("-") and project.starts_with(word).exists() for word in words):
         return words
-    return (*words, *dict.fromkeys(test.partition("::")[0] for test in tests))
+    return (*words, *dict.fromkeys(project.argument(test.partition("::")[0]) for test in tests))
 
 
 def _after_pytest(project: Project) -> tuple[str, ...] | None:
@@ -168,6 +168,7 @@ def workload(project: Project, limits: Limits) -> Workload:
         env={**base_environment(project), "PYTEST_ADDOPTS": f"-o cache_dir=/tmp/pytest-cache {ROOT_OPTION}"},
         read_only=(*project.read_only, PACKAGE),
         limits=limits,
+        directory=project.directory,
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from workers.errors import BadInput
+from workers.repair.reproduce import sources_of
 from workers.sandbox.launching import interpreter_files, prefixes
-from workers.sandbox.run_tests import discover
+from workers.sandbox.run_tests import base_environment, discover
 
 PYTHON = Path(sys.executable)
 
@@ -172,3 +173,29 @@ def test_only_what_an_environment_needs_is_shown(tree: Path, tmp_path: Path) -> 
     (place / "lib").symlink_to(neighbour)
     found = interpreter_files(place / "bin" / "python")
     assert [path.name for path in found if path.parent == place] == ["bin", "pyvenv.cfg"]
+
+
+def test_a_command_is_believed(tmp_path: Path) -> None:
+    """Files that are called otherwise than tests are tests where the command names them, and no sources to repair."""
+    for name in ("tests_x.py", "shop.py", "sub/spec.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    project = discover(tmp_path, python=None, test_command="python -m pytest tests_x.py::test_a -q absent.py")
+    assert project.named_tests() == {"tests_x.py"}
+    assert set(sources_of(project)) == {"shop.py", "sub/spec.py"}
+    below = discover(tmp_path, python=None, test_command="pytest spec.py", directory="sub")
+    assert (below.named_tests(), below.argument("sub/spec.py")) == ({"sub/spec.py"}, "spec.py")
+    documented = discover(tmp_path, python=None, test_command="pytest --doctest-modules shop.py")
+    assert "shop.py" in sources_of(documented)
+
+
+def test_a_project_below_the_root_has_its_own_import_roots(tree: Path) -> None:
+    """Those of its directory come first, then those of the root; a directory that leads out of the tree is refused."""
+    (tree / "pkgs" / "a" / "src").mkdir(parents=True)
+    project = discover(
+        tree, python=None, test_command=None, directory="pkgs/a", variables=(("PYTHONPATH", "lib:."), ("A", "1"))
+    )
+    assert project.source_roots == ("pkgs/a/src", "pkgs/a", ".")
+    variables = base_environment(project)
+    assert variables["A"] == "1"
+    assert variables["PYTHONPATH"].split(":")[-2:] == ["/workspace/pkgs/a/lib", "/workspace/pkgs/a"]
