@@ -6,7 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from memory.evaluation.rollback import current
-from memory.model import Action, Arm, Cell, Decision, Experience, Factor, Finding, Outcome, Signal, TaskKind
+from memory.model import (
+    Action,
+    Arm,
+    Cell,
+    Decision,
+    Experience,
+    Factor,
+    Finding,
+    Outcome,
+    PlanOutcome,
+    Signal,
+    TaskKind,
+)
 from memory.policy import review_policy
 from memory.policy.learner import Learner
 from memory.policy.q_table import ACCEPTANCE_PRIOR, Belief, Cells, believe, values
@@ -87,6 +99,7 @@ class Explanation:
     advantage: float | None
     signals: tuple[ReceivedFeedback, ...]
     neighbours: tuple[Experience, ...]
+    environments: tuple[PlanOutcome, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Plain values for `json.dumps`."""
@@ -107,11 +120,14 @@ class Explanation:
             "target": self.outcome.target if self.outcome else None,
             "signals": [each.to_json() for each in self.signals],
             "neighbours": [{name: getattr(each, name) for name in alike} for each in self.neighbours],
+            "environments": [environment_json(each) for each in self.environments],
         }
 
     def text(self) -> str:
         """The explanation in lines for people."""
-        return "\n".join((*_heading(self), *_odds(self), *_evidence(self), *_aftermath(self)))
+        return "\n".join(
+            (*_heading(self), *_odds(self), *_evidence(self), *_aftermath(self), *environment_lines(self.environments))
+        )
 
 
 def explain(store: Store, learner: Learner, reference: str) -> Explanation | None:
@@ -133,7 +149,35 @@ def explain(store: Store, learner: Learner, reference: str) -> Explanation | Non
         advantage=advantage(decision, outcome.target if outcome else None, standing),
         signals=_feedback(store.ledger.signals(decision.id)),
         neighbours=_neighbours(store, decision),
+        environments=environments(store, decision.state.repository),
     )
+
+
+def environments(store: Store, repository: str) -> tuple[PlanOutcome, ...]:
+    """What came of each plan for the environment of a repository, the best first."""
+    return tuple(sorted(store.plans.of(repository, PlanOutcome), key=lambda each: -each.worth))
+
+
+def environment_lines(outcomes: Sequence[PlanOutcome]) -> list[str]:
+    """What came of each plan, with what was changed in it; no line without any."""
+    lines = ["Environments that were tried, by their plans:"] if outcomes else []
+    for each in outcomes:
+        count = f"{each.passed} tests passed, {each.failed} failed, {each.uncollected} files not collected"
+        result = f"Python {each.python}, {count}, in {each.seconds:.0f} s" if each.built else "not built"
+        lines.append(f"  {each.plan.source}: {result}{f' ({each.trouble})' if each.trouble else ''}")
+        lines += [f"    {line}" for line in (*each.plan.mends, *each.plan.notes)]
+    return lines
+
+
+def environment_json(outcome: PlanOutcome) -> dict[str, object]:
+    """Plain values for `json.dumps`."""
+    counts = ("built", "python", "collected", "uncollected", "passed", "failed", "trouble", "seconds", "worth")
+    plan = ("source", "requirements", "constraints", "project", "extras", "groups", "lock", "test_command", "directory")
+    return {
+        **{name: getattr(outcome, name) for name in counts},
+        **{name: getattr(outcome.plan, name) for name in (*plan, "mends", "notes")},
+        "at": outcome.at.isoformat(),
+    }
 
 
 def _find(store: Store, reference: str) -> Decision | None:

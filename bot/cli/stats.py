@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,18 +27,30 @@ if TYPE_CHECKING:
 
 
 def why(
-    reference: Annotated[str, typer.Argument(metavar="DECISION_ID|FINGERPRINT", show_default=False)],
+    reference: Annotated[str, typer.Argument(metavar="DECISION_ID|FINGERPRINT|OWNER/NAME|PATH", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Explain a decision: the table's row, the evidence, the odds, the feedback."""
-    from memory.explain import explain
+    """Explain a decision (the table's row, the evidence, the odds, the feedback), or a repository's environments."""
+    from bot.local import repository_name
+    from memory.explain import environment_json, environment_lines, environments, explain
 
     with refusing():
         context = command_context()
         explanation = explain(context.store, context.learner, reference)
-    if explanation is None:
-        refuse(f"no decision or finding {reference!r}; `apprentice fix` and `review` print ids")
-    print_line(explanation.to_json(), explanation.text(), as_json=as_json)
+        if explanation is not None:
+            print_line(explanation.to_json(), explanation.text(), as_json=as_json)
+            return
+        local = Path(reference).is_dir()
+        tried = environments(
+            context.store, repository_name(Path(reference)) if local else repository_key(context.store, reference)
+        )
+    if not tried:
+        refuse(f"no decision, finding or environment of {reference!r}; `apprentice fix` and `review` print ids")
+    print_line(
+        {"environments": [environment_json(each) for each in tried]},
+        "\n".join(environment_lines(tried)),
+        as_json=as_json,
+    )
 
 
 def stats(as_json: AsJson = False) -> None:
@@ -93,6 +106,7 @@ def forget(
             undo(context.store, lessons, now=context.clock(), new_id=opaque_id)
             context.store.experiences.delete(experience)
             context.store.past.forget(past)
+            context.store.plans.remove_of(past)
         digest = context.store.ledger.cells_digest()
     if as_json:
         names = ("repository", "by", "what", "weight", "count")

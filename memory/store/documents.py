@@ -79,6 +79,11 @@ class Documents:
         with self.database.writing() as connection:
             return changed(connection, delete(documents).where(self._here, documents.c.key == key)) == 1
 
+    def remove_of(self, owner: str) -> None:
+        """Remove an owner's documents."""
+        with self.database.writing() as connection:
+            connection.execute(delete(documents).where(self._here, documents.c.owner == owner))
+
     @property
     def _here(self) -> ColumnElement[bool]:
         return documents.c.kind == self.kind

@@ -139,7 +139,10 @@ def test_why_of_something_unknown(home: Path) -> None:
     """An id that was never given out is quoted, with where to find others."""
     ran = apprentice(home, "why", "0123456789abcdef")
     assert ran.code == 2
-    assert ran.complaint() == "no decision or finding '0123456789abcdef'; `apprentice fix` and `review` print ids"
+    assert (
+        ran.complaint()
+        == "no decision, finding or environment of '0123456789abcdef'; `apprentice fix` and `review` print ids"
+    )
 
 
 def test_serve_without_a_secret(home: Path) -> None:
@@ -211,7 +214,7 @@ def test_nothing_failing_is_no_error(home: Path, tmp_path: Path) -> None:
     project = written(tmp_path / "shop", SOUND)
     ran = apprentice(home, "fix", project, "--json")
     assert (ran.code, ran.document()["status"], ran.err) == (0, "nothing_failing", "")
-    assert apprentice_process(home, "fix", project).out == "nothing fails: 6 tests\n"
+    assert apprentice_process(home, "fix", project).out == "nothing fails: 7 tests\n"
 
 
 @pytest.mark.parametrize(

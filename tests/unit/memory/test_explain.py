@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from inline_snapshot import snapshot
 
-from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, TableRow, explain
+from memory.explain import ExplainedOption, Explanation, ReceivedFeedback, TableRow, environments, explain
 from memory.forget import forget, learned_from
 from memory.model import (
     Action,
@@ -20,6 +21,8 @@ from memory.model import (
     Finding,
     Outcome,
     Permission,
+    Plan,
+    PlanOutcome,
     Severity,
     Sighting,
     Signal,
@@ -32,7 +35,7 @@ from memory.policy.learner import Learner
 from memory.retrieval.embeddings import HashedWords
 from memory.retrieval.experiences import Experiences
 from memory.rewards import SIGNALS_ON_ONE_LABEL
-from memory.store import Store
+from memory.store import Store, open_store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 STATE = State(kind=TaskKind.REPAIR, repository="o/r", label="KeyError", family="lookup")
@@ -271,3 +274,35 @@ ada (write): fix merged, weight 1.0.
 ada (write): fix merged, weight 1.0, retracted.
 It did better than expected by 0.25.\
 """)
+
+
+def test_the_environments_of_a_repository() -> None:
+    """The text names each plan with its result, what was changed in it and what could not be followed; JSON the same."""
+    plan = Plan(source="tox", mends=("added PyYAML: no module yaml",), notes=("CI starts postgres",))
+    good = PlanOutcome(read=plan, plan=plan, built=True, python="3.11.7", passed=9, failed=1, seconds=12.4, at=NOW)
+    bad = PlanOutcome(read=plan, plan=Plan(source="CI"), built=False, trouble="no wheel of x", at=NOW)
+    explained = replace(_explanation(), environments=(good, bad))
+    assert explained.text().endswith("""\
+Environments that were tried, by their plans:
+  tox: Python 3.11.7, 9 tests passed, 1 failed, 0 files not collected, in 12 s
+    added PyYAML: no module yaml
+    CI starts postgres
+  CI: not built (no wheel of x)""")
+    shown = explained.to_json()["environments"]
+    assert isinstance(shown, list) and [(each["source"], each["worth"]) for each in shown] == [
+        ("tox", 0.9),
+        ("CI", 0.0),
+    ]
+
+
+def test_environments_are_those_of_the_repository_best_first(tmp_path: Path) -> None:
+    """And they go with it when it is forgotten."""
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        for number, owner in enumerate(("7", "7", "8")):
+            plan = Plan(source=f"plan {number}")
+            store.plans.put(
+                str(number), PlanOutcome(read=plan, plan=plan, built=True, passed=number, failed=1, at=NOW), owner=owner
+            )
+        assert [each.plan.source for each in environments(store, "7")] == ["plan 1", "plan 0"]
+        store.plans.remove_of("7")
+        assert (environments(store, "7"), len(environments(store, "8"))) == ((), 1)
