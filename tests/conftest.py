@@ -41,7 +41,11 @@ _libc = ctypes.CDLL(None)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Put temporary files into memory where programs may run from it and it has room; xdist passes the place on."""
+    """Put temporary files into memory where programs may run from it and it has room; xdist passes the place on.
+
+    No environment is made of packages from outside: the index is a closed port, unless a test opens one.
+    """
+    os.environ |= {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
     if hasattr(config, "workerinput") or config.option.basetemp or not has_room(MEMORY):
         return
     for left in MEMORY.glob("apprentice-tests-*"):  # by a run that was killed

@@ -345,6 +345,17 @@ def child_environment(kind: type[Settings]) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in own}
 
 
+_OF_INSTALLERS = re.compile(
+    r"(?:UV|PIP)_\w+|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|HOME|NETRC|XDG_CONFIG_(?:HOME|DIRS)", re.IGNORECASE
+)
+
+
+def installer_environment() -> dict[str, str]:
+    """What uv and pip read of our environment: their own settings, proxies and certificates. Nothing of ours is in it."""
+    found = {name: value for name, value in os.environ.items() if _OF_INSTALLERS.fullmatch(name)}
+    return found | {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
+
+
 def load(kind: type[S], **given: object) -> S:
     """Read settings from the environment; `given` values win. Raises BadInput with one line for the first wrong one."""
     refuse_misspelt()

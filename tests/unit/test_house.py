@@ -30,6 +30,8 @@ DOORS = {
         "workers.git_command",
         "workers.history.changes",
         "workers.sandbox",
+        "workers.environments.interpreters",
+        "workers.environments.uv_command",
         "bot.processes",
         "bot.playground",
     ),
@@ -119,6 +121,7 @@ def test_the_environment_has_one_door() -> None:
         "workers.sandbox.pytest_plugin",
         "workers.sandbox.tracing",
         "workers.repair.running.in_sandbox",
+        "workers.environments.in_sandbox",
     }
     readers = [n for n, p in modules() if re.search(r"os\.environ\b|os\.getenv\b", p.read_text())]
     strangers = [n for n in readers if n != "workers.settings" and not any(n.startswith(i) for i in inside)]

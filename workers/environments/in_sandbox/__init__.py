@@ -1,0 +1,1 @@
+"""Scripts that run in the sandbox, on a repository's own interpreter."""

@@ -1,0 +1,117 @@
+"""The Pythons of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from packaging.markers import default_environment
+from packaging.specifiers import SpecifierSet
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.version import Version
+
+from workers.errors import BadInput, CannotRun
+from workers.sandbox.launching import is_environment, prefixes
+from workers.settings import PREFIX
+
+OLDEST = Version("3.8")
+PROBE_SECONDS = 20
+_PROBE = "import json, sys; print(json.dumps([sys.implementation.name, '.'.join(map(str, sys.version_info[:3]))]))"
+_NAME = re.compile(r"python3(\.[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """A CPython of this machine; `version` has three parts, as in 3.11.7."""
+
+    python: Path
+    version: str
+
+    @property
+    def minor(self) -> str:
+        """The version without its last part."""
+        return ".".join(self.version.split(".")[:2])
+
+    def markers(self) -> dict[str, str]:
+        """The values of environment markers (PEP 508) for it."""
+        own = {
+            "python_version": self.minor,
+            "python_full_version": self.version,
+            "implementation_version": self.version,
+        }
+        return {**{name: str(value) for name, value in default_environment().items()}, **own}
+
+    def tags(self) -> dict[Tag, int]:
+        """The tags of the wheels that it can use, each with its rank; the best has rank 0."""
+        major, minor = (int(part) for part in self.minor.split("."))
+        name = f"cp{major}{minor}"
+        both = (*cpython_tags((major, minor)), *compatible_tags((major, minor), interpreter=name))
+        return {tag: rank for rank, tag in reversed(list(enumerate(both)))}
+
+
+@cache
+def interpreters() -> tuple[Interpreter, ...]:
+    """Every CPython from 3.8 on that is installed here, the newest first, each once. Virtual environments are none."""
+    found: dict[Path, Interpreter] = {}
+    for path in _candidates():
+        real = path.resolve()
+        if real not in found and (known := _probed(path)) is not None:
+            found[real] = known
+    return tuple(sorted(found.values(), key=lambda each: Version(each.version), reverse=True))
+
+
+def chosen(specifier: str, minors: Sequence[str] = ()) -> Interpreter:
+    """The interpreter that fits `specifier` (PEP 440): of the first of the `minors` that is here, else the nearest to it.
+
+    Without `minors` the newest. Raises CannotRun with the versions that are here when none fits.
+    """
+    wanted = SpecifierSet(specifier)
+    fitting = [each for each in interpreters() if wanted.contains(each.version, prereleases=True)]
+    if not fitting:
+        here = ", ".join(dict.fromkeys(each.minor for each in interpreters())) or "none"
+        raise CannotRun(
+            f"the project needs Python {specifier} and this machine has {here}: "
+            f"install one that fits, or set {PREFIX}PYTHON to an interpreter with the project's packages"
+        )
+    exact = (each for minor in minors for each in fitting if each.minor == minor)
+    return next(exact, min(fitting, key=lambda each: _distance(each.minor, minors[0])) if minors else fitting[0])
+
+
+def _distance(minor: str, wanted: str) -> int:
+    return abs(int(minor.partition(".")[2]) - int(wanted.split(".")[1]))
+
+
+def _candidates() -> Iterator[Path]:
+    search = [Path(place) for place in (*os.get_exec_path(), "/usr/local/bin", "/usr/bin")]
+    managers = [Path.home() / ".pyenv", *(place.parent for place in search if place.name == "shims")]
+    places = [Path(sys.base_prefix, "bin"), *search]
+    places += [place for root in managers for place in sorted(root.glob("versions/*/bin"))]
+    places += sorted((Path.home() / ".local" / "share" / "uv" / "python").glob("*/bin"))
+    for place in dict.fromkeys(places):
+        if place.is_absolute() and place.name != "shims" and not is_environment(place.parent) and place.is_dir():
+            yield from sorted(path for path in place.iterdir() if _NAME.fullmatch(path.name))
+
+
+def _probed(python: Path) -> Interpreter | None:
+    """What an interpreter says of itself, without its site packages; None for what the sandbox could not show."""
+    try:
+        prefixes(python)
+        done = subprocess.run(  # noqa: S603 - an interpreter of the operator
+            [str(python), "-I", "-S", "-c", _PROBE],
+            env={},
+            cwd="/",
+            capture_output=True,
+            timeout=PROBE_SECONDS,
+            check=True,
+        )
+        name, version = json.loads(done.stdout)
+    except (OSError, ValueError, BadInput, subprocess.SubprocessError):
+        return None
+    return Interpreter(python=python, version=version) if name == "cpython" and Version(version) >= OLDEST else None

@@ -1,0 +1,276 @@
+"""Provides the environment of a repository's tests: tries its plans, mends what fails, and remembers what worked."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from memory.model import Plan, PlanOutcome
+from memory.store.database import dump, load
+from workers.environments.building import Builder, BuildFailed, BuiltProject
+from workers.environments.interpreters import Interpreter, chosen
+from workers.environments.locking import Wanted, usable
+from workers.environments.mending import PlanFailure, Stage, failure_of_run, mended
+from workers.environments.plan_memory import PlanMemory
+from workers.environments.plans import plans_for
+from workers.environments.project_files import build_inputs, dependencies, own_names
+from workers.environments.store import EnvironmentStore
+from workers.environments.uv_command import NoIndex, indexes
+from workers.errors import BadInput, CannotRun
+from workers.ports import Limits, Sandbox
+from workers.sandbox.report import TestOutcome, TestReport
+from workers.sandbox.run_tests import Project, discover, run_tests
+
+SECONDS_FOR_ANOTHER_PLAN = 300.0
+"""After so many seconds no further plan is begun, and no plan is mended any more."""
+
+TRIAL_SECONDS = 120.0
+"""The time that the tests get to show what a plan is worth; a slower suite is judged by those that ran."""
+
+GOOD = 0.95
+"""The share of passing tests from which no other plan is tried."""
+
+
+OURS = Path(sys.executable).absolute()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where a repository's tests run: paths on this machine. `generated` holds files that its build adds beside the sources."""
+
+    python: str
+    version: str
+    plan: Plan
+    generated: tuple[str, ...] = ()
+    installed: Mapping[str, str]
+    worth: float = 0.0
+
+    def described(self) -> str:
+        """The interpreter in a few words."""
+        if self.python == str(OURS):
+            return f"Apprentice's own Python {self.version}, because nothing has to be installed"
+        return f"Python {self.version} with {len(self.installed)} packages in an environment of their own"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """Makes environments for one home. `clock` dates the outcomes of plans, which `memory` keeps for a repository."""
+
+    sandbox: Sandbox
+    home: Path
+    limits: Limits
+    progress: Callable[[str], None]
+    memory: PlanMemory
+    clock: Callable[[], datetime]
+
+    def project_in(
+        self,
+        tree: Path,
+        changed: Collection[str] = (),
+        test_command: str | None = None,
+        copy_of: Path | None = None,
+    ) -> Project:
+        """The project in our own copy `tree`, ready to be tested: with its environment, and with the files that a build adds.
+
+        A `test_command` takes the place of the plan's. Raises CannotRun with one line when no plan can be built, BadInput for
+        a project that cannot be tested.
+        """
+        discover(tree, python=None, test_command=test_command, copy_of=copy_of)
+        found = self.environment(tree, changed)
+        for directory in found.generated:
+            _add_generated(Path(directory), tree)
+        self.progress(f"tests run on {found.described()}, by: {found.plan.source}")
+        return _project(tree, found, test_command, copy_of)
+
+    def environment(self, tree: Path, changed: Collection[str] = ()) -> Environment:
+        """The best environment that a plan gives; one that was made before is found without a run."""
+        started, best, trouble = time.monotonic(), None, None
+        for plan in self.memory.ordered(plans_for(tree, changed)):
+            if (known := self._known(plan, tree)) is not None:
+                return known
+            if (best or trouble) and time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:
+                break
+            try:
+                found, is_good = self._tried(plan, tree)
+            except NoIndex:
+                if best is None:
+                    raise
+                break
+            except CannotRun as reason:
+                self.progress(f"{plan.source}: {reason}")
+                trouble = trouble or reason
+                continue
+            best = max(best or found, found, key=lambda each: each.worth)
+            if is_good:
+                break
+        if best is None:
+            raise trouble or CannotRun(
+                "no plan for an environment: set APPRENTICE_PYTHON to an interpreter that has it"
+            )
+        return best
+
+    def _tried(self, read: Plan, tree: Path) -> tuple[Environment, bool]:
+        """The best that a plan gives, mended or not, and whether that is good enough. Raises CannotRun if it cannot be built."""
+        plan, started = read, time.monotonic()
+        best: tuple[Environment, PlanOutcome] | None = None
+        trouble: CannotRun | None = None
+        while True:
+            try:
+                made = self._made(plan, tree)
+                report = self._run(tree, made)
+            except NoIndex:
+                if best is None:
+                    raise
+                break
+            except CannotRun as reason:
+                trouble = trouble or reason
+                stage = Stage.BUILD if isinstance(reason, BuildFailed) else Stage.RESOLVE
+                failure: PlanFailure | None = PlanFailure(stage=stage, text=str(reason))
+            else:
+                outcome = _outcome(read, made, report, time.monotonic() - started, self.clock())
+                if best is None or outcome.worth >= best[1].worth:
+                    best = replace(made, worth=outcome.worth), outcome
+                failure = failure_of_run(report, made.installed)
+            better = mended(plan, failure, tree) if failure else None
+            if better is None or time.monotonic() - started > SECONDS_FOR_ANOTHER_PLAN:
+                break
+            self.progress(f"mended: {better.mends[-1]}")
+            plan = better
+        if best is None:
+            seconds, now = time.monotonic() - started, self.clock()
+            self.memory.record(
+                PlanOutcome(read=read, plan=plan, built=False, trouble=str(trouble), seconds=seconds, at=now)
+            )
+            raise trouble or CannotRun("no environment was made")
+        found, outcome = best
+        self.memory.record(outcome)
+        self._remember((read, found.plan), tree, found)
+        return found, outcome.worth >= GOOD or (outcome.collected > 0 and not outcome.uncollected)
+
+    def _made(self, plan: Plan, tree: Path) -> Environment:
+        """The environment of a plan. Raises CannotRun with one line."""
+        if _needs_nothing(plan):
+            version = ".".join(map(str, sys.version_info[:3]))
+            return Environment(python=str(OURS), version=version, plan=plan, installed={})
+        interpreter = chosen(plan.python, plan.minors)
+        builder = self._builder(interpreter)
+        directories = [each for each in (plan.project, *plan.siblings) if each is not None]
+        own = own_names(tree, directories)
+        built = [builder.project(tree, each, own) for each in directories]
+        requirements = usable(plan.requirements, self.progress)
+        for number, each in enumerate(built):
+            requirements += dependencies(_path(each), plan.extras if number == 0 else (), interpreter)
+        requirements = tuple(line for line in requirements if _name(line) not in own)
+        wanted = Wanted(requirements=requirements, constraints=usable(plan.constraints, self.progress), own=own)
+        python, installed = builder.environment(wanted, [each.wheel for each in built])
+        return Environment(
+            python=str(python),
+            version=interpreter.version,
+            plan=plan,
+            generated=tuple(str(each.generated) for each in built),
+            installed=installed,
+        )
+
+    def _builder(self, interpreter: Interpreter) -> Builder:
+        return Builder(
+            sandbox=self.sandbox,
+            store=EnvironmentStore(self.home),
+            interpreter=interpreter,
+            given=indexes(),
+            progress=self.progress,
+        )
+
+    def _run(self, tree: Path, made: Environment) -> TestReport:
+        limits = replace(self.limits, wall_seconds=min(TRIAL_SECONDS, self.limits.wall_seconds))
+        return run_tests(self.sandbox, _project(tree, made), limits=limits).report
+
+    def _known(self, plan: Plan, tree: Path) -> Environment | None:
+        """What was made of a plan before, if nothing that decides it has changed since."""
+        store = EnvironmentStore(self.home)
+        kept = store.recalled(_key(plan, tree))
+        if kept is None:
+            return None
+        found = load(Environment, kept)
+        places = [Path(found.python).parent.parent, *(Path(each).parent for each in found.generated)]
+        return found if found.python == str(OURS) or all(store.is_intact(place) for place in places) else None
+
+    def _remember(self, plans: Collection[Plan], tree: Path, found: Environment) -> None:
+        for plan in plans:
+            EnvironmentStore(self.home).remember(_key(plan, tree), dump(found))
+
+
+def _key(plan: Plan, tree: Path) -> str:
+    directories = [each for each in (plan.project, *plan.siblings) if each is not None]
+    bare = dump(replace(plan, source="", notes=(), mends=()))
+    return sha256("\0".join([bare, *(build_inputs(tree, each) for each in directories)]).encode()).hexdigest()
+
+
+def _needs_nothing(plan: Plan) -> bool:
+    """Whether our own interpreter with its pytest does: nothing is installed, and no other Python is named."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    fits = (not plan.minors or own in plan.minors) and SpecifierSet(plan.python).contains(own)
+    return plan.project is None and fits and {*map(_name, plan.requirements)} <= {"pytest"}
+
+
+def _name(line: str) -> str:
+    return canonicalize_name(Requirement(line.partition(" --hash")[0]).name)
+
+
+def _path(built: BuiltProject) -> Path:
+    return Path(url2pathname(urlsplit(built.wheel.file.url).path))
+
+
+def _project(tree: Path, found: Environment, test_command: str | None = None, copy_of: Path | None = None) -> Project:
+    """The project with the command and directory of its plan, or with a command that a user gave for the whole tree."""
+    given = partial(discover, tree, python=Path(found.python), copy_of=copy_of, variables=found.plan.variables)
+    if test_command is not None:
+        return given(test_command=test_command)
+    try:
+        return given(test_command=shlex.join(found.plan.test_command) or None, directory=found.plan.directory)
+    except BadInput:
+        return given(test_command=None, directory=found.plan.directory)
+
+
+def _outcome(read: Plan, made: Environment, report: TestReport, seconds: float, at: datetime) -> PlanOutcome:
+    broken = [each for each in report.results if each.outcome is TestOutcome.ERROR and "::" not in each.id]
+    return PlanOutcome(
+        read=read,
+        plan=made.plan,
+        built=True,
+        python=made.version,
+        collected=len(report.results) - len(broken),
+        uncollected=len(broken),
+        passed=len(report.passing()),
+        failed=len(report.failing()) - len(broken),
+        trouble=report.trouble,
+        seconds=seconds,
+        at=at,
+    )
+
+
+def _add_generated(directory: Path, tree: Path) -> None:
+    """Copy generated files into a tree, never over a file of the tree and never through a link in it."""
+    for file in _files(directory):
+        target = tree / file.relative_to(directory)
+        above = [part for part in target.parents if part.is_relative_to(tree)]
+        if target.exists() or target.is_symlink() or any(part.is_symlink() for part in above):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    yield from (path for path in sorted(directory.rglob("*")) if path.is_file())
