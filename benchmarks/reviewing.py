@@ -114,7 +114,7 @@ def reviewed(trees: Trees, sandbox: Watched) -> Reviewed:
         base_tree=trees.base,
         head_tree=trees.head,
         diff=trees.diff,
-        project=None,
+        project=lambda: None,
         may_run_tests=False,
         progress=lambda _: None,
     )

@@ -20,6 +20,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from memory.errors import StoreError
 from memory.store import open_store
+from workers.environments import uv_command
+from workers.environments.fetching import host_that_answers
+from workers.environments.interpreters import interpreters
 from workers.errors import ApprenticeError, CannotRun
 from workers.git_command import program
 from workers.sandbox.bubblewrap import ROOT_DIRECTORIES, problems
@@ -58,6 +61,8 @@ def examine(settings: WorkerSettings, web: WebSettings, mint: MintSettings) -> l
         _ok("python", platform.python_version()),
         _git(),
         *_sandbox(settings),
+        _interpreters(),
+        _index(),
         *_review_tools(settings),
         *_files(mint),
         _database(settings),
@@ -125,6 +130,22 @@ def _is_inside(program: str, tool: ReviewTool) -> bool:
     found = shutil.which(program, path=":".join((str(OUR_PROGRAMS), *SYSTEM_PATH)))
     shown = (*ROOTS_SHOWN, Path(sys.prefix), Path(sys.base_prefix), *tool.show)
     return found is not None and any(Path(found).is_relative_to(root) for root in shown)
+
+
+def _interpreters() -> MachineCheck:
+    """The Pythons that environments can be made for."""
+    found = [f"{each.version} ({each.python})" for each in interpreters()]
+    state = CheckState.OK if found else CheckState.MISSING
+    return MachineCheck(name="Pythons", state=state, detail=", ".join(found) or "none from 3.8 on is installed")
+
+
+def _index() -> MachineCheck:
+    """Whether uv is installed, and an index answers."""
+    try:
+        found = f"{uv_command.program()}, with the index {host_that_answers(uv_command.indexes())}"
+    except CannotRun as error:
+        return MachineCheck(name="packages", state=CheckState.OPTIONAL, detail=str(error))
+    return _ok("packages", found)
 
 
 def _database(settings: WorkerSettings) -> MachineCheck:

@@ -25,7 +25,6 @@ from workers.repair.episode import repair
 from workers.repair.judging.protected_files import PRIVATE
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.engine import Reviewed
-from workers.sandbox.run_tests import discover
 
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache"
@@ -89,8 +88,10 @@ def fix(path: Path, context: Context, *, test_command: str | None, apply: bool, 
     if apply and path.is_dir() and top_level(path) is not None and uncommitted(path):
         raise BadInput(f"{path} has uncommitted changes; commit or stash them before --apply")
     with scratch(context.settings.home), snapshot(path, keys=context.models is None) as tree:
-        project = discover(tree, python=python_of(path, context, python), test_command=test_command, copy_of=path)
-        task = _task(TaskKind.REPAIR, repository_name(path), digest(tree), context)
+        name = repository_name(path)
+        found = python_of(path, context, python)
+        project = context.project(tree, name, python=found, test_command=test_command, copy_of=path)
+        task = _task(TaskKind.REPAIR, name, digest(tree), context)
         repaired = repair(task, project, context.repair_deps(), context.llm_options(task))
         context.store.tasks.finish(task.id, repaired.status, "")
         proven = repaired.proven
@@ -157,6 +158,7 @@ def review(path: Path, context: Context, *, base: str, head: str, python: Path |
         context,
         may_run_tests=True,
         detectors=() if model is None else (reviewer(model, name, context),),
+        repository=name,
         python=python_of(root, context, python),
     )
     reviewed, learnings = known_learnings(mirror, base_sha, reviewed, context)

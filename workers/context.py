@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -18,7 +18,9 @@ from memory.preferences.model import PreferenceModel, preference_model
 from memory.retrieval.embeddings import Embedder, open_embedder
 from memory.retrieval.experiences import Experiences
 from memory.store import Store, open_store
-from workers.errors import ApprenticeError
+from workers.environments.plan_memory import PlanMemory
+from workers.environments.provide import Provider
+from workers.errors import ApprenticeError, CannotRun
 from workers.git import FETCHING_MUCH, Mirror, remove_least_used
 from workers.jobs import Job, RepositoryRef
 from workers.ports import SECONDS_BETWEEN_WRITES, Image, Limits, Sandbox
@@ -26,6 +28,7 @@ from workers.queue.idempotency import Effects
 from workers.queue.runner import Flow
 from workers.repair.engines.engine import RepairDeps
 from workers.sandbox.bubblewrap import open_sandbox
+from workers.sandbox.run_tests import Project, discover
 from workers.settings import WorkerSettings
 
 if TYPE_CHECKING:  # a process without a model, or without GitHub, loads nothing of it
@@ -72,6 +75,36 @@ class Context:
         """The limits of one run of a project's tests."""
         wall = self.settings.sandbox_wall_seconds
         return Limits(wall_seconds=wall, cpu_seconds=ceil(2 * wall), memory_mb=self.settings.sandbox_memory_mb)
+
+    def project(
+        self,
+        tree: Path,
+        repository: str,
+        *,
+        python: Path | None = None,
+        test_command: str | None = None,
+        changed: Collection[str] = (),
+        copy_of: Path | None = None,
+    ) -> Project:
+        """The project in our own copy `tree`, on `python`, on the interpreter that is set, or in an environment that is made.
+
+        Where none can be made, its tests run on our own interpreter, and a line of progress says why. Raises BadInput.
+        """
+        if python := python or self.settings.python:
+            return discover(tree, python=python, test_command=test_command, copy_of=copy_of)
+        provider = Provider(
+            sandbox=self.sandbox,
+            home=self.settings.home,
+            limits=self.limits,
+            progress=self.progress,
+            memory=PlanMemory(self.store, repository),
+            clock=self.clock,
+        )
+        try:
+            return provider.project_in(tree, changed, test_command, copy_of)
+        except CannotRun as reason:
+            self.progress(f"{reason}; the tests run on Apprentice's own Python, without the project's packages")
+            return discover(tree, python=None, test_command=test_command, copy_of=copy_of)
 
     def repair_deps(self) -> RepairDeps:
         """What a repair works with."""

@@ -169,7 +169,7 @@ def _create_repository(playground: Playground) -> None:
 
 
 def _environment(home: Path, playground: Playground, app: App, secret: str) -> dict[str, str]:
-    """Embedded defaults, except the address of GitHub, a seed, no control arm, and fast polling."""
+    """Embedded defaults, except the address of GitHub, our own Python, a seed, no control arm, and fast polling."""
     key = home / "app.pem"
     key.touch(mode=0o600)
     key.write_text(app.private_key)
@@ -178,6 +178,7 @@ def _environment(home: Path, playground: Playground, app: App, secret: str) -> d
         port=0,
         webhook_secret=secret,
         github_url=playground.url,
+        python=sys.executable,
         app_id=app.id,
         private_key_file=key,
         seed=SEED,

@@ -163,7 +163,7 @@ def review(
         base_tree=made.base,
         head_tree=made.head,
         diff=made.diff,
-        project=project,
+        project=lambda: project,
         may_run_tests=may_run_tests,
         progress=lambda _: None,
         tools=tools,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -236,7 +237,15 @@ def town(home: Path, files: Mapping[str, str] = FILES, **settings: object) -> It
     """Found the town and work in it. `settings` are those of the worker that differ."""
     clock, told = Clock(), list[str]()
     with founded(home, nobody, clock, files) as (playground, github):
-        given = {"control_share": 0.0, "seed": 7, "budget_seconds": 60.0, "learn_changes": 0, **github, **settings}
+        given = {
+            "python": Path(sys.executable),
+            "control_share": 0.0,
+            "seed": 7,
+            "budget_seconds": 60.0,
+            "learn_changes": 0,
+            **github,
+            **settings,
+        }
         context = open_job_context(
             WorkerSettings(home=home, **given),
             embedder=HashedWords(),

@@ -27,7 +27,7 @@ from workers.ports import BranchHead, PullRequest
 from workers.repair.episode import repair
 from workers.repair.result import Repaired, RepairStatus
 from workers.review.source import parsed
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.run_tests import Project
 
 if TYPE_CHECKING:
     from workers.github.adapter import GitHub
@@ -154,7 +154,7 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
         tree = case.mirror.export(case.task.sha, Path(scratch) / "tree")
         for path, content in case.added_tests.items():
             _add(tree, path, content)
-        project = _project(tree, context)
+        project = _project(tree, case.task.repository, context)
         deps = context.for_task(f"repair:{case.task.number}").repair_deps()
         llm = context.llm_options(
             case.task,
@@ -167,9 +167,9 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
     return repaired
 
 
-def _project(tree: Path, context: JobContext) -> Project:
+def _project(tree: Path, repository: str, context: JobContext) -> Project:
     try:
-        return discover(tree, python=context.settings.python, test_command=None)
+        return context.project(tree, repository)
     except BadInput as error:  # the place of the checkout on this machine stays private
         raise BadInput(str(error).replace(str(tree), "this repository")) from error
 

@@ -22,6 +22,7 @@ from memory.policy.learner import Learner
 from memory.policy.review_policy import PostingDecision
 from memory.sharing import PATH, BadLearnings, Learnings, from_elsewhere
 from workers.context import Context, JobContext
+from workers.diffs import parse_diff
 from workers.errors import BadInput, CannotRun, Gone
 from workers.flows.ask import learnings_at
 from workers.flows.finding_outcomes import record_endings
@@ -37,7 +38,7 @@ from workers.review.detectors.detector import MODEL, ChangeDetector
 from workers.review.engine import Reviewed, review_change
 from workers.review.plan import ReviewPlan, decide, hints, plan_review
 from workers.review.read_report import CoverageStatus, FileCoverage
-from workers.sandbox.run_tests import Project, discover
+from workers.sandbox.run_tests import Project
 
 
 def run(job: ReviewPull, context: JobContext) -> Sequence[Job]:
@@ -144,7 +145,7 @@ def _read(this: Round, context: JobContext) -> Reviewed:
         context,
         may_run_tests=this.may_run_tests,
         detectors=readers(this, context),
-        python=context.settings.python,
+        repository=this.task.repository,
     )
 
 
@@ -156,11 +157,12 @@ def read_change(
     *,
     may_run_tests: bool,
     detectors: Sequence[ChangeDetector],
-    python: Path | None,
+    repository: str,
+    python: Path | None = None,
 ) -> Reviewed:
     """Run the detectors on the change between two commits, and the tests of what they suggest, on trees without a `.git`.
 
-    The tests run on the interpreter `python`, or on ours.
+    The tests run on the interpreter `python`, or in an environment that is made for them.
     """
     with exported(mirror, *commits) as (base_tree, head_tree):
         return review_change(
@@ -168,7 +170,7 @@ def read_change(
             base_tree=base_tree,
             head_tree=head_tree,
             diff=diff,
-            project=_project(head_tree, python),
+            project=partial(_project, head_tree, repository, diff, context, python),
             may_run_tests=may_run_tests,
             progress=context.progress,
             tools=context.settings.review_tools,
@@ -177,10 +179,11 @@ def read_change(
         )
 
 
-def _project(tree: Path, python: Path | None) -> Project | None:
+def _project(tree: Path, repository: str, diff: str, context: Context, python: Path | None) -> Project | None:
     """How to run the tests; None for a project that has none."""
+    changed = [file.path for file in parse_diff(diff).files]
     try:
-        return discover(tree, python=python, test_command=None)
+        return context.project(tree, repository, python=python, changed=changed)
     except BadInput:
         return None
 

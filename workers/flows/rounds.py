@@ -265,7 +265,7 @@ def _seen_then(
             base_tree=base_tree,
             head_tree=head_tree,
             diff=this.mirror.diff(this.pull.base_sha, last.sha),
-            project=None,
+            project=lambda: None,
             may_run_tests=False,
             progress=context.progress,
             tools=context.settings.review_tools,

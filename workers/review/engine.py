@@ -178,14 +178,14 @@ def review_change(
     base_tree: Path,
     head_tree: Path,
     diff: str,
-    project: Project | None,
+    project: Callable[[], Project | None],
     may_run_tests: bool,
     progress: Progress,
     tools: Sequence[ReviewTool] = (),
     detectors: Sequence[ChangeDetector] = (),
     limits: Limits | None = None,
 ) -> Reviewed:
-    """Review the change that `diff` describes between two checkouts (`project` is the head's).
+    """Review the change that `diff` describes between two checkouts (`project` gives the head's, when it is needed).
 
     `tools` are the operator's; `detectors` read besides those that every review has; `limits` are those of one test run.
     Suggestions are proven only when there is a project and its tests may be run. Raises BadInput for a broken diff and
@@ -199,7 +199,7 @@ def review_change(
         _delta(base_tree, change, head),
     )
     progress(f"{len(reading.seen)} findings in the changed files")
-    prover = partial(_prover, sandbox, project, head_tree, limits) if project is not None and may_run_tests else None
+    prover = partial(_prover, sandbox, project, head_tree, limits) if may_run_tests else lambda: None
     return _reviewed(change, reading, left_out, _suggestions(reading, change, prover, progress))
 
 
@@ -254,17 +254,23 @@ def _delta(base: Path, change: Change, head: HeadTree) -> Delta:
 
 
 def _suggestions(
-    reading: Reading, change: Change, prover: Callable[[], SuggestionProver] | None, progress: Progress
+    reading: Reading, change: Change, prover: Callable[[], SuggestionProver | None], progress: Progress
 ) -> dict[str, Suggestion]:
     possible = drafts(reading.seen, reading.delta.head.sources, changed_lines(change))
     helpful = that_help(possible, reading.delta.head, reading.seen, reading.detect)
-    if prover is None or not helpful:
-        return suggested(helpful, None)
-    progress(f"trying {len(helpful)} suggestions")
-    return suggested(helpful, prover())
+    proves = prover() if helpful else None
+    if proves is not None:
+        progress(f"trying {len(helpful)} suggestions")
+    return suggested(helpful, proves)
 
 
-def _prover(sandbox: Sandbox, project: Project, head_tree: Path, limits: Limits | None) -> SuggestionProver:
+def _prover(
+    sandbox: Sandbox, found: Callable[[], Project | None], head_tree: Path, limits: Limits | None
+) -> SuggestionProver | None:
+    project = found()
+    if project is None:
+        return None
+
     def run(tests: tuple[str, ...], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(sandbox, project, tests=tests, overlay=overlay, limits=limits).report
 
