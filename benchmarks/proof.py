@@ -18,7 +18,8 @@ from benchmarks.repair.cases import Case, load_cases
 from benchmarks.report import bootstrap, show
 from workers.ports import Limits
 from workers.repair.classify import failure_of
-from workers.repair.judging.prove import REPEATS, Prover, Unproven
+from workers.repair.judging.prove import REPEATS, Prover
+from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests

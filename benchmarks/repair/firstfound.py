@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
@@ -30,6 +31,7 @@ class FirstFound(SearchSession):
         weights: Mapping[str, float] | None = None,
         taste: PreferenceModel | None = None,
         limits: Limits | None = None,
+        proof_seconds: float = math.inf,
         most: int,
     ) -> None:
         super().__init__(
@@ -42,6 +44,7 @@ class FirstFound(SearchSession):
             weights=weights,
             taste=taste,
             limits=limits,
+            proof_seconds=proof_seconds,
         )
         self._left = most
 

@@ -36,15 +36,17 @@ def repaired_json(result: Repaired) -> Json:
         "candidates_tried": result.candidates,
         "test_runs": result.test_runs,
         "seconds": round(result.seconds, 3),
+        "proof_seconds": round(result.proof_seconds, 3),
+        "advice": result.advice or None,
         "decision_ids": [attempt.decision_id for attempt in result.attempts],
     }
 
 
 def cannot_run(reason: str) -> Json:
     """`apprentice fix --json` when nothing could be run."""
-    none: Json = dict.fromkeys(("failure", "patch", "proof", "question"))
+    none: Json = dict.fromkeys(("failure", "patch", "proof", "question", "advice"))
     empty: Json = {name: [] for name in ("attempts", "flaky", "decision_ids")}
-    zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0}
+    zero = {"candidates_tried": 0, "test_runs": 0, "seconds": 0.0, "proof_seconds": 0.0}
     return {"status": "cannot_run", **none, **empty, **zero, "error": reason}
 
 
@@ -59,10 +61,13 @@ def reviewed_json(result: LocalReview) -> Json:
 def _proof(proof: Proof) -> Json:
     challenged = ("perturbed", "canaries", "plain", "unusual")
     judged = ("confidence", "doubt", "asked", "undecided", "plausible", "alike", "clusters", "share")
-    suite = _fields(proof.suite, "passed", "failed", "skipped", "collected")
+    counts = ("passed", "failed", "skipped", "collected")
+    suite = _fields(proof.suite, *counts)
+    rest = None if proof.rest is None else {**_fields(proof.rest, *counts), "unrun": proof.unrun}
     return {
         **_fields(proof, "failed_before", "passed_after"),
         "suite": {**suite, "command": proof.command},
+        "rest": rest,
         **_fields(proof, "repeats", *challenged, *judged),
         "telling": None if proof.telling is None else _fields(proof.telling, "call", "this", "other", "patch"),
     }
@@ -116,7 +121,9 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     out.print(_attempts_table(result))
     proven = result.proven
     if proven is None or proven.proof is None:
-        out.print(f"[bold]not fixed[/] in {result.seconds:.1f} s, {result.candidates} candidates tried")
+        out.print(f"[bold]not fixed[/] in {_seconds(result)}, {result.candidates} candidates tried")
+        if result.advice:
+            out.print(result.advice, markup=False, highlight=False)
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))
     out.print(_proof_line(proven.proof))
@@ -127,8 +134,13 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     if proven.proof.unusual:
         out.print(f"it uses what a repair has no use for: {', '.join(proven.proof.unusual)}", markup=False)
         where = "not applied; read it closely before you apply it"
-    out.print(f"[bold]{result.status}[/] in {result.seconds:.1f} s, {result.candidates} candidates tried ({where})")
+    out.print(f"[bold]{result.status}[/] in {_seconds(result)}, {result.candidates} candidates tried ({where})")
     out.print(f"why: apprentice why {proven.decision_id}")
+
+
+def _seconds(result: Repaired) -> str:
+    """The time, with the part for proofs, which the budget does not include."""
+    return f"{result.seconds:.1f} s" + (f", {result.proof_seconds:.1f} s of it proofs" if result.proof_seconds else "")
 
 
 def _attempts_table(result: Repaired) -> Table:
@@ -148,6 +160,7 @@ def _proof_line(proof: Proof) -> str:
     return (
         f"proof: {len(proof.failed_before)} failing tests pass; suite {suite.passed} passed, {suite.failed} failed, "
         f"{suite.skipped} skipped of {suite.collected}, run {proof.repeats} times: {escape(proof.command)}"
+        f"{escape(repair.other_tests(proof))}"
     )
 
 

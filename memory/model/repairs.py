@@ -127,7 +127,8 @@ class Proof:
     `telling` is there when these behave in different ways, or might.
     `perturbed` counts the failing functions that fail, as they must, where they expect something else; `canaries` says that
     each run reported rightly on two added tests; `plain` counts failing tests that pass without pytest too; `unusual` names
-    what the change uses or does that has no place in a repair.
+    what the change uses or does that has no place in a repair. Where the test command names a part of the tests, `rest` is
+    a run of all with the change in place, and `unrun` says why some of these did not run.
     """
 
     failed_before: tuple[str, ...]
@@ -147,6 +148,8 @@ class Proof:
     canaries: bool = False
     plain: int = 0
     unusual: tuple[str, ...] = ()
+    rest: SuiteCount | None = None
+    unrun: str = ""
 
     @property
     def asked(self) -> bool:

@@ -35,6 +35,11 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
+    @property
+    def ready(self) -> bool:
+        """Whether `embed` has nothing to wait for."""
+        ...
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One L2-normalised row for each text: an array (texts, dimensions). A text without content may give zeros."""
         ...
@@ -46,6 +51,8 @@ class Embedder(Protocol):
 
 class HashedWords:
     """The hashing trick (Weinberger et al. 2009): needs nothing but numpy, knows words but no meanings."""
+
+    ready = True
 
     def __init__(self, dimensions: int = 256) -> None:
         self.dimensions = dimensions
@@ -77,6 +84,11 @@ class MiniLM:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: SentenceTransformer | None = None
+
+    @property
+    def ready(self) -> bool:
+        """See `Embedder`."""
+        return self._model is not None
 
     def warm(self) -> None:
         """Start loading in the background; an `embed` meanwhile waits for it."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memory.model import Among, AttemptOutcome, EditShape, Experience, Recollection
 from memory.policy.q_table import Neighbour
-from memory.retrieval.embeddings import Embedder
+from memory.retrieval.embeddings import Embedder, HashedWords
 from memory.retrieval.index import DEPTH, FAILURES, FOCUS, Hit, HybridIndex, HybridQuery
 from memory.rewards import clipped, say
 from memory.store import Store
@@ -105,6 +105,10 @@ class Experiences:
     def latest(self, most: int) -> list[Experience]:
         """The latest experiences of all repositories, newest first."""
         return self._store.experiences.all(limit=most)
+
+    def at_hand(self) -> Experiences:
+        """The same by words while the embedder is still being loaded, without a wait for it."""
+        return self if self._embedder.ready else Experiences(self._store, HashedWords(), capacity=self._capacity)
 
     def warm(self) -> None:
         """Load the embedder in the background, if there is anything to recall."""

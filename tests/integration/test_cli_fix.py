@@ -64,6 +64,8 @@ def test_the_contract(home: Path, shop: Path) -> None:
         "candidates_tried",
         "test_runs",
         "seconds",
+        "proof_seconds",
+        "advice",
         "decision_ids",
     ]
     assert (document["status"], document["flaky"]) == ("fixed", [])
@@ -103,7 +105,10 @@ def test_the_contract(home: Path, shop: Path) -> None:
 
 def progress_is_told_beside_the_document(lines: list[str]) -> None:
     assert lines[0].startswith("tests run on "), "the interpreter is always named"
-    assert lines[1:3] == ["reproducing: running the test suite", "reproduced: AssertionError in 1 failing tests"]
+    assert lines[1:3] == [
+        "reproducing: running the tests that failed last, or the test suite",
+        "reproduced: AssertionError in 1 failing tests",
+    ]
     assert any(line.startswith("chose: ") for line in lines)
 
 
@@ -178,6 +183,8 @@ def test_what_cannot_be_fixed(home: Path, tmp_path: Path) -> None:
     document = ran.document()
     assert (ran.code, document["status"], document["patch"], document["proof"]) == (1, "not_fixed", None, None)
     assert len(document["failure"]["failing_tests"]) == 4
+    assert " of it to find what fails" in document["advice"]
+    assert "give more time (--budget 24)" in document["advice"]
     assert document["attempts"]
     assert digest(project) == before
 

@@ -13,7 +13,8 @@ import pytest
 from memory.model import Failure, Proof
 from workers.ports import Limits
 from workers.repair.classify import failure_of
-from workers.repair.judging.prove import Prover, Unproven, objection_to
+from workers.repair.judging.prove import Prover
+from workers.repair.judging.suite_runs import Unproven, objection_to
 from workers.repair.reproduce import Reproduction, reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover, run_tests

@@ -19,7 +19,8 @@ from workers.repair.classify import failure_of
 from workers.repair.engines.search.candidates import Candidate
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.judging.proofs import PROOFS
-from workers.repair.judging.prove import Prover, Unproven
+from workers.repair.judging.prove import Prover
+from workers.repair.judging.suite_runs import Unproven
 from workers.repair.reproduce import reproduce
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.run_tests import Project, discover

@@ -10,7 +10,7 @@ from bot.web.commands import parse
 from tests.unit.test_patterns import grows
 from workers.diffs import changed_lines, parse_diff, split_lines, unified
 from workers.errors import BadInput
-from workers.flows.repair import issue_test
+from workers.flows.repair import issue_test, named_tests
 from workers.llm.messages import ChatMessage
 from workers.llm.prompt_text import data, rendered_text
 from workers.llm.structured import call_in
@@ -70,6 +70,7 @@ TOKEN = "ghp_" + "aB3dE5gH7j" * 3 + "{0:06}"
 WORKFLOW = "on: push\njobs:\n  a:\n    steps:\n"
 HOSTILE: dict[str, tuple[Callable[[str], object], Made]] = {
     "issue, open fences": (issue_test, repeated("```python \n")),
+    "issue, test ids": (named_tests, repeated("a/b.py::c[", "", "d")),
     "issue, blanks": (issue_test, repeated("\n", "```python")),
     "issue, deep code": (issue_test, repeated("(", "```python\ndef test_a(): ", "\n```\n")),
     "command, comments": (lambda text: parse(text, "apprentice"), repeated("<!-- `/apprentice ")),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _OPENS = re.compile(r"(`{3,}|~{3,})(?:python|py|python3)")
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+_TEST_ID = re.compile(r"(?<![\w./-])[\w-][\w./-]{0,200}\.py::\w[\w:]{0,200}(?:\[[^\]\s]{1,200}\])?")
 MAX_LENGTH = 20_000
 
 
@@ -59,6 +60,11 @@ def _defines_test(code: str) -> bool:
     tree = parsed(code)
     nodes = ast.walk(tree) if tree else ()
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test") for node in nodes)
+
+
+def named_tests(text: str) -> tuple[str, ...]:
+    """The tests that a text names by their ids, as a log of CI or pytest's summary has them."""
+    return tuple(dict.fromkeys(_TEST_ID.findall(text)))
 
 
 def path_of(issue: int, paths: Collection[str]) -> str:
@@ -162,7 +168,7 @@ def _repair(case: RepairRequest, context: JobContext) -> Repaired:
             history=partial(case.mirror.log, case.task.sha),
             images=case.github.pictures(case.job.issue, body=case.job.body) if context.models else (),
         )
-        repaired = repair(case.task, project, deps, llm)
+        repaired = repair(case.task, project, deps, llm, named_tests(f"{case.job.comment}\n{case.job.body}"))
     context.store.tasks.finish(case.task.id, repaired.status, dump(repaired))
     return repaired
 
@@ -202,7 +208,9 @@ def _answer(case: RepairRequest, repaired: Repaired, context: JobContext) -> str
             return repairs.fix_published(_open_pull(case, repaired, context), _proven(repaired))
         case RepairStatus.NOT_FIXED:
             assert repaired.failure is not None, "what could not be fixed had failed"
-            return repairs.fix_not_found(repaired.failure, repaired.attempts, seconds=repaired.seconds)
+            return repairs.fix_not_found(
+                repaired.failure, repaired.attempts, seconds=repaired.seconds, advice=repaired.advice
+            )
         case RepairStatus.NOTHING_FAILING:
             bot_name = context.settings.bot_name
             return repairs.nothing_failing(case.task.sha, repaired.tests, bot_name=bot_name)

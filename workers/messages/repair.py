@@ -137,7 +137,7 @@ def _evidence(attempt: Attempt, proof: Proof) -> list[str]:
     return [_patch(attempt.patch), "", "**Proof**", "", *_proof_lines(proof), *_question(proof)]
 
 
-def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float) -> str:
+def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: float, advice: str = "") -> str:
     """The answer when no repair could be proven: what was tried, and what came closest."""
     tried = [f"| {name(a.strategy)} | {_effort(a)} | {_OUTCOMES[a.outcome]} |" for a in attempts]
     learned = [f"- {plain(a.reflection)}" for a in attempts if a.reflection]
@@ -152,6 +152,7 @@ def fix_not_found(failure: Failure, attempts: Sequence[Attempt], *, seconds: flo
             *tried,
             "",
             *(["**What I learned from it**", "", *learned, ""] if learned else []),
+            *([plain(advice), ""] if advice else []),
         ]
     )
 
@@ -261,6 +262,16 @@ def _some(tests: Sequence[str]) -> str:
     return ", ".join(map(name, tests[:SHOWN_TESTS])) + (f" and {more} more" if more > 0 else "")
 
 
+def other_tests(proof: Proof) -> str:
+    """What tests that the test command leaves out say of a change; empty where it leaves out none."""
+    if proof.rest is None:
+        return ""
+    ran = (
+        f"; all tests: {proof.rest.passed} passed, {proof.rest.failed} failed as before" if proof.rest.collected else ""
+    )
+    return f"{ran}; not all of the tests ran: {proof.unrun}" if proof.unrun else ran
+
+
 def _challenges(proof: Proof) -> list[str]:
     """What the runs were held to, and what the change uses that has no place in a repair."""
     lines = []
@@ -287,7 +298,7 @@ def _proof_lines(proof: Proof) -> list[str]:
             f"{proof.suite.skipped} skipped of {proof.suite.collected} "
             f"(before: {proof.before.passed} passed, {proof.before.failed} failed)"
         ),
-        f"- run {proof.repeats}× in a sandbox without network: {name(proof.command)}",
+        f"- run {proof.repeats}× in a sandbox without network: {name(proof.command)}{plain(other_tests(proof))}",
         *_challenges(proof),
         "- only Python sources were changed to get there: no test, fixture, data or configuration file",
         *([f"- {confidence(proof)}"] if confidence(proof) else []),

@@ -30,6 +30,9 @@ from workers.sandbox.run_tests import Project
 
 NEIGHBOURS = 5
 
+REPRODUCTION_SHARE = 0.5
+"""The share of the budget that finding what fails may take."""
+
 
 class EngineOptions(Protocol):
     """Settings of an engine beside the search, with which one is opened for a case."""
@@ -38,16 +41,21 @@ class EngineOptions(Protocol):
         """The engine for one repair."""
 
 
-def repair(task: Task, project: Project, deps: RepairDeps, llm: EngineOptions | None = None) -> Repaired:
+def repair(
+    task: Task, project: Project, deps: RepairDeps, llm: EngineOptions | None = None, named: Sequence[str] = ()
+) -> Repaired:
     """Repair the primary failure of a project within the budget, by search alone unless `llm` opens another engine.
+
+    Tests that are `named` as failing are run first. Half of the budget at most finds what fails; proofs have their own time.
 
     Raises CannotRun or BadInput when the tests cannot run. A model that cannot be used, or whose budget is spent, fails
     nothing: the result holds what was tried before that.
     """
     started = time.monotonic()
     deps.experiences.warm()
-    deps.progress("reproducing: running the test suite")
-    reproduction = reproduce(deps.sandbox, project, limits=deps.limits)
+    deps.progress("reproducing: running the tests that failed last, or the test suite")
+    seconds = REPRODUCTION_SHARE * deps.budget_seconds
+    reproduction = reproduce(deps.sandbox, project, limits=deps.limits, seconds=seconds, named=named)
     failure = failure_of(reproduction.failing_report)
     if failure is None:
         return _result(RepairStatus.NOTHING_FAILING, reproduction, started)
@@ -73,7 +81,7 @@ def _case(
     sources = sources_of(project)
     recalled: tuple[Recollection, ...] = ()
     if remembers := deps.remember and arm is not Arm.CONTROL:
-        recalled = deps.experiences.recall(
+        recalled = deps.experiences.at_hand().recall(
             signature=signature(failure),
             error_type=failure.error_type,
             family=failure.family,
@@ -105,6 +113,8 @@ class _Loop:
         self._previous = PreviousAttempts(case, deps)
         self.first: FirstPlausible | None = None
         self.test_runs = 0
+        self.proof_seconds = 0.0
+        self.trouble = ""
 
     def run(self, llm: EngineOptions | None) -> tuple[Attempt, ...]:
         """The attempts of the whole repair; with a model, the search is one of the strategies to choose from."""
@@ -130,6 +140,8 @@ class _Loop:
                 break
         engine.close(attempts)
         self.test_runs += engine.test_runs
+        self.proof_seconds += engine.proof_seconds
+        self.trouble = self.trouble or engine.trouble
         return tuple(attempts)
 
     def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:
@@ -165,6 +177,16 @@ class _Loop:
             self._learn(engine, decision, attempt, result)
         return attempt
 
+    def advice(self, candidates: int, seconds: float, *, short: bool) -> str:
+        """What the time was used for, `seconds` without proofs, and what would help where it was too `short`."""
+        budget, reproduction = self._deps.budget_seconds, self._case.reproduction
+        used = f"{candidates} candidates tried in {seconds:.0f} s of {budget:.0f} s"
+        found = f"{reproduction.seconds:.0f} s of it to find what fails"
+        facts = "; ".join(filter(None, (used, found, self.trouble)))
+        name = f"name one failing test (--test-command 'python -m pytest {self._case.failure.failing_tests[0]}') or "
+        more = f". To get further, {name if reproduction.whole else ''}give more time (--budget {3 * budget:.0f})"
+        return facts + (more if short else "")
+
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
         self._deps.learner.conclude(decision, components(self._case.failure, result))
         self._deps.experiences.remember(experience_of(self._case.task, self._case.failure, decision, result))
@@ -180,14 +202,22 @@ def _result(
     attempts: tuple[Attempt, ...] = (),
     loop: _Loop | None = None,
 ) -> Repaired:
+    candidates = sum(attempt.candidates for attempt in attempts)
+    seconds, proving = time.monotonic() - started, loop.proof_seconds if loop else 0.0
+    advice = ""
+    if loop and status is RepairStatus.NOT_FIXED:
+        short = not attempts or attempts[-1].outcome is AttemptOutcome.OUT_OF_BUDGET
+        advice = loop.advice(candidates, seconds - proving, short=short) if short or not candidates else ""
     return Repaired(
         status=status,
         failure=failure,
         attempts=attempts,
         tests=len(reproduction.report.results),
         flaky=reproduction.flaky,
-        candidates=sum(attempt.candidates for attempt in attempts),
+        candidates=candidates,
         test_runs=reproduction.test_runs + (loop.test_runs if loop else 0),
-        seconds=time.monotonic() - started,
+        seconds=seconds,
+        proof_seconds=proving,
+        advice=advice,
         first=loop.first if loop else None,
     )

@@ -1,11 +1,10 @@
-"""Reproduce the failure: run the suite, separate what fails each time from what fails once, trace what ran, and choose the tests
-that screen candidates."""
+"""Reproduce the failure: find what fails, separate what fails each time from what fails once, trace what ran, and choose the
+tests that screen candidates."""
 
 from __future__ import annotations
 
-import difflib
 import heapq
-import sys
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,35 +13,32 @@ from pathlib import Path
 
 from memory.model import Failure, Family
 from workers.errors import CannotRun
-from workers.ports import Ending, Limits, Sandbox
-from workers.repair.classify import clues_of, failure_of, innermost, is_test_path
+from workers.ports import Limits, Sandbox
+from workers.repair.classify import is_test_path
 from workers.repair.engines.search.candidates import Suspect
+from workers.repair.first_run import TRACED_TEST_SECONDS, FirstRun, first_run, function_of, without
+from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
 from workers.sandbox.run_tests import Project, TestRun, python_files, run_tests
-
-FIRST_LOOK_SECONDS = 30.0
-"""A suite that takes longer is looked at again: one of its tests may never end."""
-
-TRACED_TEST_SECONDS = 2.0
-"""Processor time of one traced test: one that is ended has shown nearly all its lines."""
 
 STUCK_SECONDS = 10.0
 """How long tests that wait for ever are traced."""
 
-TEST_SECONDS, SECOND_LOOK_SECONDS, SLOW_TEST_SECONDS = 1.0, 4.0, 60.0
-"""Processor time that a test gets at first, when it is looked at again, and where tests are known to be slow."""
-
 MOST_TRACED, TRACED_SECONDS, FAILING_TRACED, ENDLESS_TRACED = 250, 1.5, 50, 3
 """Bounds of the traced run: passing tests, their seconds untraced, failing tests, those that never end."""
+
+MOST_PARAMETERS = 20
+"""A failing test with no more sets of parameters is traced with all of them: their ids may differ from process to process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """What the suite did before any edit.
+    """What the tests did before any edit.
 
-    `report` is the whole suite as it ran. `flaky` names tests that failed once and passed when run again, `uncollected`
-    files that need something which is not installed; both are set aside. `lines` maps test id → path → executed lines
-    (empty when tracing failed), for the failing tests and for `passing`, tests that passed both times.
+    `report` holds those that ran; `whole` says that they are all of the suite. `flaky` names tests that failed once and
+    passed when run again, `uncollected` files that need something which is not installed; both are set aside. `moved` are
+    functions whose parameters have other ids in each process. `lines` maps test id → path → executed lines (empty when
+    tracing failed), for the failing tests and for `passing`, tests that passed both times. `seconds` is the time of all this.
     """
 
     report: TestReport
@@ -51,52 +47,114 @@ class Reproduction:
     lines: Mapping[str, Mapping[str, frozenset[int]]]
     passing: tuple[str, ...]
     test_runs: int
+    whole: bool = True
+    moved: frozenset[str] = frozenset()
+    seconds: float = 0.0
 
     @property
     def failing_report(self) -> TestReport:
-        """The report without the failures that were set aside: what there is to repair."""
-        return without(self.report, {*self.flaky, *self.uncollected})
+        """The report without the failures that were set aside: what there is to repair. A moved function is one test."""
+        kept = without(self.report, {*self.flaky, *self.uncollected}).results
+        named = {_name(result, self.moved): result for result in reversed(kept)}
+        return replace(self.report, results=tuple(replace(r, id=name) for name, r in reversed(named.items())))
 
 
-def reproduce(sandbox: Sandbox, project: Project, *, limits: Limits | None = None) -> Reproduction:
-    """Run the whole suite, then the failing tests again with a trace; `limits` are those of one run.
+def reproduce(
+    sandbox: Sandbox,
+    project: Project,
+    *,
+    limits: Limits | None = None,
+    seconds: float = math.inf,
+    named: Sequence[str] = (),
+) -> Reproduction:
+    """Run the tests that are `named` as failing, else the suite, then what fails again with a trace; in `seconds` in all.
 
-    Tests that never end are traced in a run of their own, so that they use up no other test's time.
-
-    Raises CannotRun with one clear line when the suite did not run, or when nothing of it can be collected.
+    `limits` are those of one run. Tests that never end are traced in a run of their own, so that they use up no other
+    test's time. Raises CannotRun with one clear line when the suite did not run, when nothing of it can be collected, or
+    when nothing had failed by the end of the time.
     """
-    limits = limits or Limits()
-    report, runs = _whole(sandbox, project, limits)
-    uncollected = tuple(result.id for result in report.failing() if _is_out_of_reach(result, report, project))
-    there = without(report, set(uncollected))
-    if not there.results or (report.trouble and not there.failing()):
-        raise CannotRun(report.trouble or "no test ran: see that the test command collects any")
-    failing = [result.id for result in there.failing()]
-    if not failing:
-        return Reproduction(report=report, flaky=(), uncollected=uncollected, lines={}, passing=(), test_runs=runs)
-    stuck = [result.id for result in there.failing() if result.error_type == "Timeout"]
-    ending = [test for test in failing if test not in stuck]
-    tests = (*ending[:FAILING_TRACED], *companions(there))
-    brief = replace(limits, wall_seconds=min(STUCK_SECONDS, limits.wall_seconds))
-    traced = [
-        run_tests(sandbox, project, tests=group, limits=bounds, trace=True, test_seconds=TRACED_TEST_SECONDS)
-        for group, bounds in ((stuck[:ENDLESS_TRACED], brief), (tests, limits))
-        if group
-    ]
+    allowance = TimeAllowance(limits or Limits(), seconds)
+    with allowance.used():
+        first = first_run(sandbox, project, named, allowance)
+        there = without(first.report, set(first.uncollected))
+        failing = [result.id for result in first.failing()]
+        if not failing and not first.whole and there.results:
+            raise CannotRun(_nothing_yet(first.report.trouble, allowance, len(there.results)))
+        if not there.results or (first.report.trouble and not failing):
+            raise CannotRun(first.report.trouble or "no test ran: see that the test command collects any")
+        traced = _traced(sandbox, project, first, there, allowance) if failing else ()
+    moved = _moved(first, traced)
     again = {result.id for run in traced for result in run.report.passing()}
     return Reproduction(
-        report=report,
-        flaky=tuple(test for test in failing if test in again),
-        uncollected=uncollected,
-        lines={test: lines for run in traced for test, lines in run.lines.items()},
-        passing=tuple(result.id for result in there.passing() if result.id in again),
-        test_runs=runs + len(traced),
+        report=first.report,
+        flaky=tuple(test for test in failing if test in again and function_of(test) not in moved),
+        uncollected=first.uncollected,
+        lines=_lines(traced, moved),
+        passing=tuple(
+            result.id for result in there.passing() if result.id in again and function_of(result.id) not in moved
+        ),
+        test_runs=first.runs + len(traced) - len(first.traced),
+        whole=first.whole,
+        moved=moved,
+        seconds=allowance.elapsed(),
     )
 
 
-def without(report: TestReport, ids: Collection[str]) -> TestReport:
-    """The report less some results."""
-    return replace(report, results=tuple(result for result in report.results if result.id not in ids))
+def _nothing_yet(trouble: str, allowance: TimeAllowance, ran: int) -> str:
+    more = f", or give more time (--budget {4 * allowance.seconds:.0f})" if math.isfinite(allowance.seconds) else ""
+    return (
+        f"no test failed among the first {ran}, in {allowance.elapsed():.0f} s; {trouble}. "
+        f"Name the failing ones (--test-command 'python -m pytest FILE::TEST'){more}"
+    )
+
+
+def _traced(
+    sandbox: Sandbox, project: Project, first: FirstRun, there: TestReport, allowance: TimeAllowance
+) -> tuple[TestRun, ...]:
+    """What fails, with a trace, and passing tests beside it; those that never end apart from the others."""
+    if first.traced:
+        return first.traced
+    stuck = [result.id for result in first.failing() if result.error_type == "Timeout"]
+    seconds = {result.id: result.seconds for result in there.results}
+    ending = _representatives([result.id for result in first.failing() if result.id not in stuck], seconds)
+    parameters = Counter(function_of(test) for test in seconds)
+    few = [function_of(test) if parameters[function_of(test)] <= MOST_PARAMETERS else test for test in ending]
+    tests = dict.fromkeys((*few[:FAILING_TRACED], *companions(there)))
+    brief = allowance.limits(STUCK_SECONDS)
+    return tuple(
+        run_tests(sandbox, project, tests=group, limits=bounds, trace=True, test_seconds=TRACED_TEST_SECONDS)
+        for group, bounds in ((stuck[:ENDLESS_TRACED], brief), (tuple(tests), allowance.limits()))
+        if group
+    )
+
+
+def _moved(first: FirstRun, traced: Sequence[TestRun]) -> frozenset[str]:
+    """The functions with parameters whose ids, or what fails of them, two runs of the same code do not agree on."""
+    before = {result.id: result.outcome for result in first.report.results}
+    known = {function_of(test) for test in before}
+    after = [result for run in traced for result in run.report.results if function_of(result.id) in known]
+    new = {function_of(result.id) for result in after if result.id not in before}
+    worse, better = (
+        {function_of(r.id) for r in after if r.outcome in then and before.get(r.id) in formerly}
+        for then, formerly in ((FAILED, PASSED), (PASSED, FAILED))
+    )
+    return frozenset(new | (worse & better))
+
+
+PASSED, FAILED = (TestOutcome.PASSED,), (TestOutcome.FAILED, TestOutcome.ERROR)
+
+
+def _name(result: TestResult, moved: Collection[str]) -> str:
+    return function_of(result.id) if result.outcome in FAILED and function_of(result.id) in moved else result.id
+
+
+def _lines(traced: Sequence[TestRun], moved: Collection[str]) -> dict[str, Mapping[str, frozenset[int]]]:
+    """The lines by test, those of what fails of a moved function under the function's id."""
+    found: dict[str, Mapping[str, frozenset[int]]] = {}
+    for run in traced:
+        names = {result.id: _name(result, moved) for result in run.report.results}
+        found.update({names.get(test, test): lines for test, lines in run.lines.items()})
+    return found
 
 
 def companions(report: TestReport) -> tuple[str, ...]:
@@ -114,47 +172,18 @@ def within(costs: Iterable[tuple[str, float]], seconds: float) -> Iterator[str]:
             yield test
 
 
-def _whole(sandbox: Sandbox, project: Project, limits: Limits) -> tuple[TestReport, int]:
-    """The whole suite, and how often tests were run for it. What is stopped early gets all its time only if it moves."""
-    short = replace(limits, wall_seconds=min(FIRST_LOOK_SECONDS, limits.wall_seconds))
-    run = run_tests(sandbox, project, limits=short, test_seconds=TEST_SECONDS)
-    cut, stopped = run.completed.ending is Ending.WALL_TIME and short != limits, _stopped_in(run)
-    if not stopped:
-        return (run_tests(sandbox, project, limits=limits).report, 2) if cut else (run.report, 1)
-    again = run_tests(sandbox, project, tests=stopped[:1], limits=short, test_seconds=SECOND_LOOK_SECONDS)
-    if not _stopped_in(again):
-        return run_tests(sandbox, project, limits=limits, test_seconds=SLOW_TEST_SECONDS).report, 3
-    if cut and again.completed.ending is not Ending.WALL_TIME:
-        return run_tests(sandbox, project, limits=limits, test_seconds=TEST_SECONDS).report, 3
-    return run.report, 2
+def _representatives(tests: Sequence[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """Quickest first, one of each function before a second one of any."""
+    ranked, seen = [], Counter[str]()
+    for test in sorted(tests, key=lambda test: seconds.get(test, 0.0)):
+        ranked.append((seen[function_of(test)], test))
+        seen[function_of(test)] += 1
+    return tuple(test for _, test in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def _stopped_in(run: TestRun) -> tuple[str, ...]:
-    """The tests that ran too long: ended for that, or running when the run was."""
-    return tuple(result.id for result in run.report.failing() if result.error_type == "Timeout")
+MOST_FAILING, FAILING_SECONDS, MOST_COVERING, COVERING_SECONDS = 50, 2.0, 80, 2.0
+"""So many failing tests at most, of so many seconds together and one in any case, and so many covering ones, judge candidates."""
 
-
-def _is_out_of_reach(result: TestResult, report: TestReport, project: Project) -> bool:
-    """Whether a file cannot be collected for a reason that no edit of the sources removes."""
-    failure = failure_of(replace(report, results=(result,)))
-    if failure is None or result.outcome is not TestOutcome.ERROR or "::" in result.id:
-        return False
-    clues = clues_of(failure)
-    if failure.error_type == "ModuleNotFoundError":
-        known = {*_own_names(project), *sys.stdlib_module_names}  # a slip for one of these can be repaired
-        return not difflib.get_close_matches(clues.module.partition(".")[0], known, n=1, cutoff=0.8)
-    if failure.error_type == "ImportError" and clues.source:
-        return clues.source.partition(".")[0] not in _own_names(project)
-    return innermost(result.frames) is None
-
-
-def _own_names(project: Project) -> set[str]:
-    """What the project's import roots offer at their top."""
-    roots = [project.tree / root for root in project.source_roots]
-    return {entry.stem for root in roots if root.is_dir() for entry in root.iterdir() if entry.stem.isidentifier()}
-
-
-MOST_FAILING, MOST_COVERING, COVERING_SECONDS = 50, 80, 2.0
 LARGEST_SOURCE = 1 << 20
 
 
@@ -172,12 +201,18 @@ class ScreeningTests:
 
 
 def screening_tests(reproduction: Reproduction, failure: Failure, suspects: Sequence[Suspect]) -> ScreeningTests:
-    """The failing tests, the quickest first, and the passing ones that run most of the suspected code; the proof runs all the others."""
-    seconds = {result.id: result.seconds for result in reproduction.report.results}
-    failing = tuple(sorted(failure.failing_tests, key=lambda test: seconds.get(test, 0.0)))[:MOST_FAILING]
+    """Failing tests that represent all, the quickest first, and the passing ones that run most of the suspected code.
+
+    The proof runs all the others.
+    """
+    ran = (*reproduction.report.results, *reproduction.failing_report.results)
+    seconds = {result.id: result.seconds for result in ran}
+    endless = failure.family is Family.TIMEOUT
+    first, *others = _representatives(failure.failing_tests, seconds)[:MOST_FAILING]
+    left = math.inf if endless else FAILING_SECONDS - seconds.get(first, 0.0)
+    failing = (first, *within(((test, seconds.get(test, 0.0)) for test in others), left))
     likely = islice(_by_overlap(reproduction, suspects), MOST_COVERING)
     covering = tuple(within(((test, seconds.get(test, 0.0)) for test in likely), COVERING_SECONDS))
-    endless = failure.family is Family.TIMEOUT
     spent = sum(seconds.get(test, 0.0) for test in (*(() if endless else failing), *covering))
     return ScreeningTests(failing=failing, covering=covering, seconds=spent, endless=endless)
 

@@ -80,7 +80,11 @@ class AttemptResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """The result of a repair. `tests` is how many were collected, `flaky` those set aside because they failed only once."""
+    """The result of a repair. `tests` is how many ran at first, `flaky` those set aside because they failed only once.
+
+    `proof_seconds` is the part of `seconds` for proofs, which the budget does not include; `advice` says what would
+    help where nothing was found.
+    """
 
     status: RepairStatus
     failure: Failure | None
@@ -90,6 +94,8 @@ class Repaired:
     candidates: int
     test_runs: int
     seconds: float
+    proof_seconds: float = 0.0
+    advice: str = ""
     first: FirstPlausible | None = None
 
     @property
@@ -197,10 +203,17 @@ class Clock:
         self.rang = self.rang or time.monotonic() >= self._deadline
         return self.rang
 
+    def left(self) -> float:
+        """Seconds until then; below 0 afterwards."""
+        return self._deadline - time.monotonic()
+
+    def put_off(self, seconds: float) -> None:
+        """Ring so much later."""
+        self._deadline += seconds
+
     def share(self, part: float, most: float) -> Clock:
         """A clock for a part of the time that is left, `most` seconds at most."""
-        now = time.monotonic()
-        return Clock(now + min(most, part * max(0.0, self._deadline - now)))
+        return Clock(time.monotonic() + min(most, part * max(0.0, self.left())))
 
 
 @dataclass(slots=True, kw_only=True)

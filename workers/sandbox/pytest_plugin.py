@@ -4,12 +4,13 @@ It runs in the project's own interpreter (Python 3.8 or later, pytest 6 or later
 With pytest-xdist, details travel from the workers to the controller on the reports themselves; the controller writes.
 $APPRENTICE_ROOT    the root of the checkout: frames outside it are left out
 $APPRENTICE_SELECT  a JSON file with the test ids to keep; all others are deselected
+$APPRENTICE_NEAR_SECONDS  for so long other tests of the same files run after those, and then the run is ended
 $APPRENTICE_TRACE   set: the lines of the project's own code that each test runs are reported
 $APPRENTICE_TEST_SECONDS  seconds of processor time after which a test has failed with Timeout
 """
 
 # Runs on the project's interpreter, which may lack what the linter asks for:
-# ruff: noqa: PTH109, PTH123, UP035
+# ruff: noqa: PTH107, PTH109, PTH118, PTH123, PTH208, UP035
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
+import time
 from traceback import walk_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Generator
@@ -30,8 +33,9 @@ if TYPE_CHECKING:
     import pluggy
 
 REPORT, ROOT, SELECT, TRACE = "APPRENTICE_REPORT_FD", "APPRENTICE_ROOT", "APPRENTICE_SELECT", "APPRENTICE_TRACE"
-TEST_SECONDS = "APPRENTICE_TEST_SECONDS"
-LEAST_TEST_SECONDS, LONGEST_NAME = 0.25, 200
+CHILDREN = "APPRENTICE_CHILDREN"
+TEST_SECONDS, NEAR_SECONDS = "APPRENTICE_TEST_SECONDS", "APPRENTICE_NEAR_SECONDS"
+LEAST_TEST_SECONDS, TIMES_SLOWEST, LONGEST_NAME = 0.25, 4.0, 200
 LONGEST_MESSAGE, LONGEST_OPERAND, OUTER_FRAMES, INNER_FRAMES = 2000, 500, 20, 30
 NO_DETAILS: dict[str, object] = {"type": "", "message": "", "frames": [], "operands": []}
 
@@ -45,9 +49,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.maxfail = 0  # `-x` would hide the tests after the first failure
     root = os.path.realpath(os.environ.get(ROOT) or os.getcwd())
     tracer = make_tracer(root) if os.environ.get(TRACE) else None
+    if tracer is not None:
+        os.environ[CHILDREN] = tempfile.mkdtemp(prefix="apprentice-lines-")
     config.pluginmanager.register(FailureDetails(root, tracer), "apprentice-details")
     if os.environ.get(SELECT):
-        config.pluginmanager.register(Selection(os.environ[SELECT]), "apprentice-selection")
+        near = os.environ.get(NEAR_SECONDS)
+        selection = Selection(os.environ[SELECT], None if near is None else float(near))
+        config.pluginmanager.register(selection, "apprentice-selection")
     if os.environ.get(TEST_SECONDS):
         config.pluginmanager.register(Stopwatch(float(os.environ[TEST_SECONDS])), "apprentice-stopwatch")
     if descriptor is not None and not is_worker:
@@ -55,19 +63,34 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Selection:
-    """Keeps the named tests; a name selects everything under it."""
+    """Keeps the named tests; a name selects everything under it. Others of their files may follow for some seconds."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, near_seconds: float | None) -> None:
         with open(path, encoding="utf-8") as stream:
             self.wanted = set(json.load(stream))
+        self.files = {name.partition("::")[0] for name in self.wanted} if near_seconds is not None else set()
+        self.near_seconds, self.left, self.end = near_seconds or 0.0, 0, float("inf")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         kept = [item for item in items if self.keeps(item.nodeid)]
-        dropped = [item for item in items if not self.keeps(item.nodeid)]
+        others = [item for item in items if not self.keeps(item.nodeid)]
+        near = [item for item in others if item.nodeid.partition("::")[0] in self.files]
+        dropped = [item for item in others if item.nodeid.partition("::")[0] not in self.files]
+        self.left = len(kept)
+        if others:
+            items[:] = kept + near
         if dropped:
             config.hook.pytest_deselected(items=dropped)
-            items[:] = kept
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, pluggy.Result[Any], None]:
+        yield
+        self.left -= 1
+        if self.left == 0:
+            self.end = time.perf_counter() + self.near_seconds
+        if self.files and time.perf_counter() > self.end:
+            item.session.shouldstop = "enough tests ran beside those that were asked for"
 
     def keeps(self, nodeid: str) -> bool:
         """Whether an id is selected by its own name or that of its function, class or file."""
@@ -84,11 +107,12 @@ class Timeout(BaseException):
 class Stopwatch:
     """Raises Timeout in a test that uses too much processor time, so that its traceback shows the place. Waiting is free.
 
-    Each timeout halves the limit of the next test: tests that never end usually come in groups.
+    Each timeout halves the limit of the next test, as tests that never end usually come in groups, but never below a
+    multiple of the time of the slowest test before.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self.seconds, self.least = seconds, LEAST_TEST_SECONDS
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Generator[None, pluggy.Result[Any], None]:
@@ -97,13 +121,17 @@ class Stopwatch:
             yield
             return
         before = signal.signal(signal.SIGPROF, self.ring)
-        signal.setitimer(signal.ITIMER_PROF, self.seconds, self.seconds)
+        began, given = time.process_time(), self.seconds
+        signal.setitimer(signal.ITIMER_PROF, given, given)
         yield
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+        if self.seconds == given:
+            self.least = max(self.least, TIMES_SLOWEST * (time.process_time() - began))
+            self.seconds = max(self.seconds, self.least)
 
     def ring(self, _signal: int, _frame: object) -> None:
-        self.seconds = max(self.seconds / 2, LEAST_TEST_SECONDS)
+        self.seconds = max(self.seconds / 2, self.least)
         raise Timeout("the test computed too long and was ended")
 
 
@@ -130,7 +158,7 @@ class FailureDetails:
         report = outcome.get_result()
         self.annotate(report, call)
         if call.when == "teardown" and self.tracer is not None:
-            report.apprentice_lines = self.tracer.take()
+            report.apprentice_lines = with_lines_of_children(self.tracer.take(), os.environ.get(CHILDREN, ""))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pluggy.Result[Any], None]:
@@ -152,6 +180,21 @@ class FailureDetails:
             "frames": frames_of(error, self.root),
             "operands": operands or unittest_operands(error),
         }
+
+
+def with_lines_of_children(lines: dict[str, str], directory: str) -> dict[str, str]:
+    """The lines by path with those that programs left behind which a test started, and which are gone after this."""
+    for name in os.listdir(directory) if directory else ():
+        path = os.path.join(directory, name)
+        try:
+            with open(path, encoding="utf-8") as stream:
+                found: dict[str, str] = json.load(stream)
+            os.remove(path)
+        except (OSError, ValueError):
+            continue  # it is still being written, and a later test has it
+        for source, ranges in found.items():
+            lines[source] = f"{lines[source]},{ranges}" if lines.get(source) else ranges
+    return lines
 
 
 class Reporter:

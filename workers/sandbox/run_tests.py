@@ -117,7 +117,7 @@ def _has_tests(tree: Path) -> bool:
         path = tree / name
         if path.is_file() and not path.is_symlink() and mark in path.read_text(encoding="utf-8", errors="replace"):
             return True
-    return any(file.name.startswith("test_") or file.name.endswith("_test.py") for file in python_files(tree))
+    return any(_is_test_file(file.name) for file in python_files(tree))
 
 
 def python_files(tree: Path) -> Iterator[Path]:
@@ -171,6 +171,7 @@ def _runs(path: Path) -> bool:
 ROOT_OPTION = f"--rootdir={WORKSPACE}"
 PLUGIN = "apprentice_probe"
 PLUGIN_FILES = {"pytest_plugin.py": "__init__.py", "tracing.py": "tracing.py"}
+CHILD_TRACING = Path(__file__).with_name("child_tracing.py")
 PLAIN_TESTS = Path(__file__).with_name("plain_tests.py")
 TRACE_OUTPUT_KB = 65_536
 
@@ -198,23 +199,26 @@ def run_tests(
     limits: Limits | None = None,
     trace: bool = False,
     test_seconds: float | None = None,
+    near_seconds: float | None = None,
 ) -> TestRun:
     """Run the project's test command; with `tests`, only those ids (a file, class or function selects all tests in it).
 
     Never raises for what the tests do: `report.trouble` holds the problem. Raises CannotRun when there is no sandbox.
     Ids are relative to the checkout's root. Tracing raises the cap on output. A test that computes for more than
-    `test_seconds` of processor time has failed with the error type Timeout.
+    `test_seconds` of processor time has failed with the error type Timeout. After `tests`, others of the same files run
+    for `near_seconds` and then the run is ended, with a trouble that says so.
     """
     limits = limits or Limits()
     if trace:
         limits = replace(limits, output_kb=max(limits.output_kb, TRACE_OUTPUT_KB))
-    with _plugin(tests) as plugin:
+    with _plugin(tests, trace=trace) as plugin:
         environment = {
             **base_environment(project, plugin),
             "PYTEST_ADDOPTS": f"-p {PLUGIN} {ROOT_OPTION}",
             "APPRENTICE_ROOT": str(WORKSPACE),
             **({"APPRENTICE_SELECT": str(plugin / "select.json")} if tests else {}),
             **({"APPRENTICE_TRACE": "1"} if trace else {}),
+            **({} if near_seconds is None else {"APPRENTICE_NEAR_SECONDS": str(near_seconds)}),
             **({} if test_seconds is None else {"APPRENTICE_TEST_SECONDS": str(test_seconds)}),
         }
         workload = Workload(
@@ -272,7 +276,7 @@ def base_environment(project: Project, *first: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _plugin(tests: Sequence[str]) -> Iterator[Path]:
+def _plugin(tests: Sequence[str], *, trace: bool) -> Iterator[Path]:
     """A directory with the plugin alone: beside it on the import path our other modules would shadow the project's."""
     with tempfile.TemporaryDirectory(prefix="apprentice-probe-") as name:
         directory = Path(name)
@@ -282,6 +286,8 @@ def _plugin(tests: Sequence[str]) -> Iterator[Path]:
             shown.chmod(0o755)
         for source, target in PLUGIN_FILES.items():
             _write(package / target, Path(__file__).with_name(source).read_text(encoding="utf-8"))
+        if trace:
+            _write(directory / "sitecustomize.py", CHILD_TRACING.read_text(encoding="utf-8"))
         _write(directory / "select.json", json.dumps(list(tests)))
         yield directory
 
@@ -311,6 +317,23 @@ def _is_pytest(words: Sequence[str]) -> bool:
 
 def _is_path(project: Project, word: str) -> bool:
     return not word.startswith("-") and project.starts_with(word).exists()
+
+
+def whole_suite(project: Project) -> Project | None:
+    """The project with a command that runs all its tests; None where its own names no paths, or those of all test files."""
+    words = project.test_command
+    named = [word for word in words[1:] if _is_path(project, word)]
+    if not named or not _is_pytest(words):
+        return None
+    whole = [project.starts_with(word) for word in named if "::" not in word]
+    files = [file for file in python_files(project.tree) if _is_test_file(file.name)]
+    if all(any(file.is_relative_to(path) for path in whole) for file in files):
+        return None
+    return replace(project, test_command=tuple(word for word in words if word not in named))
+
+
+def _is_test_file(name: str) -> bool:
+    return name.startswith("test_") or name.endswith("_test.py")
 
 
 def _report(project: Project, completed: CompletedRun, decoded: DecodedReport, limits: Limits) -> TestReport:

@@ -17,6 +17,7 @@ from memory.model import (
     Proof,
     SuiteCount,
 )
+from workers.flows.repair import named_tests
 from workers.messages.repair import (
     asked_result,
     confidence,
@@ -25,6 +26,7 @@ from workers.messages.repair import (
     fix_for_fork,
     fix_published,
     fix_undecided,
+    other_tests,
 )
 from workers.repair.episode import status_of
 from workers.repair.result import RepairStatus
@@ -165,3 +167,18 @@ def test_a_tests_name_skips_no_ci(mark: str) -> None:
     failure = Failure(error_type=f"E{mark}", family=Family.OTHER, message="", frames=(), failing_tests=failing)
     assert mark not in fix_commit(failure, f"a{mark}.py", 1, skip_ci=False)
     assert fix_commit(failure, "a.py", 1, skip_ci=True).partition("\n")[0].endswith(" [skip ci]")
+
+
+def test_what_a_proof_did_not_run_is_said() -> None:
+    """Of a test command that names a part of the tests."""
+    assert other_tests(PROOF) == ""
+    assert other_tests(replace(PROOF, rest=COUNT)) == "; all tests: 3 passed, 0 failed as before"
+    none = replace(COUNT, passed=0, collected=0)
+    said = other_tests(replace(PROOF, rest=none, unrun="the 60 s for proofs are used up"))
+    assert said == "; not all of the tests ran: the 60 s for proofs are used up"
+
+
+def test_tests_that_a_request_names_are_found() -> None:
+    """As pytest's summary has them; nothing that is not a test's id."""
+    log = "FAILED tests/test_a.py::TestB::test_c[1-x y] - assert 0\nsee a.py and `b/test_d.py::test_e`, x.py::\n"
+    assert named_tests(log) == ("tests/test_a.py::TestB::test_c", "b/test_d.py::test_e")

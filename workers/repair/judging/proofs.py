@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from memory.model import Proof
 from workers.repair.engines.search.candidates import Candidate
-from workers.repair.judging.prove import Prover, Unproven
+from workers.repair.judging.prove import Prover
 from workers.repair.judging.ranking import Field, opinion, telling
+from workers.repair.judging.suite_runs import Unproven
 
 PROOFS = 4
 """So many candidates of one attempt are put to the proof."""

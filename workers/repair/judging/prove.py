@@ -6,26 +6,31 @@ only an honest run can: see challenge.py. What the patch may touch and use is re
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memory.model import Failure, Proof
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.project import module_name
+from workers.repair.first_run import SLOW_TEST_SECONDS
 from workers.repair.judging.challenge import Canaries, canaries, defines, is_plain, twin_run
+from workers.repair.judging.outcomes import named, passes, still_failing
 from workers.repair.judging.protected_files import refusal
+from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven
 from workers.repair.judging.unusual_code import examples, is_plain_test, unusual
 from workers.repair.reproduce import Reproduction
 from workers.repair.running.forkserver import cores
+from workers.repair.time_allowance import TimeAllowance
 from workers.sandbox.launching import installed_modules
 from workers.sandbox.report import TestOutcome, TestReport, TestResult
-from workers.sandbox.run_tests import Project, run_plainly, run_tests
+from workers.sandbox.run_tests import Project, run_plainly, run_tests, whole_suite
 
-SHOWN = 3
-"""So many tests are named in a reason."""
+LEAST_PROOF_SECONDS = 60.0
+"""The least that the proofs of one repair may take together; see `allowed`."""
 
 REPEATS = 2
 """So often the whole suite runs with a patch."""
@@ -33,44 +38,13 @@ REPEATS = 2
 SECRET = random.SystemRandom()
 """Where the values come from that no process inside can guess."""
 
-MOST_PLAIN = 50
-"""Failing tests that are run without pytest too."""
+MOST_ALONE, MOST_PLAIN = 100, 50
+"""Failing tests that are run alone, with their twins, and without pytest too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unproven:
-    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do."""
-
-    reason: str
-    broken: tuple[str, ...] = ()
-
-
-def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str]) -> Unproven | None:
-    """What a whole run with the patch says against it; None when `failing` pass, and all that passed `before` still does."""
-    if not after.started or (after.trouble and before.complete):
-        return Unproven(reason=f"the suite did not run to its end: {after.trouble}")
-    missing = still_failing(failing, after)
-    if missing:
-        return Unproven(reason=f"{_named(missing)} still fails in the whole suite")
-    if broken := before.lost(after):
-        return Unproven(reason=f"{_named(broken)} passed before and no longer does", broken=broken)
-    if len(after.results) < len(before.results):
-        return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
-    return None
-
-
-def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
-    """Those of `tests` that did not pass. A file, class or function includes all under it; one that is gone has failed."""
-    outcomes = {result.id: result.outcome for result in report.results}
-    return tuple(test for test in tests if not passes(test, outcomes))
-
-
-def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
-    """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
-    if test in outcomes:
-        return outcomes[test] is TestOutcome.PASSED
-    under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
-    return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
+def allowed(budget_seconds: float) -> float:
+    """The seconds that the proofs of a repair may take beside its budget: as much again."""
+    return max(LEAST_PROOF_SECONDS, budget_seconds)
 
 
 def _split(test: str) -> tuple[str, tuple[str]]:
@@ -82,11 +56,6 @@ def _with_skips(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
     """Those of `tests`, files and classes, of which something is skipped or expected to fail."""
     left_out = [r.id for r in report.results if r.outcome in (TestOutcome.SKIPPED, TestOutcome.XFAILED)]
     return tuple(test for test in tests if any(each.startswith(f"{test}::") for each in left_out))
-
-
-def _named(tests: Sequence[str]) -> str:
-    rest = len(tests) - SHOWN
-    return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # ── The prover of one failure ──────────────────────────────────────────────────────────────────────────────────────
@@ -125,29 +94,51 @@ class Prover:
         limits: Limits | None = None,
         *,
         templates: bool = False,
+        seconds: float = math.inf,
     ) -> None:
+        """All proofs together may take `seconds`."""
         self._sandbox = sandbox
         self._project = project
         self._reproduction = reproduction
         self._templates = templates
-        self._limits = limits
+        self._limits = limits or Limits()
+        self.allowance = TimeAllowance(self._limits, seconds)
+        self._suite = UnpatchedSuite(lambda: self._bounded((), {}), reproduction.report if reproduction.whole else None)
+        self._all = whole_suite(project)
+        self._rest = UnpatchedSuite(lambda: self._bounded((), {}, self._all), None)
         self.failing = failure.failing_tests
         self.runs = 0
 
     def run(self, tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         """Run these tests, none: all, with files laid over the checkout."""
         self.runs += 1
-        return self._run(tests, overlay)
-
-    def _run(self, tests: Sequence[str], overlay: Mapping[str, bytes | None]) -> TestReport:
         return run_tests(self._sandbox, self._project, tests=tests, overlay=overlay, limits=self._limits).report
+
+    def _bounded(
+        self, tests: Sequence[str], overlay: Mapping[str, bytes | None], project: Project | None = None
+    ) -> TestReport:
+        """The same within the allowance of proofs; of another suite if `project` has one."""
+        self.runs += 1
+        limits, project = self.allowance.limits(), project or self._project
+        run = run_tests(
+            self._sandbox, project, tests=tests, overlay=overlay, limits=limits, test_seconds=SLOW_TEST_SECONDS
+        )
+        return run.report
 
     def prove(self, overlay: Mapping[str, bytes], seed: int = 0) -> Proof | Unproven:
         """Run twins of the failing tests, then the whole suite REPEATS times, with the patch laid over the checkout.
 
-        Tests that failed before and still fail do not stand against the patch; they are in `failed_before` and not in
+        Where the test command names a part of the tests, the others run too, as far as the allowance goes. Tests that failed before and still fail do not stand against the patch; they are in `failed_before` and not in
         `passed_after`. `seed` decides in what order the failing tests are asked for.
         """
+        with self.allowance.used():
+            return self._prove(overlay, seed)
+
+    def _prove(self, overlay: Mapping[str, bytes], seed: int) -> Proof | Unproven:
+        if self.allowance.left() <= 0:
+            return Unproven(
+                reason=f"the {self.allowance.seconds:.0f} s for proofs are used up; a larger budget gives more"
+            )
         for path in overlay:
             if refused := self._refusal(path):
                 return Unproven(reason=f"{path} {refused}")
@@ -158,18 +149,33 @@ class Prover:
         with ThreadPoolExecutor(max_workers=min(REPEATS, cores())) as pool:
             for run in [pool.submit(self._whole, overlay) for _ in range(REPEATS)]:
                 seen = run.result()
-                self.runs += 1
                 if isinstance(seen, Unproven):
                     pool.shutdown(cancel_futures=True)
                     return seen
                 runs.append(seen)
-        return self._proof(overlay, runs, perturbed, self._plainly(overlay, runs[-1].report))
+        rest = self._rest_with(overlay)
+        if isinstance(rest, Unproven):
+            return rest
+        proof = self._proof(overlay, runs, perturbed, self._plainly(overlay, runs[-1].report))
+        return proof if rest is None else replace(proof, rest=rest.count(), unrun=rest.trouble)
+
+    def _rest_with(self, overlay: Mapping[str, bytes]) -> TestReport | Unproven | None:
+        """A run of all tests where the test command names some; its trouble says what was not run. None where it names none."""
+        if self._all is None:
+            return None
+        none = TestReport(results=(), started=False, complete=False)
+        if self.allowance.left() <= 0:
+            return replace(none, trouble=f"the {self.allowance.seconds:.0f} s for proofs are used up")
+        if not self._rest.first.results:
+            return self._rest.first
+        after = self._bounded((), overlay, self._all)
+        return self._rest.objection_to(after, ()) or after
 
     def _refusal(self, path: str) -> str:
         """Why a patch may not touch a file; empty when it may. Files that define tests or plug-ins decide what passes."""
         if refused := refusal(path, self._project.tree, self._installed):
             return refused
-        before = self._reproduction.report
+        before = self._suite.first
         names = {result.id.partition("::")[2] for result in before.results if result.id.startswith(f"{path}::")}
         decides = defines(self._project.tree, path, names) or f"the plug-in {module_name(path)}" in before.loaded
         return "decides what counts as passing" if decides else ""
@@ -180,25 +186,25 @@ class Prover:
 
     def _perturbed(self, overlay: Mapping[str, bytes], seed: int) -> int | Unproven:
         """How many failing tests fail, as they must, where they expect something else, while they pass as they are."""
-        order = random.Random(seed).sample(self.failing, len(self.failing))  # noqa: S311 - an order, no secret
+        order = random.Random(seed).sample(self.failing, min(len(self.failing), MOST_ALONE))  # noqa: S311 - an order, no secret
         twins = twin_run(self._project.tree, order, SECRET)
         files = {path: text.encode() for path, text in twins.files.items()}
-        report = self.run([*twins.tests, *order], {**overlay, **files})
+        report = self._bounded([*twins.tests, *order], {**overlay, **files})
         without = [test for test in order if not twins.includes(test)]
         if missing := (*still_failing(without, report), *twins.lost(order, report)):
-            alone = self.run(order, dict(overlay)) if twins.twins else report
+            alone = self._bounded(order, overlay) if twins.twins else report
             if still_failing(order, alone):
-                return Unproven(reason=f"{_named(missing)} still fails when run alone")
+                return Unproven(reason=f"{named(missing)} still fails when run alone")
         if passing := twins.surviving(report):
-            return Unproven(reason=f"{_named(passing)} also passes where it expects something else")
+            return Unproven(reason=f"{named(passing)} also passes where it expects something else")
         return 0 if missing else twins.failed(report)
 
     def _whole(self, overlay: Mapping[str, bytes]) -> _WholeRun | Unproven:
         """Run the whole suite, with canaries that it must report rightly, if the unpatched project does."""
         added = self._canaries()
-        report = self._run((), {**overlay, **({added.path: added.text.encode()} if added else {})})
+        report = self._bounded((), {**overlay, **({added.path: added.text.encode()} if added else {})})
         after = added.without(report) if added else report
-        objection = objection_to(after, before=self._reproduction.report, failing=self.failing)
+        objection = self._suite.objection_to(after, self.failing)
         reported = added is not None and added.are_right_in(report)
         if objection is None and added and not reported and self._reports_canaries:
             return Unproven(reason="its run does not report rightly on tests that were added to check the report")
@@ -214,7 +220,7 @@ class Prover:
         return added.are_right_in(report) or bool(report.trouble)
 
     def _canaries(self) -> Canaries | None:
-        passing = (result.id for result in self._reproduction.report.passing())
+        passing = (result.id for result in self._suite.first.passing())
         return canaries(self._project.tree, (*self.failing, *passing), SECRET)
 
     def _plainly(self, overlay: Mapping[str, bytes], after: TestReport) -> dict[str, bool]:
@@ -234,7 +240,7 @@ class Prover:
 
     def _run_plainly(self, tests: Sequence[str], overlay: Mapping[str, bytes]) -> Mapping[str, TestResult]:
         self.runs += bool(tests)
-        limits = self._limits or Limits()
+        limits = self.allowance.limits()
         return run_plainly(self._sandbox, self._project, tests, dict(overlay), limits) if tests else {}
 
     def _proof(
@@ -244,7 +250,7 @@ class Prover:
         perturbed: int,
         plain: Mapping[str, bool],
     ) -> Proof:
-        before, after = self._reproduction.report, runs[-1].report
+        before, after = self._suite.first, runs[-1].report
         failed = tuple(dict.fromkeys((*self.failing, *(result.id for result in before.failing()))))
         missing = still_failing(failed, after)
         return Proof(

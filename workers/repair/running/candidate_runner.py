@@ -6,6 +6,8 @@ chosen tests end without any edit: the baseline.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,7 +18,7 @@ import msgspec
 from workers.errors import SandboxEnded
 from workers.ports import Limits, Sandbox
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, ScreenVerdict, implausible
-from workers.repair.judging.prove import passes
+from workers.repair.judging.outcomes import passes
 from workers.repair.reproduce import ScreeningTests, within
 from workers.repair.running.forkserver import (
     Baseline,
@@ -135,7 +137,7 @@ class Screened:
 class CandidateRunner:
     """Runs the tests of a selection. `note` says why each candidate gets a process, empty when they are forked.
 
-    `together` allows that what is plainly wrong shares a fork.
+    `together` allows that what is plainly wrong shares a fork. No try lasts past `deadline` (of time.monotonic).
     """
 
     def __init__(
@@ -151,6 +153,7 @@ class CandidateRunner:
         self._restarts = 0
         self._spoilt = 0 if together else SPOILT
         self.note = ""
+        self.deadline = math.inf
 
     def open(self) -> Baseline | None:
         """Start the fork server and check that it reproduces the unedited outcomes; None when there is no server."""
@@ -181,7 +184,7 @@ class CandidateRunner:
 
     def screen(self, step: ScheduledCandidate) -> Screened:
         """Try one candidate with the time of its level."""
-        if self._server is None or self._baseline is None:
+        if self._server is None or self._baseline is None or self._is_early(step):
             return Screened(verdict=self._screen_apart(step.candidate))
         try:
             answer = self._server.ask(self._request(step, self._baseline))
@@ -206,13 +209,18 @@ class CandidateRunner:
         """Try candidates in turn, those that are plainly wrong together: all edits of one file, on the first level."""
         left = tuple(steps)
         while left:
-            together = self._screen_together(left) if len(left) > 1 and self.takes_several else ()
+            several = len(left) > 1 and self.takes_several and not self._is_early(left[0])
+            together = self._screen_together(left) if several else ()
             for step, screened in zip(left, together, strict=False):
                 yield screened or self.screen(step)
             left = left[len(together) :]
             if left and not together:
                 yield self.screen(left[0])
                 left = left[1:]
+
+    def _is_early(self, step: ScheduledCandidate) -> bool:
+        """Whether the edited file was loaded before anything could be forked: such an edit is tried in a process of its own."""
+        return self._server is not None and step.candidate.path in self._server.early
 
     def _screen_together(self, steps: Sequence[ScheduledCandidate]) -> tuple[Screened | None, ...]:
         """What is known of the first few once they were tried in one fork, None for those that have to be tried apart."""
@@ -236,7 +244,7 @@ class CandidateRunner:
 
     def observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
         """How a candidate behaves on calls like those of its tests; None where that cannot be observed."""
-        if self._server is None or self._baseline is None:
+        if self._server is None or self._baseline is None or candidate.path in self._server.early:
             return None
         request = self._request(ScheduledCandidate(candidate=candidate, level=len(CAPS) - 1), self._baseline)
         failing, covering = _quick(request, self._baseline)
@@ -258,17 +266,21 @@ class CandidateRunner:
             covering=baseline.covering,
             cpu=(swapped, fresh),
             each=tuple(cap(step.level, usual) for usual in baseline.each),
-            wall=max(LEAST_WALL, 4 * baseline.wall + 4 * fresh),
+            wall=self._until_deadline(max(LEAST_WALL, 4 * baseline.wall + 4 * fresh)),
             fresh=baseline.fresh,
         )
 
+    def _until_deadline(self, seconds: float) -> float:
+        return min(seconds, max(1.0, self.deadline - time.monotonic()))
+
     def _screen_apart(self, candidate: Candidate) -> ScreenVerdict:
+        wall = self._until_deadline(self._limits.wall_seconds)
         run = run_tests(
             self._sandbox,
             self._project,
             tests=(*self._wanted.failing, *self._wanted.covering),
             overlay={candidate.path: candidate.source.encode()},
-            limits=self._limits,
+            limits=replace(self._limits, wall_seconds=wall),
         )
         return verdict_from(candidate, run.report, self._wanted)
 

@@ -138,6 +138,7 @@ class ForkAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class _Ready(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     unfit: str
+    early: frozenset[str] = frozenset()
 
 
 class _Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,7 +176,8 @@ def workload(project: Project, limits: Limits) -> Workload:
 class ForkServer:
     """A server in an open session. Every method raises SandboxEnded once it is dead or no longer makes sense.
 
-    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are.
+    `unfit` says why no tests are kept in memory, and every edit is imported afresh; empty when they are. Edits of the files
+    in `early`, by path, cannot be tried here.
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class ForkServer:
         if not ready.ready:
             raise SandboxEnded(ready.unfit)
         self.unfit = ready.unfit
+        self.early = ready.early
 
     def ask(self, request: ForkRequest) -> ForkAnswer:
         """Try one thing. Its answer has to repeat a random id, which the server gets once the process that tried is dead."""
@@ -213,6 +216,9 @@ SLACK, MARGIN_SECONDS = 3.0, 2.0
 
 REPAIRED_SECONDS = 0.06
 """What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
+
+SLOW_BASELINE_SECONDS = 6.0
+"""Tests that take longer afresh are slow."""
 
 ENDLESS_SECONDS = 1.0
 """What tests that never end may compute before they are taken to be what they were."""
@@ -250,11 +256,15 @@ class Unfit(Exception):
 
 
 def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
-    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded."""
+    """Run the tests afresh, then twice in memory, and compare; raises Unfit, and SandboxEnded.
+
+    Slow tests run once, and candidates are imported afresh: beside such tests that costs little.
+    """
     began = time.monotonic()
     shown, judging = _first(server, wanted)
     wall = time.monotonic() - began
-    again = [] if server.unfit else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
+    slow = wall > SLOW_BASELINE_SECONDS
+    again = [] if server.unfit or slow else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
     runs = 1 + len(again) + (judging is not wanted)
     baseline = settled(judging, shown, again, wall=wall, runs=runs)
     # The failing tests are asked for again with every candidate, whether or not they could be run unedited.

@@ -6,6 +6,7 @@ runner is there from the start; the others join when there turns out to be much 
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ class RunnerPool:
     """`most` runners at most, made by `make`, all with the same baseline; `clock` gives seconds.
 
     `test_runs` counts how often tests were run, those without an edit included; `swapped` the candidates among them that
-    needed no import, `together` those that shared a fork.
+    needed no import, `together` those that shared a fork. No try lasts past `deadline` (of time.monotonic).
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class RunnerPool:
         self._joining: list[Future[None]] = []
         self._opening = self._running = 0.0
         self._counting = Lock()
+        self.deadline = math.inf
         self.test_runs = 0
         self.swapped = 0
         self.together = 0
@@ -155,6 +157,7 @@ class RunnerPool:
 
     def _run(self, batch: Sequence[ScheduledCandidate]) -> list[Screened]:
         runner = self._free.get()
+        runner.deadline = self.deadline
         begun = self._clock()
         try:
             return list(runner.screen_all(batch))

@@ -97,6 +97,7 @@ def test_a_fix_that_is_disputed() -> None:
             "failed_before": ["tests/test_a.py::test_b"],
             "passed_after": ["tests/test_a.py::test_b"],
             "suite": {"passed": 3, "failed": 0, "skipped": 1, "collected": 4, "command": "python -m pytest"},
+            "rest": None,
             "repeats": 3,
             "perturbed": 0,
             "canaries": False,
@@ -117,6 +118,8 @@ def test_a_fix_that_is_disputed() -> None:
         "candidates_tried": 9,
         "test_runs": 14,
         "seconds": 1.235,
+        "proof_seconds": 0.0,
+        "advice": None,
         "decision_ids": ["d1", "d2"],
     }
 

@@ -98,6 +98,17 @@ def test_each_experience_is_embedded_once(experiences: Experiences, embedder: Co
     assert embedder.warmed == 1
 
 
+def test_nobody_waits_for_the_embedder(store: Store, embedder: Counting) -> None:
+    """While it is loaded the same is found by words, and the embedder is asked for nothing."""
+    experiences = Experiences(store, embedder)
+    experiences.remember(experience())
+    embedder.ready = False
+    assert recalled_ids(experiences.at_hand()) == ["e1"]
+    assert embedder.embedded == 0
+    embedder.ready = True
+    assert experiences.at_hand() is experiences
+
+
 def test_similar_failures_come_first(experiences: Experiences) -> None:
     """The failure that shares names with the query is recalled before unrelated ones, and scores clearly higher."""
     experiences.remember(experience("far", signature="division by zero in stats.mean", error_type="ZeroDivisionError"))

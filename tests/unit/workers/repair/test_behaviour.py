@@ -78,6 +78,7 @@ def test_the_telling_call_is_a_simple_one_on_which_nothing_raises() -> None:
 
 
 def test_nothing_tells_edits_apart_that_are_alike_or_unknown() -> None:
-    """There is no call to show."""
-    assert telling(compared(ONE, ONE), 0, 1, "diff") is None
-    assert telling(compared(ONE, None), 0, 1, "diff") is None
+    """There is no call to show, only the other edit."""
+    for other in (ONE, None):
+        shown = telling(compared(ONE, other), 0, 1, "diff")
+        assert (shown.call, shown.patch) == ("", "diff")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memory.model import EditShape, Failure, Family, SuiteCount
 from workers.repair.engines.search.candidates import CRASH, TIMEOUT, Candidate, Suspect
+from workers.repair.judging.outcomes import passes
 from workers.repair.judging.protected_files import refusal
-from workers.repair.judging.prove import Unproven, objection_to, passes
+from workers.repair.judging.suite_runs import UnpatchedSuite, Unproven, objection_to
 from workers.repair.reproduce import Reproduction, ScreeningTests, companions, screening_tests, sources_of
 from workers.repair.running.candidate_runner import verdict_from, verdict_of
 from workers.repair.running.forkserver import REPAIRED_SECONDS, Baseline, ForkAnswer, Unfit, arguments, settled
@@ -209,6 +211,39 @@ def test_a_report_is_a_verdict() -> None:
     assert verdicts[1].error_type == "KeyError"
 
 
+# ── A second opinion ──
+
+
+def test_what_two_runs_without_a_patch_do_not_agree_on_is_not_held_against_it() -> None:
+    """The suite is run once more before a refusal is believed, and only then."""
+    runs = [
+        report({"t.py::a": FAILED, "t.py::b": PASSED, "t.py::c": PASSED}),
+        report({"t.py::a": FAILED, "t.py::b": FAILED, "t.py::c": PASSED}),
+    ]
+    suite = UnpatchedSuite(lambda: runs.pop(0), None)
+    assert suite.objection_to(report({"t.py::a": PASSED, "t.py::b": PASSED, "t.py::c": PASSED}), ["t.py::a"]) is None
+    assert len(runs) == 1
+    assert suite.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED, "t.py::c": PASSED}), ["t.py::a"]) is None
+    assert not runs
+    refused = suite.objection_to(report({"t.py::a": PASSED, "t.py::b": FAILED, "t.py::c": FAILED}), ["t.py::a"])
+    assert refused is not None
+    assert refused.broken == ("t.py::c",)
+
+
+def test_tests_whose_ids_differ_in_each_run_are_counted_by_function() -> None:
+    """As many as before have to pass; the failing ones of such a function have to pass all."""
+
+    def ran(mark: str, failing: TestOutcome, *others: TestOutcome) -> TestReport:
+        return report({f"t.py::a[{mark}]": failing, **{f"t.py::b[{mark}-{n}]": each for n, each in enumerate(others)}})
+
+    suite = UnpatchedSuite(lambda: ran("2", FAILED, PASSED, PASSED), ran("1", FAILED, PASSED, PASSED))
+    assert suite.objection_to(ran("3", PASSED, PASSED, PASSED), ["t.py::a"]) is None
+    broken = suite.objection_to(ran("4", PASSED, PASSED, FAILED), ["t.py::a"])
+    assert broken is not None
+    assert broken.broken == ("t.py::b[passing 2]",)
+    assert suite.objection_to(ran("5", FAILED, PASSED, PASSED), ["t.py::a"]) is not None
+
+
 # ── Selecting tests ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -238,6 +273,26 @@ def test_the_tests_that_run_suspected_lines_are_the_judges() -> None:
     chosen = screening_tests(seen, failure, suspects)
     assert (chosen.failing, chosen.covering) == (("t.py::a",), ("t.py::c", "t.py::b"))
     assert chosen.seconds == pytest.approx(0.3)
+
+
+def test_a_few_of_many_failing_tests_judge() -> None:
+    """The quickest of each function first, for as many seconds as candidates can afford; one in any case."""
+    seconds = {f"t.py::{name}[{n}]": cost + n / 100 for name, cost in (("a", 0.5), ("b", 0.3)) for n in range(300)}
+    results = tuple(TestResult(id=test, outcome=FAILED, seconds=cost) for test, cost in seconds.items())
+    seen = Reproduction(
+        report=TestReport(results=results, started=True, complete=True),
+        flaky=(),
+        uncollected=(),
+        lines={},
+        passing=(),
+        test_runs=2,
+    )
+    failure = Failure(error_type="KeyError", family=Family.LOOKUP, message="", frames=(), failing_tests=tuple(seconds))
+    chosen = screening_tests(seen, failure, [])
+    assert chosen.failing[:3] == ("t.py::b[0]", "t.py::a[0]", "t.py::b[1]")
+    assert chosen.seconds <= 2.0
+    slow = replace(failure, failing_tests=("t.py::a[299]",))
+    assert screening_tests(seen, slow, []).failing == ("t.py::a[299]",)
 
 
 def test_tests_that_differ_in_their_parameters_alone_do_not_crowd_out_others() -> None:

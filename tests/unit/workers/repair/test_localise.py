@@ -185,3 +185,17 @@ def test_a_missing_attribute_leads_to_the_constructor_that_did_not_set_it() -> N
     scores = coins("test_half", 16, error="AttributeError", message=message)
     assert scores[2] > 0.8
     assert scores[2] > scores[3] > 0.5
+
+
+def test_the_modules_that_a_test_names_are_suspected_where_nothing_else_speaks() -> None:
+    """A program that cannot be traced leaves neither lines nor frames."""
+    test = "import subprocess\n\ndef test_x():\n    subprocess.run(['python', '-m', 'pkg.tool'])\n"
+    sources = {"pkg/tool.py": "A = 1\n", "pkg/other.py": "B = 2\n", "tests/test_tool.py": test}
+    failed = Failure(
+        error_type="AssertionError",
+        family=Family.ASSERTION,
+        message="",
+        frames=(),
+        failing_tests=("tests/test_tool.py::test_x",),
+    )
+    assert [(each.path, each.line) for each in suspects(failed, {}, [], sources=sources)] == [("pkg/tool.py", 1)]

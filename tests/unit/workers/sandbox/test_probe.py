@@ -44,7 +44,9 @@ def test_it_needs_nothing_but_pytest(source: Path) -> None:
 def test_a_name_selects_what_is_under_it(wanted: str, kept: bool, tmp_path: Path) -> None:
     """A file, class or function stands for all its tests, a full id for itself."""
     (tmp_path / "select.json").write_text(f'["{wanted}"]')
-    assert pytest_plugin.Selection(str(tmp_path / "select.json")).keeps("a/test_x.py::TestC::test_m[1-a::b]") is kept
+    assert (
+        pytest_plugin.Selection(str(tmp_path / "select.json"), None).keeps("a/test_x.py::TestC::test_m[1-a::b]") is kept
+    )
 
 
 @pytest.mark.parametrize(("lines", "text"), [([], ""), ([3], "3"), ([3, 4, 5], "3-5"), ([1, 3, 4, 9], "1,3-4,9")])

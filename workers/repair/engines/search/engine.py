@@ -16,6 +16,7 @@ from workers.repair.engines.search.candidates import CandidateQueue
 from workers.repair.engines.search.search import REPLAY
 from workers.repair.engines.search.session import SearchSession
 from workers.repair.engines.search.templates import STRATEGIES, all_templates
+from workers.repair.judging.prove import allowed
 from workers.repair.result import AttemptResult
 
 REPLAY_PRIOR = 0.8
@@ -43,6 +44,7 @@ MOST_EXPERIENCES = 2000
 @contextmanager
 def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, seconds: float) -> Iterator[SearchEngine]:
     """The search for one case, for so many seconds; its test runners are open within the context."""
+    deadline = time.monotonic() + seconds
     with deps.session(
         deps.sandbox,
         case.project,
@@ -53,8 +55,9 @@ def open_search(case: Case, deps: RepairDeps, previous: PreviousAttempts, second
         weights=_weights(case, deps) if case.remembers else {},
         taste=deps.taste(case.task.repository) if case.remembers else None,
         limits=deps.limits,
+        proof_seconds=allowed(deps.budget_seconds),
     ) as session:
-        yield SearchEngine(case, deps, previous, session, time.monotonic() + seconds)
+        yield SearchEngine(case, deps, previous, session, deadline)
 
 
 def _weights(case: Case, deps: RepairDeps) -> dict[str, float]:
@@ -64,7 +67,7 @@ def _weights(case: Case, deps: RepairDeps) -> dict[str, float]:
 
 
 class SearchEngine:
-    """The search for one case until `deadline` (of time.monotonic)."""
+    """The search for one case until `deadline` (of time.monotonic), put off by what proofs take."""
 
     def __init__(
         self, case: Case, deps: RepairDeps, previous: PreviousAttempts, session: SearchSession, deadline: float
@@ -87,6 +90,16 @@ class SearchEngine:
         """How often tests were run so far."""
         return self._session.test_runs
 
+    @property
+    def proof_seconds(self) -> float:
+        """The time of all proofs so far, in seconds."""
+        return self._session.proving_seconds
+
+    @property
+    def trouble(self) -> str:
+        """Why there is nothing to try, or what makes it slow."""
+        return self._session.trouble
+
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The open strategies with what is expected of a turn of each."""
         known = priors(self._queue.near(), replayable=bool(self._first or self._fitting))
@@ -96,11 +109,13 @@ class SearchEngine:
     def attempt(self, decision: Decision) -> AttemptResult:
         """Try the likeliest candidates of one strategy, or all that is left of all of them."""
         chosen, seed = decision.chosen, self._deps.rng.getrandbits(32)
-        session, slice_end = self._session, min(time.monotonic() + self._seconds_left() * SLICE, self._deadline)
+        session, left = self._session, self._seconds_left()
+        end = time.monotonic() + left
+        slice_end = end - left * (1 - SLICE)
         if chosen == DEEP:
             resumed = bool(self._given.start)
             everything = session.with_pairs(self._queue.rest(), self._fitting, resumed=resumed)
-            return session.attempt(everything, strategies=STRATEGIES, deadline=self._deadline, seed=seed)
+            return session.attempt(everything, strategies=STRATEGIES, deadline=end, seed=seed)
         if chosen == REPLAY:
             replayed = islice(session.proposed((), replay=self._fitting, seed=seed), replays(self._fitting))
             return session.attempt(chain(self._first, replayed), strategies=(), deadline=slice_end, seed=seed)
@@ -114,7 +129,7 @@ class SearchEngine:
         self._previous.conclude(self._choice, attempts)
 
     def _seconds_left(self) -> float:
-        return self._deadline - time.monotonic()
+        return self._deadline + self._session.proving_seconds - time.monotonic()
 
     def _learned_edits(self) -> dict[EditShape, float]:
         """The edits of skills that fit this failure, each with how well."""

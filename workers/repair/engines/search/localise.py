@@ -119,6 +119,9 @@ HEADER, DEFINITION = 0.6, 0.45
 CONSTRUCTOR = 0.9
 """What the header of `__init__` is worth when its class lacks an attribute: something else raised, but it forgot."""
 
+NAMED_MODULE = 0.3
+"""What the lines of a module are worth of which only its name is known."""
+
 ORACLE = 0.3
 """What is left to lines that decide whether an assertion holds; see `_lowered`."""
 
@@ -148,7 +151,9 @@ def suspects(
     used = _used(failure, sources)
     mention = _mentions(failure, used, outlines) if spectrum or not trace else {}
     scores = _fused(spectrum, trace, mention)
-    scores = {key: score for key, score in scores.items() if key[0] in blamed}
+    scores = {key: score for key, score in scores.items() if key[0] in blamed} or _named_modules(
+        failure, sources, outlines
+    )
     _raise(scores, _asked_for(failure, outlines))
     _raise(scores, _constructors(failure, outlines))
     _raise(scores, _outside(scores, outlines))
@@ -213,6 +218,24 @@ def _used(failure: Failure, sources: Mapping[str, str]) -> set[str]:
     outlines = {path: Outline(sources.get(path, "")) for path, _ in _tests(failure)}
     tests = [f for path, test in _tests(failure) for f in outlines[path].functions if f.name == test]
     return _words(node for function in tests for node in ast.walk(function))
+
+
+def _named_modules(failure: Failure, sources: Mapping[str, str], outlines: Outlines) -> Lines:
+    """Where nothing else speaks: the modules that the failing tests' files name, in imports or in texts."""
+    tests = [Outline(sources.get(path, "")) for path in dict.fromkeys(path for path, _ in _tests(failure))]
+    nodes = [node for outline in tests for node in outline.nodes]
+    words = {alias.name for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names}
+    words |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    words |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    named = {path for path in outlines if {path, path.rpartition("/")[2], *_packages(module_name(path))} & words}
+    named |= {path for path in outlines if any(module_name(path) in _packages(word) for word in words)}
+    return {(path, line): NAMED_MODULE for path in named for line in outlines[path].statements}
+
+
+def _packages(module: str) -> set[str]:
+    """A module's dotted name and those of the packages around it."""
+    parts = module.split(".")
+    return {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
 
 
 def _fused(spectrum: Lines, trace: Lines, mention: Lines) -> Lines:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
@@ -29,10 +31,14 @@ from workers.repair.result import (
     reflection,
     shortlist,
 )
+from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.run_tests import Project
 
 REPORTED_EVERY = 100
+
+SLOW_SECONDS = 0.5
+"""Tests of a candidate that take longer are worth telling of."""
 
 MOST_DEMANDED = 8
 """So many of the tests that a proof found broken judge what is screened after it."""
@@ -59,11 +65,12 @@ class SearchSession:
         weights: Mapping[str, float] | None = None,
         taste: PreferenceModel | None = None,
         limits: Limits | None = None,
+        proof_seconds: float = math.inf,
     ) -> None:
-        """`sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
+        """All proofs together may take `proof_seconds`. `sources` are the Python files of the project, if they were read already. `weights` multiply the templates'
         priors; `taste` orders what is worth the same.
         """
-        self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True)
+        self._prover = Prover(sandbox, project, reproduction, failure, limits, templates=True, seconds=proof_seconds)
         self._reproduction = reproduction
         self._failure = failure
         self._weights = weights or {}
@@ -76,7 +83,9 @@ class SearchSession:
         self._suspects = suspects(failure, reproduction.lines, reproduction.passing, sources=self.sources)
         suspicion = max((suspect.score for suspect in self._suspects), default=1.0)
         self._comparer = Comparer(self.sources, failure, suspicion, taste)
-        self._open = open_pool(sandbox, project, screening_tests(reproduction, failure, self._suspects), limits=limits)
+        self._wanted = screening_tests(reproduction, failure, self._suspects)
+        self._open = open_pool(sandbox, project, self._wanted, limits=limits)
+        self._clock = Clock(math.inf)
         self._pool: RunnerPool | None = None
 
     def __enter__(self) -> SearchSession:
@@ -92,6 +101,19 @@ class SearchSession:
     def test_runs(self) -> int:
         """How often tests were run so far."""
         return self._prover.runs + (self._pool.test_runs if self._pool else 0)
+
+    @property
+    def proving_seconds(self) -> float:
+        """The time of all proofs so far, which the time for the search does not include."""
+        return self._prover.allowance.elapsed()
+
+    @property
+    def trouble(self) -> str:
+        """Why there is nothing to try, or what makes each candidate slow; empty when neither is so."""
+        if not self._suspects:
+            return "no line of the project is suspected: the failing tests ran none that could be traced, and name no module"
+        slow = self._wanted.seconds > SLOW_SECONDS
+        return f"each candidate runs tests of {self._wanted.seconds:.1f} s" if slow else ""
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
@@ -134,7 +156,8 @@ class SearchSession:
         """
         assert self._pool is not None, "a session is used within its context"
         before = len(self.screened)
-        clock = Clock(deadline)
+        clock = self._clock = Clock(deadline)
+        self._pool.deadline = deadline
         tally = AttemptTally(failure=self._failure)
         stream = Stream(filter(self._fresh, candidates))
         verdicts = self._watched(self._screened(stream, clock), stream)
@@ -143,7 +166,10 @@ class SearchSession:
             tally.add(verdict)
             if verdict.plausible:
                 listed = shortlist(verdict.candidate, verdicts, tally, clock.share(RIVAL_SHARE, RIVAL_SECONDS))
-                proofs.prove(self._comparer.field(listed, self._pool.observed, seed))
+                field, before_proof = self._comparer.field(listed, self._observed, seed), self.proving_seconds
+                proofs.prove(field)
+                clock.put_off(self.proving_seconds - before_proof)
+                self._pool.deadline = time.monotonic() + clock.left()
             if proofs.finished():
                 break
         outcome = outcome_of(proofs, spent=clock.rang)
@@ -158,8 +184,12 @@ class SearchSession:
         if seconds:  # else a fork passes what fails afresh, and running it again shows nothing new
             self._demanded |= seconds.keys()
             self._pool.demand(seconds)
-        verdicts = self._pool.verdicts(candidates, deadline=lambda: False)
+        verdicts = self._pool.verdicts(candidates, deadline=self._clock)
         return frozenset(verdict.candidate for verdict in verdicts if verdict.plausible)
+
+    def _observed(self, candidate: Candidate, observe: Observe) -> Observed | None:
+        """How a candidate behaves; None where that cannot be observed, or where the time is up."""
+        return self._pool.observed(candidate, observe) if self._pool is not None and not self._clock() else None
 
     def diff(self, candidate: Candidate) -> str:
         """What a candidate changes, as a unified diff."""
@@ -192,10 +222,10 @@ class SearchSession:
 
         That its strategy came first is no reason to prefer an edit, and one that is alone says more than one of many.
         """
-        alone = True
+        alone, began = True, time.monotonic()
         for number, verdict in enumerate(verdicts, start=1):
-            if number % REPORTED_EVERY == 0:
-                self._progress(f"tried {number} candidates")
+            if number == 1 or number % REPORTED_EVERY == 0:
+                self._progress(f"tried {number} candidates, {number / (time.monotonic() - began):.1f} a second")
             self._near.add(verdict)
             if verdict.plausible and alone:
                 self._progress("found a plausible edit: looking for others that pass the same tests")

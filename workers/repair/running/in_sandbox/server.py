@@ -5,7 +5,9 @@ forked from it, has collected the tests as well. An edit that can be swapped int
 the warm process, any other one in a fork of the front, which imports and collects anew. Meanwhile it is in its file too.
 
 Spoken in JSON lines. The first request is {root, args, wall}: `args` are pytest's, `wall` the seconds to collect in.
-Its answer is {ready, unfit}: not ready, nothing can be tried; else `unfit` says why there is no warm process.
+Its answer is {ready, unfit, early}: not ready, nothing can be tried; else `unfit` says why there is no warm process, and
+`early` names files that were loaded before anything could be forked, as those of the project's own plug-ins are: what edits
+them cannot be tried here.
 Every other request is {path, source, failing, covering, whole, fresh, cpu: [swapped, fresh], each, wall}: `path` is
 empty for the unedited code, `whole` goes on after a failure, `fresh` leaves the warm process out, times are in
 seconds, `each` has one for every test that is asked for, or none.
@@ -213,9 +215,6 @@ class Gate:
         """Become the front here. Only forks ever get past this."""
         if early_config.pluginmanager.hasplugin("xdist"):
             args += ["-n", "0"]
-        early = _modules_under(self._opening["root"])
-        if early:
-            self._refuse(f"pytest loads {early[0]}, which is the project's own, as a plugin")
         self._serve()
         yield
 
@@ -238,13 +237,14 @@ class Gate:
     def _serve(self) -> None:
         """Serve the host; returns in forks only."""
         gc.freeze()  # a collection in a fork would touch, and so copy, every page of the heap
+        early = _files_under(self._opening["root"])
         warm = Warm(self._opening["root"])
         if warm.inside is not None:
             self._take(warm.inside)
             warm.inside.start()
             return
         warm.wait_until_collected(float(self._opening["wall"]))
-        self._host.write({"ready": True, "unfit": warm.unfit})
+        self._host.write({"ready": True, "unfit": warm.unfit, "early": early})
         for request in iter(self._host.read, None):
             edit = AppliedEdit(self._opening["root"], request)
             edit.make()
@@ -312,14 +312,11 @@ class AppliedEdit:
             put(self._path, self._original)
 
 
-def _modules_under(root: str) -> list[str]:
-    """The modules in memory whose file lies under `root`, and not in an environment there."""
-    names = []
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.startswith(root + os.sep) and not file.startswith(sys.prefix + os.sep):
-            names.append(name)
-    return names
+def _files_under(root: str) -> list[str]:
+    """The files under `root` of modules in memory, by their paths there; not those of an environment."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    ours = [file for file in files if isinstance(file, str) and file.startswith(root + os.sep)]
+    return [os.path.relpath(file, root) for file in ours if not file.startswith(sys.prefix + os.sep)]
 
 
 def _take_streams() -> Line:

@@ -1,0 +1,192 @@
+"""Projects whose suites are slow, unsteady or only partly named: what is run for them, and what is believed of it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from memory.model import Proof
+from workers.errors import CannotRun
+from workers.ports import Limits
+from workers.repair.classify import failure_of
+from workers.repair.engines.search.candidates import Candidate, shape_of
+from workers.repair.judging.prove import Prover
+from workers.repair.judging.suite_runs import Unproven
+from workers.repair.reproduce import ScreeningTests, reproduce
+from workers.repair.running.runner_pool import open_pool
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.run_tests import Project, discover
+
+pytestmark = pytest.mark.sandbox
+
+LIMITS = Limits(wall_seconds=60, cpu_seconds=60)
+
+SOURCE = "def double(number):\n    return number + number + 1\n\n\ndef half(number):\n    return number // 2\n"
+FAILING = "def test_double():\n    from sums import double\n\n    assert double(2) == 4\n"
+RIGHT, WRONG = SOURCE.replace(" + 1", ""), SOURCE.replace(" + 1", "").replace("// 2", "* 2")
+
+
+def project_of(directory: Path, files: Mapping[str, str], command: str | None = None) -> Project:
+    for name, text in {"sums.py": SOURCE, **files}.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+    return discover(directory, python=None, test_command=command)
+
+
+def proven(project: Project, source: str, *, seconds: float = 60.0) -> Proof | Unproven:
+    before = reproduce(Bubblewrap(), project, limits=LIMITS)
+    failure = failure_of(before.failing_report)
+    assert failure is not None
+    prover = Prover(Bubblewrap(), project, before, failure, LIMITS, templates=True, seconds=seconds)
+    return prover.prove({"sums.py": source.encode()})
+
+
+def test_a_slow_test_that_passes_is_not_taken_for_the_failure(tmp_path: Path) -> None:
+    """It is ended early in the first look, and the test that does fail is what there is to repair."""
+    slow = """
+        import time
+
+        def test_slow():
+            began = time.process_time()
+            while time.process_time() < began + 1.5:
+                pass
+    """
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, {"test_a.py": slow, "test_b.py": FAILING}), limits=LIMITS)
+    failure = failure_of(seen.failing_report)
+    assert failure is not None
+    assert (failure.error_type, failure.failing_tests) == ("AssertionError", ("test_b.py::test_double",))
+    assert not seen.whole, "what the slow test does is left to the proof"
+
+
+def test_the_tests_that_failed_last_are_run_and_not_the_suite(tmp_path: Path) -> None:
+    """They are run twice, at the same time, with a few others of their files; the rest is left to the proof."""
+    others = "def test_other(): pass\n\n\ndef test_another(): pass\n"
+    files = {"test_a.py": FAILING + others, "test_b.py": "def test_far(): pass\n"}
+    project = project_of(tmp_path, files)
+    cache = tmp_path / ".pytest_cache/v/cache"
+    cache.mkdir(parents=True)
+    (cache / "lastfailed").write_text(json.dumps({"test_a.py::test_double": True, "gone.py::test_x": True}))
+    seen = reproduce(Bubblewrap(), project, limits=LIMITS)
+    assert [result.id for result in seen.failing_report.failing()] == ["test_a.py::test_double"]
+    assert set(seen.passing) == {"test_a.py::test_other", "test_a.py::test_another"}
+    assert seen.lines["test_a.py::test_double"]["sums.py"] >= {2}
+    assert (seen.test_runs, seen.whole) == (2, False)
+
+
+def test_tests_that_pass_again_do_not_hide_those_that_fail(tmp_path: Path) -> None:
+    """When nothing of what is named fails, the suite is run."""
+    project = project_of(tmp_path, {"test_a.py": "def test_a(): pass\n", "test_b.py": FAILING})
+    seen = reproduce(Bubblewrap(), project, limits=LIMITS, named=["test_a.py::test_a"])
+    assert [result.id for result in seen.failing_report.failing()] == ["test_b.py::test_double"]
+    assert seen.whole
+
+
+@pytest.mark.extended
+def test_a_suite_in_which_nothing_failed_in_time_is_told_with_what_would_help(tmp_path: Path) -> None:
+    """Neither a pass of everything nor a failure of the test that was running."""
+    slow = "import time\n\n" + "".join(f"def test_{n}():\n    time.sleep(2)\n\n" for n in range(9))
+    with pytest.raises(CannotRun, match=r"no test failed among the first \d, in .*--test-command .*--budget 24"):
+        reproduce(Bubblewrap(), project_of(tmp_path, {"test_a.py": slow}), limits=LIMITS, seconds=6)
+
+
+MOVING = """
+    import os
+    import pytest
+    from sums import double, half
+
+    @pytest.mark.parametrize("number", [2, 4, 6], ids=lambda number: f"{number}-{os.getpid()}-{os.times()}")
+    def test_half(number):
+        assert half(number) * 2 == number
+
+    @pytest.mark.parametrize("number", [1, 2], ids=lambda number: f"{number}-{os.getpid()}-{os.times()}")
+    def test_double(number):
+        assert double(number) == 2 * number
+"""
+
+
+@pytest.mark.extended
+def test_tests_whose_ids_differ_in_each_process_are_one_by_function(tmp_path: Path) -> None:
+    """The failing function is the failing test, a right patch is proven, and one that breaks another function is not."""
+    project = project_of(tmp_path, {"test_a.py": MOVING})
+    failure = failure_of(reproduce(Bubblewrap(), project, limits=LIMITS).failing_report)
+    assert failure is not None
+    assert failure.failing_tests == ("test_a.py::test_double",)
+    assert isinstance(proven(project, RIGHT), Proof)
+    refused = proven(project, WRONG)
+    assert isinstance(refused, Unproven)
+    assert "test_half[passing 1]" in refused.reason
+
+
+PART = {"test_a.py": FAILING, "test_b.py": "from sums import half\n\n\ndef test_half():\n    assert half(4) == 2\n"}
+
+
+@pytest.mark.extended
+def test_a_proof_runs_the_tests_that_the_command_leaves_out(tmp_path: Path) -> None:
+    """What breaks one of them is not proven."""
+    project = project_of(tmp_path, PART, "python -m pytest test_a.py")
+    right, wrong = proven(project, RIGHT), proven(project, WRONG)
+    assert isinstance(right, Proof)
+    assert right.rest is not None
+    assert (right.suite.passed, right.rest.passed, right.unrun) == (1, 2, "")
+    assert isinstance(wrong, Unproven)
+    assert wrong.reason == "test_b.py::test_half passed before and no longer does"
+
+
+def test_proofs_have_an_allowance(tmp_path: Path) -> None:
+    """When it is used up, that is the reason."""
+    refused = proven(project_of(tmp_path, PART), RIGHT, seconds=0.0)
+    assert isinstance(refused, Unproven)
+    assert refused.reason == "the 0 s for proofs are used up; a larger budget gives more"
+
+
+def test_programs_that_tests_start_are_traced(tmp_path: Path) -> None:
+    """The lines of the program are the test's, and the project's own sitecustomize is loaded in it all the same."""
+    test = """
+        import subprocess, sys
+
+        def test_program():
+            run = subprocess.run([sys.executable, "-m", "tool"], capture_output=True, text=True, check=True)
+            assert run.stdout == "customised 4"
+    """
+    files = {
+        "tool.py": "import sys\nfrom sums import double\nprint(sys.mark, double(2), end='')\n",
+        "sitecustomize.py": "import sys\nsys.mark = 'customised'\n",
+        "test_a.py": test,
+    }
+    seen = reproduce(Bubblewrap(), project_of(tmp_path, files), limits=LIMITS)
+    (failing,) = seen.failing_report.failing()
+    assert "customised 5" in failing.message
+    assert seen.lines["test_a.py::test_program"]["sums.py"] >= {2}
+    assert seen.lines["test_a.py::test_program"]["tool.py"] == {1, 2, 3}
+
+
+def candidate(path: str, source: str) -> Candidate:
+    shape = shape_of("t", "a", "b")
+    return Candidate(path=path, source=source, line=1, function="", template="t", strategy="s", shape=shape, score=1.0)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    "early", [{"sitecustomize.py": "import sums\n"}, {"pytest.ini": "[pytest]\naddopts = -p sums\n"}]
+)
+def test_what_is_loaded_before_pytest_costs_no_process_for_each_candidate(
+    tmp_path: Path, early: Mapping[str, str]
+) -> None:
+    """Other modules are tried in forks; an edit of what was loaded early is tried in a process of its own, and rightly."""
+    test = FAILING + "\n\ndef test_other():\n    from other import number\n\n    assert number() == 1\n"
+    files = {"other.py": "def number():\n    return 0\n", "test_a.py": test, **early}
+    project = project_of(tmp_path, files)
+    wanted = ScreeningTests(failing=("test_a.py::test_other",), covering=(), seconds=0.1)
+    with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
+        assert pool.note == ""
+        right = candidate("other.py", "def number():\n    return 1\n")
+        assert [v.plausible for v in pool.verdicts([right], deadline=lambda: False)] == [True]
+    wanted = ScreeningTests(failing=("test_a.py::test_double",), covering=(), seconds=0.1)
+    with open_pool(Bubblewrap(), project, wanted, limits=LIMITS, runners=1) as pool:
+        tried = [candidate("sums.py", RIGHT), candidate("sums.py", SOURCE + "\n")]
+        assert [v.plausible for v in pool.verdicts(tried, deadline=lambda: False)] == [True, False]

@@ -1,0 +1,168 @@
+"""Find what fails: run the tests that are known to fail, else the whole suite once, and tell slow tests from endless ones."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from workers.ports import Ending, Sandbox
+from workers.repair.classify import clues_of, failure_of, innermost
+from workers.repair.time_allowance import TimeAllowance
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project, TestRun, run_tests
+
+TEST_SECONDS, SECOND_LOOK_SECONDS, NAMED_SECONDS, SLOW_TEST_SECONDS = 1.0, 8.0, 20.0, 60.0
+"""Processor time that a test gets at first, when it is looked at again, if it is known to fail, and if it is known to be slow."""
+
+TRACED_TEST_SECONDS = 2.0
+"""Processor time of one traced test: one that is ended has shown nearly all its lines."""
+
+SECOND_LOOK_WALL, NEAR_SECONDS = 15.0, 1.5
+"""Seconds by the clock for a second look, and for tests beside those that are named."""
+
+LAST_FAILED, MOST_NAMED, LARGEST_CACHE = ".pytest_cache/v/cache/lastfailed", 200, 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRun:
+    """What the tests did. `report` holds those whose outcome is known; `whole` says that these are all of the suite.
+
+    `uncollected` names files that need something which is not installed. `traced` are runs of the same tests with a trace,
+    `asked` the names that these were asked for, where there are any.
+    """
+
+    report: TestReport
+    whole: bool
+    runs: int
+    uncollected: tuple[str, ...] = ()
+    traced: tuple[TestRun, ...] = ()
+    asked: tuple[str, ...] = ()
+
+    def failing(self) -> tuple[TestResult, ...]:
+        """What fails, and might be repaired."""
+        return tuple(result for result in self.report.failing() if result.id not in self.uncollected)
+
+
+def first_run(sandbox: Sandbox, project: Project, named: Sequence[str], allowance: TimeAllowance) -> FirstRun:
+    """The `named` tests, or those that pytest's cache in the checkout names, if any of them fails; else the whole suite."""
+    known = [test for test in named or last_failed(project) if (project.tree / _file(test)).is_file()][:MOST_NAMED]
+    found = _named(sandbox, project, known, allowance) if known else None
+    return found if found is not None and found.failing() else _suite(sandbox, project, allowance)
+
+
+def last_failed(project: Project) -> tuple[str, ...]:
+    """The tests that failed last, by pytest's cache in the checkout; none where it cannot be read."""
+    cache = project.tree / LAST_FAILED
+    try:
+        if cache.resolve() != project.tree.resolve() / LAST_FAILED or cache.stat().st_size > LARGEST_CACHE:
+            return ()
+        found = json.loads(cache.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ()
+    return tuple(str(test) for test in found) if isinstance(found, dict) else ()
+
+
+def function_of(test: str) -> str:
+    """The id of a test without its parameters."""
+    return test.partition("[")[0]
+
+
+def without(report: TestReport, ids: Collection[str]) -> TestReport:
+    """The report less some results."""
+    return replace(report, results=tuple(result for result in report.results if result.id not in ids))
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _named(sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: TimeAllowance) -> FirstRun:
+    """These tests and some beside them, at the same time with a trace and without."""
+
+    def run(*, trace: bool, seconds: float) -> TestRun:
+        limits = allowance.limits()
+        return run_tests(
+            sandbox,
+            project,
+            tests=tests,
+            limits=limits,
+            trace=trace,
+            test_seconds=seconds,
+            near_seconds=NEAR_SECONDS,
+        )
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        traced = pool.submit(run, trace=True, seconds=TRACED_TEST_SECONDS)
+        plain = run(trace=False, seconds=NAMED_SECONDS)
+    # Some tests beside the named ones may not have run, so what the run says of itself is not the suite's.
+    report = replace(plain.report, trouble="", complete=plain.report.started)
+    seen = replace(_first(project, report, runs=2), traced=(traced.result(),), asked=tuple(tests))
+    certain = replace(seen, report=without(report, _ended(seen.failing())))
+    return certain if certain.failing() else seen
+
+
+def _suite(sandbox: Sandbox, project: Project, allowance: TimeAllowance) -> FirstRun:
+    """The whole suite, each test for TEST_SECONDS. Tests that were ended fail only if nothing else does, and not soon after."""
+    run = run_tests(sandbox, project, limits=allowance.limits(), test_seconds=TEST_SECONDS)
+    cut = run.completed.ending is not Ending.EXITED
+    first = _first(project, run.report, whole=not cut)
+    ended = _ended(first.failing())
+    known = replace(first, report=without(run.report, ended), whole=first.whole and not ended)
+    if not ended or known.failing():
+        return known
+    chosen = list({function_of(test): test for test in reversed(ended)}.values())
+    look = _again(sandbox, project, chosen, allowance, SECOND_LOOK_SECONDS, SECOND_LOOK_WALL)
+    endless = {function_of(test) for test in _ended(look.failing())}
+    seen = [result for result in look.results if function_of(result.id) not in endless]
+    looked = replace(_with(known, seen), runs=2)
+    if looked.failing() or (cut and not endless):
+        return looked
+    if endless:
+        stuck = [result for result in first.report.results if result.id in ended and function_of(result.id) in endless]
+        return replace(_with(looked, stuck), whole=not (cut or seen))
+    slow = _again(sandbox, project, ended, allowance, SLOW_TEST_SECONDS, allowance.left())
+    return replace(_with(known, slow.results), whole=slow.complete, runs=3)
+
+
+def _again(
+    sandbox: Sandbox, project: Project, tests: Sequence[str], allowance: TimeAllowance, seconds: float, wall: float
+) -> TestReport:
+    return run_tests(sandbox, project, tests=tests, limits=allowance.limits(wall), test_seconds=seconds).report
+
+
+def _first(project: Project, report: TestReport, *, whole: bool = False, runs: int = 1) -> FirstRun:
+    lacking = tuple(result.id for result in report.failing() if _is_out_of_reach(result, report, project))
+    return FirstRun(report=report, whole=whole, runs=runs, uncollected=lacking)
+
+
+def _with(first: FirstRun, results: Sequence[TestResult]) -> FirstRun:
+    return replace(first, report=replace(first.report, results=(*first.report.results, *results)))
+
+
+def _ended(results: Sequence[TestResult]) -> tuple[str, ...]:
+    """The tests that ran too long: ended for that, or running when the run was."""
+    return tuple(result.id for result in results if result.error_type == "Timeout")
+
+
+def _is_out_of_reach(result: TestResult, report: TestReport, project: Project) -> bool:
+    """Whether a file cannot be collected for a reason that no edit of the sources removes."""
+    failure = failure_of(replace(report, results=(result,)))
+    if failure is None or result.outcome is not TestOutcome.ERROR or "::" in result.id:
+        return False
+    clues = clues_of(failure)
+    if failure.error_type == "ModuleNotFoundError":
+        known = {*_own_names(project), *sys.stdlib_module_names}  # a slip for one of these can be repaired
+        return not difflib.get_close_matches(clues.module.partition(".")[0], known, n=1, cutoff=0.8)
+    if failure.error_type == "ImportError" and clues.source:
+        return clues.source.partition(".")[0] not in _own_names(project)
+    return innermost(result.frames) is None
+
+
+def _own_names(project: Project) -> set[str]:
+    """What the project's import roots offer at their top."""
+    roots = [project.tree / root for root in project.source_roots]
+    return {entry.stem for root in roots if root.is_dir() for entry in root.iterdir() if entry.stem.isidentifier()}

@@ -1,0 +1,30 @@
+"""Which of some tests passed in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workers.sandbox.report import TestOutcome, TestReport
+
+SHOWN = 3
+"""So many tests are named in a reason."""
+
+
+def still_failing(tests: Sequence[str], report: TestReport) -> tuple[str, ...]:
+    """Those of `tests` that did not pass. A file, class or function includes all under it; one that is gone has failed."""
+    outcomes = {result.id: result.outcome for result in report.results}
+    return tuple(test for test in tests if not passes(test, outcomes))
+
+
+def passes(test: str, outcomes: Mapping[str, TestOutcome]) -> bool:
+    """Whether a test passed; a file, class or function does when some test under it passed and none failed."""
+    if test in outcomes:
+        return outcomes[test] is TestOutcome.PASSED
+    under = {outcome for name, outcome in outcomes.items() if name.startswith((f"{test}::", f"{test}["))}
+    return TestOutcome.PASSED in under and not under & {TestOutcome.FAILED, TestOutcome.ERROR}
+
+
+def named(tests: Sequence[str]) -> str:
+    """The first few tests, and how many more there are."""
+    rest = len(tests) - SHOWN
+    return ", ".join(tests[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,84 @@
+"""A suite as it is without a patch, and what a run with the patch says against it.
+
+The unpatched suite is run a second time before anything is believed against a patch: what differs between these two runs is
+no work of the patch. Tests whose ids differ from run to run are counted by function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from workers.repair.first_run import function_of, without
+from workers.repair.judging.outcomes import named, still_failing
+from workers.sandbox.report import TestOutcome, TestReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproven:
+    """Why a patch is not proven, in words for the user. `broken` are tests that passed before and no longer do."""
+
+    reason: str
+    broken: tuple[str, ...] = ()
+
+
+def objection_to(after: TestReport, *, before: TestReport, failing: Sequence[str]) -> Unproven | None:
+    """What a whole run with the patch says against it; None when `failing` pass, and all that passed `before` still does.
+
+    Where time cut both runs short, only the tests that both came to are compared.
+    """
+    if not after.started or (after.trouble and before.complete):
+        return Unproven(reason=f"the suite did not run to its end: {after.trouble}")
+    if missing := still_failing(failing, after):
+        return Unproven(reason=f"{named(missing)} still fails in the whole suite")
+    ran = {result.id for result in after.results}
+    if broken := tuple(test for test in before.lost(after) if test in ran or not after.trouble):
+        return Unproven(reason=f"{named(broken)} passed before and no longer does", broken=broken)
+    if len(after.results) < len(before.results) and not after.trouble:
+        return Unproven(reason=f"only {len(after.results)} of {len(before.results)} tests are collected")
+    return None
+
+
+class UnpatchedSuite:
+    """The runs of one suite without a patch: `first`, which may be known already, and a `second` one when it is needed."""
+
+    def __init__(self, run: Callable[[], TestReport], known: TestReport | None) -> None:
+        self._run = run
+        self._known = known
+
+    @cached_property
+    def first(self) -> TestReport:
+        """The suite as it is without a patch."""
+        return self._known or self._run()
+
+    @cached_property
+    def second(self) -> TestReport:
+        """The same once more."""
+        return self._run()
+
+    def objection_to(self, after: TestReport, failing: Sequence[str]) -> Unproven | None:
+        """What a run with a patch says against it, less what two runs without one do not agree on."""
+        objection = objection_to(after, before=self.first, failing=failing)
+        if objection is None or not after.started or not self.second.started:
+            return objection
+        one, two = ({result.id for result in report.results} for report in (self.first, self.second))
+        moved = {function_of(test) for test in one ^ two if "[" in test}
+        before, again, now = (_counted(report, moved) for report in (self.first, self.second, after))
+        steady = without(before, before.lost(again))
+        wanted = dict.fromkeys(function_of(test) if function_of(test) in moved else test for test in failing)
+        return objection_to(now, before=replace(steady, complete=steady.complete and again.complete), failing=[*wanted])
+
+
+def _counted(report: TestReport, functions: Collection[str]) -> TestReport:
+    """The report with the passing tests of some functions numbered, whatever their parameters."""
+    numbers = Counter[str]()
+    results = []
+    for result in report.results:
+        function = function_of(result.id)
+        if function in functions and result.outcome is TestOutcome.PASSED:
+            numbers[function] += 1
+            result = replace(result, id=f"{function}[passing {numbers[function]}]")
+        results.append(result)
+    return replace(report, results=tuple(results))
