@@ -194,6 +194,12 @@ class Clues:
     key: str = ""
     unraised: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that are missing or wrong."""
+        found = (self.undefined, self.attribute, self.keyword, self.key, self.imported, *self.missing)
+        return tuple(name for name in found if name)
+
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)

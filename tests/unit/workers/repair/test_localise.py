@@ -81,6 +81,19 @@ def test_tests_are_never_suspected() -> None:
     assert {s.path for s in found} == {"shop.py"}
 
 
+def test_a_constant_in_capitals_is_suspected_wherever_it_is_defined() -> None:
+    """A constant of a base class, or of a module of settings, is wrong as often as one of the same module."""
+    shop = SHOP.replace("LIMIT = 3\n", "from settings import LIMIT\n")
+    files = {
+        **FILES,
+        "shop.py": shop,
+        "settings.py": "class Base:\n    LIMIT: int = 4\n    RATE = 2\nif LIMIT == 3: pass\n",
+    }
+    coverage = {"tests/test_shop.py::test_price": run(5, 9, 10, 11)}
+    found = {s.line for s in suspects(failure(), coverage, [], sources=files) if s.path == "settings.py"}
+    assert found == {2}
+
+
 def test_headers_and_constants_are_suspected_though_no_test_runs_them() -> None:
     """Defaults and constants are evaluated at import time; those that a suspected function uses are suspects too."""
     lines = {s.line for s in suspects(failure(frame(9)), {}, [], sources=FILES)}

@@ -329,17 +329,31 @@ def _only_within(lines: Collection[tuple[str, int]], name: str, sources: Mapping
 
 
 def _outside(scores: Lines, outlines: Outlines) -> Lines:
-    """Lines that ran at import time, unseen by the tests' coverage: headers of suspected functions, constants they use."""
+    """Lines that ran at import time, unseen by the tests' coverage: headers of suspected functions, constants they use.
+
+    A constant in capitals counts wherever it is defined, as one of a base class or of a module of settings is.
+    """
     suspected: dict[tuple[str, FunctionNode], float] = {}
     for (path, line), score in scores.items():
         _raise(suspected, {(path, function): score for function in outlines[path].functions_at(line)})
     found: Lines = {}
+    capitals: dict[str, float] = {}
     for (path, function), score in suspected.items():
         _raise(found, {(path, header): HEADER * score for header in range(function.lineno, body_lines(function).start)})
         read = _words(own_nodes(function))
         constants = _constants(outlines[path].body)
         _raise(found, {(path, line): DEFINITION * score for name, line in constants if name in read})
+        _raise(capitals, {name: DEFINITION * score for name in read if name.isupper()})
+    _raise(found, _assigned(capitals, outlines))
     return found
+
+
+def _assigned(worth: Mapping[str, float], outlines: Outlines) -> Lines:
+    """The lines that begin with an assignment to one of these names, with what each is worth."""
+    assigned = re.compile(rf"^[ \t]*({'|'.join(map(re.escape, worth))})\b[^=\n]*=(?!=)", re.MULTILINE)
+    texts = {path: outline.source for path, outline in outlines.items()} if worth else {}
+    found = ((path, match) for path, text in texts.items() for match in assigned.finditer(text))
+    return {(path, match.string.count("\n", 0, match.start(1)) + 1): worth[match[1]] for path, match in found}
 
 
 def _spread(scores: Lines, outlines: Outlines) -> Lines:

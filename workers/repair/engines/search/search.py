@@ -1,7 +1,8 @@
 """Candidates, best first: a lazy best-first walk over suspects, statements and templates.
 
 The score of a candidate is its suspect's score times its template's prior for the family of failure, times what was
-learned about the template, times the edit's own weight. A shape that worked before is lifted towards 1.
+learned about the template, times the edit's own weight, times how well it fits what the failure shows. A shape that worked
+before is lifted towards 1.
 
 Fixes that take two edits are sought on top of near misses: building on these is what makes multi-edit search feasible
 (Angelix: Mechtaev et al. 2016; ARJA: Yuan and Banzhaf 2020; partial-fix chaining: Wong et al. 2021, VarFix).
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import heapq
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +37,9 @@ MENDING = "statements"
 LIFT = 0.9
 """How far an edit that fits perfectly is lifted to the front. Below 1, so that among its places the suspects still rank."""
 
+PLACE, KIND = 1.2, 0.7
+"""How much a suspect's score and a template's prior count beside each other and beside an edit's own weight."""
+
 REPLAY = "replay"
 """The pseudo-strategy that yields only edits whose shape worked before, whatever template makes them."""
 
@@ -52,11 +57,14 @@ class EditDraft:
     @property
     def shape(self) -> EditShape:
         """The edit without its names. Dear enough not to be asked of every draft."""
-        start, end = self.edit.around
-        data = self.site.region.data[start:end]
-        inside = [s for s in self.edit.splices if start <= s.start <= s.end <= end]
-        after = spliced(data, [Splice(s.start - start, s.end - start, s.code) for s in inside]).decode()
-        return shape_of(self.template.name, data.decode(), "\n".join((*self.edit.imports, after)))
+        before, after = _texts(self.edit, self.site.region, *self.edit.around)
+        return shape_of(self.template.name, before, "\n".join((*self.edit.imports, after)))
+
+
+def _texts(edit: Edit, region: Region, start: int, end: int) -> tuple[str, str]:
+    """A region's text between two offsets without and with an edit."""
+    inside = [Splice(s.start - start, s.end - start, s.code) for s in edit.splices if start <= s.start <= s.end <= end]
+    return region.text(start, end), spliced(region.data[start:end], inside).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +79,7 @@ class Weighing:
     def base(self, suspect: float, template: Template) -> float:
         """The score of a template's best edit at a suspect, without replay."""
         learned = self.template_weight.get(template.name, 1.0)
-        return min(1.0, suspect * template.prior_for(self.failure.family) * learned)
+        return min(1.0, math.pow(suspect, PLACE) * math.pow(template.prior_for(self.failure.family), KIND) * learned)
 
     def bound(self, suspect: float, template: Template) -> float:
         """The most that any edit of a template can score at a suspect."""
@@ -188,9 +196,18 @@ class _Search:
         base = self.weighing.base(suspect, template)
         for node in nodes:
             for edit in template.edits(node, site):
-                made = EditDraft(site=site, template=template, edit=edit, score=base * edit.weight)
+                score = base * edit.weight * _relevance(edit, site)
+                made = EditDraft(site=site, template=template, edit=edit, score=score)
                 if (draft := self.weighing.weighed(made)) is not None:
                     yield draft
+
+
+def _relevance(edit: Edit, site: Site) -> float:
+    """How well an edit fits what the failure shows, within (0, 1]."""
+    start, end = min((s.start for s in edit.splices), default=0), max((s.end for s in edit.splices), default=0)
+    before, after = _texts(edit, site.region, start, end)
+    function = site.function.signature.name if site.function else ""
+    return site.evidence.relevance(before, "\n".join((*edit.imports, after)), function)
 
 
 def _units(region: Region, lines: Mapping[int, float]) -> dict[Unit, float]:

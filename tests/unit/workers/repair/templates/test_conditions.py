@@ -328,20 +328,6 @@ CASES = [
         """,
         {},
     ),
-    (
-        "conditional_value",
-        """
-        def f(a):
-            n = log(a)
-            return n
-        """,
-        """
-        def f(a):
-            n = log(a) if a != 0 else 0
-            return n
-        """,
-        {"error": "ValueError"},
-    ),
 ]
 
 

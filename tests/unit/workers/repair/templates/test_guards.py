@@ -116,27 +116,6 @@ CASES = [
         {"error": "TypeError"},
     ),
     (
-        "handled_error",
-        """
-        def f(a, b):
-            if not a:
-                return None
-            x = a.index(b)
-            return x
-        """,
-        """
-        def f(a, b):
-            if not a:
-                return None
-            try:
-                x = a.index(b)
-            except ValueError:
-                return None
-            return x
-        """,
-        {"error": "ValueError"},
-    ),
-    (
         "conditioned_statement",
         """
         def common(a, b):

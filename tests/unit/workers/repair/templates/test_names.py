@@ -395,24 +395,6 @@ CASES = [
         {},
     ),
     (
-        "missing_attribute",
-        """
-        def label(item):
-            return item.name
-
-        def title(item):
-            return "Item " + item
-        """,
-        """
-        def label(item):
-            return item.name
-
-        def title(item):
-            return "Item " + item.name
-        """,
-        {"error": "TypeError"},
-    ),
-    (
         "loop_variable",
         """
         def total(rows):

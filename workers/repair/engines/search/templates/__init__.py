@@ -32,7 +32,7 @@ STRATEGIES: tuple[str, ...] = (
 )
 """The arms that the policy chooses between; every template belongs to one."""
 
-OTHER_FAMILIES = 0.35
+OTHER_FAMILIES = 0.4
 """What a template's prior is multiplied by for failures outside its families: less likely, never impossible."""
 
 

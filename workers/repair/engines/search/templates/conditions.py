@@ -62,7 +62,7 @@ def extended_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield site.replace(test, f"{wrapped(atom, 4)} and {wrapped(text, 4)}", weight=weight * 0.8)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.4, families=(*_LOGIC, Family.NAME))
+@template(cst.CSTNode, strategy="guards", prior=0.5, families=(*_LOGIC, Family.NAME))
 def replaced_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a:` → `if b is None:`; `if a and b:` → `if a and c:`: a condition at hand, or one that the module asks elsewhere."""
     if isinstance(node, cst.BooleanOperation):
@@ -160,28 +160,6 @@ def truth_or_none(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     elif isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and is_condition(node, site):
         returned = isinstance(site.parent(node), cst.Return)
         yield site.replace(node, f"{site.code(node)} is not None", weight=0.5 if returned else 1.0)
-
-
-@template(cst.BaseExpression, strategy="guards", prior=0.3, families=(*_LOGIC, Family.ARITHMETIC))
-def conditional_value(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
-    """`a = f(b)` → `a = f(b) if b else None`: a value that is not always there, or not always wanted."""
-    parent = site.parent(node)
-    if isinstance(node, (cst.IfExp, cst.BaseNumber)) or not isinstance(parent, (cst.Return, cst.Assign, cst.Arg)):
-        return
-    if isinstance(parent, cst.Arg) and (parent.star or parent.keyword is node):
-        return
-    text = site.code(node)
-    read = [site.code(n) for n in (node, *below(node)) if isinstance(n, (cst.Name, cst.Attribute))]
-    names = [
-        name for name in dict.fromkeys(read) if name in site.local_variables or name.partition(".")[0] == site.receiver
-    ]
-    asked = [
-        form.format(name) for name in names[:4] for form in ("{}", "{} is not None", "{} != 0") if name != site.receiver
-    ]
-    for condition, worth in fading(asked, step=0.15):
-        for other, weight in fading(("None", "0", '""', *names[:1], "[]"), step=0.2):
-            if other != text:
-                yield site.replace(node, f"{wrapped(text, 3)} if {condition} else {other}", weight=worth * weight)
 
 
 _UNNAMED = 0.35

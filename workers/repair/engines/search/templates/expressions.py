@@ -34,7 +34,7 @@ _LONGEST, _MOST = 40, 16
 _COMPOSED = (cst.Attribute, cst.Subscript, cst.Call, cst.BinaryOperation, cst.Integer, cst.SimpleString)
 
 
-@template(cst.BaseExpression, strategy="names", prior=0.35, families=_ANY)
+@template(cst.BaseExpression, strategy="names", prior=0.3, families=_ANY)
 def reused_expression(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `len(b)`, `a[i]` → `a[j]`, `f(a)` → `b.c`: another expression of the function, of a like kind and place."""
     if site.definition is None or not _is_replaceable(node, site):
@@ -136,7 +136,7 @@ _WRAPS = {
 }
 
 
-@template(cst.BaseExpression, strategy="calls", prior=0.45, families=_VALUES)
+@template(cst.BaseExpression, strategy="calls", prior=0.33, families=_VALUES)
 def missing_method(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`set(a)` → `set(a.lower())`; `for x in a` → `for x in a.items()`: by what kind of value it is."""
     if isinstance(node, (cst.BinaryOperation, cst.Integer)) or isinstance(site.parent(node), cst.Call):

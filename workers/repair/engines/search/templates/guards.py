@@ -153,21 +153,6 @@ def raised_type(node: cst.Raise, site: Site) -> Iterator[Edit]:
     yield from site.replacements(name, (o for o in dict.fromkeys((*_own(site), *_COMMON)) if o != site.code(name)))
 
 
-_RAISED = (*_NONE, *_LOOKUPS, Family.ARITHMETIC, Family.IO)
-
-
-@template(cst.SimpleStatementLine, strategy="statements", prior=0.35, families=_RAISED)
-def handled_error(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
-    """`f()` → `try: f()` / `except E: return None`, for the error that was raised."""
-    error = site.failure.error_type
-    if error not in _COMMON or site.definition is None or "\n" in site.code(node):
-        return
-    body = [site.step + line for line in site.text_lines()]
-    for code, weight in fading((*exits(site)[:6], "pass")):
-        lines = (f"{site.indent}try:", *body, f"{site.indent}except {error}:", f"{site.indent}{site.step}{code}")
-        yield site.rewrite(lines, weight=weight)
-
-
 @template(cst.CSTNode, strategy="guards", prior=0.5, families=(Family.ASSERTION, Family.OTHER))
 def raising_guard(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if n < 0: raise ValueError` before a statement, where a test waits for that error in vain."""
@@ -187,7 +172,7 @@ _FEW, _EXITS = 80, 5
 """Predicates and exits that are combined with each other."""
 
 
-@template(cst.SimpleStatementLine, strategy="guards", prior=0.3, families=_LOGIC)
+@template(cst.SimpleStatementLine, strategy="guards", prior=0.25, families=_LOGIC)
 def conditioned_statement(node: cst.SimpleStatementLine, site: Site) -> Iterator[Edit]:
     """`f(a)` → `if a < b: f(a)`: what should not happen always."""
     if site.definition is None or site.siblings is None or isinstance(node.body[0], (cst.Import, cst.ImportFrom)):
@@ -214,7 +199,7 @@ def synthesised_condition(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
             yield site.replace(node.test, condition, weight=weight * 0.6)
 
 
-@template(cst.CSTNode, strategy="guards", prior=0.22, families=_LOGIC)
+@template(cst.CSTNode, strategy="guards", prior=0.19, families=_LOGIC)
 def synthesised_exit(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`if a < b: return c` (or continue, break) before a statement, and behind the last one of a loop's body."""
     if node is not site.unit.node or site.definition is None or site.definition is node or site.siblings is None:

@@ -249,21 +249,6 @@ def _is_func(node: cst.CSTNode, parent: cst.CSTNode) -> bool:
     return isinstance(parent, cst.Call) and parent.func is node
 
 
-@template(cst.Name, strategy="names", prior=0.4, families=_ATTRIBUTES)
-def missing_attribute(node: cst.Name, site: Site) -> Iterator[Edit]:
-    """`a` → `a.name`: the whole for a part of it that the module reads elsewhere."""
-    parent = site.parent(node)
-    if (
-        not is_read(node, site)
-        or isinstance(parent, cst.Attribute)
-        or node.value == site.receiver
-        or _is_func(node, parent)
-    ):
-        return
-    parts = site.module.parts.get(node.value, ()) if node.value in site.local_variables else ()
-    return (yield from site.replacements(node, (f"{node.value}.{part}" for part in parts[:10])))
-
-
 @template(cst.CSTNode, strategy="names", prior=0.5, families=(Family.NAME, Family.ASSERTION, Family.TYPE))
 def loop_variable(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`for a in rows:` → `for b in rows:`: a name that the body reads and that nothing, or another loop, binds."""

@@ -65,7 +65,7 @@ def comparison_operator(node: cst.Comparison, site: Site) -> Iterator[Edit]:
         yield from site.tokens(target.operator, signs, around=node)
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.85, families=(*_VALUES, Family.TYPE))
+@template(cst.BinaryOperation, strategy="operators", prior=0.7, families=(*_VALUES, Family.TYPE))
 def arithmetic_operator(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a + b` → `a - b`, and the other arithmetic and bitwise operators. The text decides the grouping, as in a slip."""
     text = isinstance(node.left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString))
@@ -94,7 +94,7 @@ def assignment_to_augmented(node: cst.Assign, site: Site) -> Iterator[Edit]:
             yield site.token(node, code, weight=weight)
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.5, families=_VALUES)
+@template(cst.BinaryOperation, strategy="operators", prior=0.6, families=_VALUES)
 def swapped_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a - b` → `b - a`, for operators whose order matters ("swap operands": TBar 2019)."""
     if site.code(node.operator) in ("-", "/", "//", "%", "**", "<<", ">>", "+", "@"):
@@ -119,7 +119,7 @@ def regrouped_operands(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
         yield site.token(node, f"({site.code(left)} {operator} {inner_left}) {site.code(right.operator)} {inner_right}")
 
 
-@template(cst.BinaryOperation, strategy="operators", prior=0.4, families=_VALUES)
+@template(cst.BinaryOperation, strategy="operators", prior=0.5, families=_VALUES)
 def dropped_operand(node: cst.BinaryOperation, site: Site) -> Iterator[Edit]:
     """`a + b` → `a` or `b`: excess arithmetic."""
     constant = isinstance(node.left, cst.BaseNumber)
@@ -178,7 +178,7 @@ def operands(site: Site, kind: str) -> list[str]:
     return list(dict.fromkeys((*names[:1], "2", *names[1:], "1", *lengths, *used[:4], *site.examples.numbers[:4])))
 
 
-@template(cst.BaseExpression, strategy="operators", prior=0.3, families=_VALUES)
+@template(cst.BaseExpression, strategy="operators", prior=0.27, families=_VALUES)
 def missing_term(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a + b`, `a - b`, `a * b`, `a // 2`, `a % n`; text and lists are only joined."""
     parent = site.parent(node)
@@ -268,7 +268,7 @@ def index_by_one(node: cst.Subscript, site: Site) -> Iterator[Edit]:
                     yield site.replace(value, code, around=node, weight=0.8)
 
 
-@template(cst.Call, strategy="boundaries", prior=0.8, families=_EDGES)
+@template(cst.Call, strategy="boundaries", prior=0.9, families=_EDGES)
 def range_bound(node: cst.Call, site: Site) -> Iterator[Edit]:
     """`range(n)` → `range(n + 1)`, `range(n - 1)`, `range(1, n)`, `range(1, n + 1)`; likewise for both bounds and step."""
     if site.code(node.func) != "range" or any(arg.star or arg.keyword for arg in node.args):

@@ -141,7 +141,7 @@ def hoisted_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
         yield from _moved_out(site, outer, site.lines_of(outer)[0])
 
 
-@template(cst.CSTNode, strategy="statements", prior=0.22, families=_FLOW)
+@template(cst.CSTNode, strategy="statements", prior=0.27, families=_FLOW)
 def missing_statement(node: cst.CSTNode, site: Site) -> Iterator[Edit]:
     """`n += 1`, `n -= 1`, `rows.append(x)`, `a = b`, `rows.sort()` before or behind: the update that is missing."""
     if site.definition is None or node is not site.unit.node or isinstance(node, cst.FunctionDef):
@@ -219,7 +219,7 @@ def missing_local(node: cst.FunctionDef, site: Site) -> Iterator[Edit]:
         yield site.splice(at, at, f"{indent}{name} = {value}\n", weight=weight)
 
 
-@template(cst.If, strategy="statements", prior=0.45, families=_FLOW)
+@template(cst.If, strategy="statements", prior=0.55, families=_FLOW)
 def exchanged_branches(node: cst.If, site: Site) -> Iterator[Edit]:
     """`if a: b` / `else: c` → `if a: c` / `else: b`."""
     other = node.orelse

@@ -39,7 +39,7 @@ def singleton(node: cst.Name, site: Site) -> Iterator[Edit]:
     return site.replacements(node, options.get(node.value, ()))
 
 
-@template(cst.BaseNumber, strategy="boundaries", prior=0.55, families=_VALUES)
+@template(cst.BaseNumber, strategy="boundaries", prior=0.47, families=_VALUES)
 def number(node: cst.BaseNumber, site: Site) -> Iterator[Edit]:
     """A number → 0, 1, -1, 2, its negative, a tenth, another number of the function or of the error's message."""
     text = site.code(node)
@@ -130,7 +130,7 @@ _TYPES = (Family.TYPE, Family.ATTRIBUTE, Family.VALUE, Family.ASSERTION)
 _WRAPPERS = ("str", "int", "list", "float", "tuple", "set", "sorted", "round", "abs", "len", "bool", "dict")
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.55, families=_TYPES)
+@template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
 def missing_conversion(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `str(a)`, `int(a)`, `list(a)`, …"""
     if not _is_value(node, site):
@@ -206,7 +206,7 @@ def text_encoding(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
         yield site.replace(node, f"{site.code(node)}.decode()", weight=weight)
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.35, families=_TYPES)
+@template(cst.BaseExpression, strategy="conversions", prior=0.25, families=_TYPES)
 def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`a` → `a[0]`, `a[1]`, `a[-1]`, `[a]`, `(a,)`; `a[0]` → `a`: one of many taken for the many."""
     if isinstance(node, cst.Subscript) and not isinstance(site.parent(node), (cst.AssignTarget, cst.Del)):
@@ -218,7 +218,7 @@ def element_or_whole(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     yield from site.replacements(node, (form.format(text) for form in forms))
 
 
-@template(cst.BaseExpression, strategy="conversions", prior=0.45, families=_TYPES)
+@template(cst.BaseExpression, strategy="conversions", prior=0.6, families=_TYPES)
 def swapped_elements(node: cst.BaseExpression, site: Site) -> Iterator[Edit]:
     """`(a, b)` → `(b, a)`, `[a, b]` → `[b, a]`: neighbours of a short tuple, list or key change places."""
     if isinstance(site.parent(node), (cst.AssignTarget, cst.For, cst.CompFor, cst.Del)):

@@ -1,0 +1,117 @@
+"""Evidence: what failing tests and messages show, and which edits it speaks for."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from memory.model import Failure
+from workers.repair.classify import family_of
+from workers.repair.engines.search.candidates import Suspect
+from workers.repair.engines.search.evidence import Evidence, evidence_of
+from workers.repair.engines.search.search import propose
+
+TEST = dedent(
+    """\
+    import pytest
+
+    @pytest.mark.parametrize("name", ["release"])
+    def test_it(name):
+        assert opened(name, exists=False).size == 86400
+
+    def test_other():
+        assert closed("elsewhere", 7)
+    """
+)
+
+
+def failure(message: str = "", error: str = "AssertionError") -> Failure:
+    return Failure(
+        error_type=error,
+        family=family_of(error),
+        message=message,
+        frames=(),
+        failing_tests=("tests/test_it.py::test_it[release]",),
+    )
+
+
+def evidence(message: str = "", error: str = "AssertionError") -> Evidence:
+    return evidence_of(failure(message, error), {"tests/test_it.py": TEST})
+
+
+def test_only_the_failing_tests_speak() -> None:
+    """Literals, keyword arguments and names of the failing test and of its parameters, and of no other test."""
+    shown = evidence()
+    assert shown.numbers == ("86400",)
+    assert "release" in shown.strings
+    assert "elsewhere" not in shown.strings
+    assert shown.keywords == ("exists=False",)
+    assert {"opened", "exists", "size"} <= shown.words
+    assert "closed" not in shown.words
+
+
+@pytest.mark.parametrize(
+    ("message", "by_one"),
+    [
+        ("assert 4 == 5\n +  where 4 = f(1)", True),
+        ("assert [1, 2] == [1, 2, 3]\n  \n  Right contains one more item: 3", True),
+        ("assert [1, 2] == [1, 3]", True),
+        ("Lists differ: [1, 4] != [1, 5]\n\nFirst differing element 1", True),
+        ("assert 4 == 9", False),
+        ("assert True == False", False),
+        ("assert 'a' == 'b'", False),
+        ("assert [0, ...] == [1, ...]", False),
+        ("'NoneType' object is not iterable", False),
+    ],
+)
+def test_what_is_off_by_one(message: str, by_one: bool) -> None:
+    """Numbers, lengths, and the first elements that differ."""
+    assert evidence(message).by_one is by_one
+
+
+def test_a_text_that_is_not_as_expected() -> None:
+    """The change says what is there in place of what, with what is around it, in both directions."""
+    one, other = evidence("assert 'no file' == 'no such file'").changes
+    assert (one.before, one.actual, one.expected, one.behind) == ("no", "", " such", " fi")
+    assert (other.actual, other.expected) == (" such", "")
+
+
+def test_small_and_shown_edits_come_first() -> None:
+    """Of two edits the smaller one, the one whose words the test shows, and the one in a function that it calls."""
+    shown = evidence()
+    plain = shown.relevance("a", "b", "f")
+    assert shown.relevance("a", "b + c * d", "f") < plain
+    assert shown.relevance("a", "exists", "f") > plain
+    assert shown.relevance("a", "b", "opened") > plain
+    assert 0 < plain <= 1
+
+
+def test_a_step_comes_first_where_a_value_is_off_by_one() -> None:
+    """One more, one less, or with the bound instead of without it."""
+    shown = evidence("assert 4 == 5")
+    other = shown.relevance("n", "m", "f")
+    assert shown.relevance("n", "n + 1", "f") > other
+    assert shown.relevance("3", "4", "f") > other
+    assert shown.relevance("<", "<=", "f") > other
+    assert shown.relevance("3", "7", "f") == evidence("assert 4 == 5").relevance("3", "8", "f")
+
+
+def test_what_the_message_names_comes_first() -> None:
+    """An edit that touches the attribute that is missing comes before one that does not."""
+    shown = evidence("'Shop' object has no attribute 'currency'", "AttributeError")
+    assert shown.relevance("currency", "settings.currency", "f") > shown.relevance("price", "settings", "f")
+
+
+def order(source: str, message: str, error: str = "AssertionError") -> list[str]:
+    suspects = [Suspect(path="it.py", line=n, score=0.9) for n in range(1, source.count("\n") + 1)]
+    sources = {"it.py": source, "tests/test_it.py": TEST}
+    found = propose(sources, suspects, failure(message, error), strategies=None)
+    return [candidate.source for candidate, _ in zip(found, range(60), strict=False)]
+
+
+def test_the_order_follows_the_failure() -> None:
+    """The same function's off-by-one comes earlier where the assertion shows one."""
+    source = "def opened(rows, n):\n    kept = rows[n]\n    if kept > n:\n        return kept * n\n    return n\n"
+    right = source.replace("rows[n]", "rows[n - 1]")
+    assert order(source, "assert 4 == 5").index(right) < order(source, "assert 4 == 9").index(right)
