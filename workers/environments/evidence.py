@@ -26,7 +26,8 @@ _OF_A_SERVICE = re.compile(r"localhost|127\.0\.0\.1|postgres|mysql|redis|mongo|a
 
 def recipes(files: TreeFiles, directory: str) -> Iterator[Recipe]:
     """What a repository does to test the project in a directory, best evidence first."""
-    yield from ci_recipes(files)
+    jobs = ci_recipes(files)
+    yield from (recipe for doubt, recipe in jobs if doubt <= 0)
     tasks = (
         ("tox", ["tox"], bool(tox_environments(files, directory))),
         ("nox", ["nox"], bool(files.text(posixpath.join(directory, "noxfile.py")))),
@@ -42,19 +43,19 @@ def recipes(files: TreeFiles, directory: str) -> Iterator[Recipe]:
             recipe = Recipe(files=files, source=source, here=directory)
             recipe.follow([command])
             yield recipe
+    yield from (recipe for doubt, recipe in jobs if doubt > 0)
 
 
-def ci_recipes(files: TreeFiles) -> list[Recipe]:
-    """A recipe for each job of GitHub's workflows that runs tests, the likeliest first."""
+def ci_recipes(files: TreeFiles) -> list[tuple[int, Recipe]]:
+    """A recipe for each job of CI that runs tests, the likeliest first, with how much is against it (above 0: other work)."""
     found: list[tuple[int, Recipe]] = []
     for name in files.names(WORKFLOWS)[:MOST_WORKFLOWS]:
         workflow = files.yaml(f"{WORKFLOWS}/{name}")
         for key, job in itertools.islice(table(workflow, "jobs").items(), MOST_JOBS):
             recipe = _job(files, workflow, table(job), f"CI: {WORKFLOWS}/{name}, job {key}")
             if recipe.command and files.place(recipe.directory):
-                title = f"{name} {key}"
-                found.append((_unlikely(title, recipe), recipe))
-    return [*(recipe for _, recipe in sorted(found, key=lambda each: each[0])), *_travis(files)]
+                found.append((_doubt(f"{name} {key}", recipe), recipe))
+    return sorted((*found, *((0, recipe) for recipe in _travis(files))), key=lambda each: each[0])
 
 
 def _travis(files: TreeFiles) -> Iterator[Recipe]:
@@ -68,7 +69,7 @@ def _travis(files: TreeFiles) -> Iterator[Recipe]:
         yield recipe
 
 
-def _unlikely(title: str, recipe: Recipe) -> int:
+def _doubt(title: str, recipe: Recipe) -> int:
     """The smaller, the likelier that a job is the one that tests the project as developers do."""
     tests = 2 * ("test" in title.lower()) + bool(recipe.local or recipe.requirements)
     return 3 * (_OTHER_WORK.search(title) is not None) - tests

@@ -111,8 +111,15 @@ def _distance(name: str) -> int:
 def _braces(text: str) -> Iterator[str]:
     """`py{310,311}-a` as its two names."""
     parts = [part.split(",") for part in re.split(r"[{}]", text)]
+    parts = [[name for each in part for name in _range(each)] for part in parts]
     choices = (["".join(each)] if number % 2 == 0 else each for number, each in enumerate(parts))
     yield from ("".join(each).strip() for each in itertools.islice(itertools.product(*choices), MOST_ENVIRONMENTS))
+
+
+def _range(text: str) -> list[str]:
+    """`310-312` as its three names."""
+    bounds = re.fullmatch(r"(\d{1,4})-(\d{1,4})", text)
+    return list(map(str, range(int(bounds[1]), int(bounds[2]) + 1))) if bounds else [text]
 
 
 def _tox_tables(files: TreeFiles, here: str) -> tuple[Mapping[str, Mapping[str, str]], Mapping[str, str]]:
@@ -155,7 +162,9 @@ def _tox(files: TreeFiles, here: str, wanted: str) -> Commands:
 
     def lines(*keys: str) -> list[str]:
         text = next((merged[key] for key in keys if merged.get(key)), "")
-        return [each for line in text.splitlines() if (each := _tox_line(line, sections, factors))]
+        return [
+            each for line in re.sub(r"\\\n", " ", text).splitlines() if (each := _tox_line(line, sections, factors))
+        ]
 
     yield [
         "export",

@@ -32,6 +32,8 @@ env: {LANG_OF_SHOP: en}
 jobs:
   lint:
     steps: [{run: "pip install ruff\\nruff check"}]
+  a_benchmark:
+    steps: [{run: "pip install asv\\npytest bench"}]
   test:
     strategy: {matrix: {python-version: ["3.13", "3.12"], os: [ubuntu-latest, windows-latest]}}
     services: {postgres: {image: postgres}}
@@ -91,7 +93,7 @@ def test_plans_end_in_plain_ones(tmp_path: Path) -> None:
 
 TOX = """
 [tox]
-envlist = lint,py{39,311}-django{4,5}
+envlist = lint,py{39,310-311}-django{4,5}
 [base]
 deps = mock
 [testenv]
@@ -104,7 +106,8 @@ deps =
     -rrequirements.txt
 setenv = SHOP = {toxinidir}/x
 changedir = {toxinidir}/tests
-commands = pytest {posargs:unit} --basetemp={envtmpdir}
+commands = pytest \\
+    {posargs:unit} --basetemp={envtmpdir}
 """
 
 

@@ -1,0 +1,59 @@
+"""Failures that are set aside, by name and with the reason; a project's own mistakes are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workers.repair.out_of_reach import out_of_reach
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import discover
+
+
+def reason(tree: Path, error_type: str, message: str, *, test: str = "test_a.py::test_a") -> str:
+    outcome = TestOutcome.FAILED if "::" in test else TestOutcome.ERROR
+    result = TestResult(id=test, outcome=outcome, seconds=0.0, error_type=error_type, message=message)
+    report = TestReport(results=(result,), started=True, complete=True)
+    project = discover(tree, python=None, test_command="python -m pytest")
+    return out_of_reach(report, project).get(test, "")
+
+
+@pytest.mark.parametrize(
+    ("error_type", "message", "need"),
+    [
+        ("gaierror", "[Errno -3] Temporary failure in name resolution", "the network"),
+        ("ConnectionError", "HTTPSConnectionPool(host='x.org', port=443): [Errno -2] Name or service not known", "the network"),
+        ("OSError", "[Errno 101] Network is unreachable", "the network"),
+        ("DockerException", "Error while fetching server API version: ('Connection aborted.')", "Docker"),
+        ("FileNotFoundError", "[Errno 2] No such file or directory: 'docker'", "Docker"),
+        ("OperationalError", 'connection to server at "localhost", port 5432 failed: Connection refused', "a service"),
+        ("ConnectionError", "Error 111 connecting to localhost:6379. Connection refused.", "a service"),
+    ],
+)  # fmt: skip
+def test_what_the_sandbox_does_not_have(tmp_path: Path, error_type: str, message: str, need: str) -> None:
+    """The network, Docker, and servers at their well-known ports."""
+    assert reason(tmp_path, error_type, message) == f"it needs {need}, which the sandbox does not have"
+
+
+@pytest.mark.parametrize(
+    ("error_type", "message"),
+    [
+        ("ConnectionRefusedError", "[Errno 111] Connection refused"),
+        ("AssertionError", "assert 5432 == 6379"),
+        ("ValueError", "the port 5432 is not free"),
+        ("FileNotFoundError", "[Errno 2] No such file or directory: 'data.txt'"),
+    ],
+)
+def test_a_projects_own_mistakes_are_not_set_aside(tmp_path: Path, error_type: str, message: str) -> None:
+    """A server of the test's own that does not listen is something to repair."""
+    assert reason(tmp_path, error_type, message) == ""
+
+
+def test_files_that_need_a_package(tmp_path: Path) -> None:
+    """A missing package is a reason, a slip for a module of the project's own or of Python's is not."""
+    (tmp_path / "shop.py").write_text("")
+    found = reason(tmp_path, "ModuleNotFoundError", "No module named 'frobnicate'", test="test_a.py")
+    assert found == "it cannot be collected: ModuleNotFoundError: No module named 'frobnicate'"
+    for slip in ("shopp", "jsn"):
+        assert reason(tmp_path, "ModuleNotFoundError", f"No module named '{slip}'", test="test_a.py") == ""

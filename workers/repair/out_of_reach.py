@@ -1,0 +1,61 @@
+"""Failures that no edit of the sources removes: tests that need the network, Docker or a service, and files that need packages."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from dataclasses import replace
+
+from workers.repair.classify import clues_of, failure_of, innermost
+from workers.sandbox.report import TestOutcome, TestReport, TestResult
+from workers.sandbox.run_tests import Project
+
+_NEEDS = {
+    "the network": re.compile(
+        r"Name or service not known|[Nn]ame resolution|nodename nor servname|getaddrinfo failed|Network is unreachable|"
+        r"No address associated with hostname|gaierror"
+    ),
+    "Docker": re.compile(
+        r"fetching server API version|Docker daemon|DockerException|docker\.errors|No such file or directory: '(docker|podman)"
+    ),
+    "a service": re.compile(
+        r"(?=.*(refused|Can't connect|not connect|No servers|ServerSelectionTimeout|NoBrokersAvailable))"
+        r".*[^\d](5432|3306|6379|27017|5672|9200|11211|9092|1433|4222|8086|4566|2379)\b",
+        re.DOTALL,
+    ),
+}
+"""The last is a connection that is refused at the port where a well-known server listens: databases, queues, caches."""
+
+
+def out_of_reach(report: TestReport, project: Project) -> dict[str, str]:
+    """The failures to set aside by id, and why."""
+    reasons = ((result, _reason(result, report, project)) for result in report.failing())
+    return {result.id: reason for result, reason in reasons if reason}
+
+
+def _reason(result: TestResult, report: TestReport, project: Project) -> str:
+    text = f"{result.error_type}: {result.message}"
+    if need := next((need for need, pattern in _NEEDS.items() if pattern.search(text)), ""):
+        return f"it needs {need}, which the sandbox does not have"
+    return f"it cannot be collected: {text.splitlines()[0]}" if _lacks_package(result, report, project) else ""
+
+
+def _lacks_package(result: TestResult, report: TestReport, project: Project) -> bool:
+    """Whether a file cannot be collected for a reason that no edit of the sources removes."""
+    failure = failure_of(replace(report, results=(result,)))
+    if failure is None or result.outcome is not TestOutcome.ERROR or "::" in result.id:
+        return False
+    clues = clues_of(failure)
+    if failure.error_type == "ModuleNotFoundError":
+        known = {*_own_names(project), *sys.stdlib_module_names}  # a slip for one of these can be repaired
+        return not difflib.get_close_matches(clues.module.partition(".")[0], known, n=1, cutoff=0.8)
+    if failure.error_type == "ImportError" and clues.source:
+        return clues.source.partition(".")[0] not in _own_names(project)
+    return innermost(result.frames) is None
+
+
+def _own_names(project: Project) -> set[str]:
+    """What the project's import roots offer at their top."""
+    roots = [project.tree / root for root in project.source_roots]
+    return {entry.stem for root in roots if root.is_dir() for entry in root.iterdir() if entry.stem.isidentifier()}
