@@ -17,6 +17,8 @@ from memory.policy.review_policy import PostingDecision
 from workers.context import Context
 from workers.diffs import patched
 from workers.environments.existing import existing_python
+from workers.environments.projects import missing_parts
+from workers.environments.tree_files import TreeFiles
 from workers.errors import BadInput
 from workers.flows.review import choose, known_learnings, read_change, reviewer
 from workers.git import is_tracked, local_commits, origin, top_level, uncommitted
@@ -79,7 +81,8 @@ def python_of(path: Path, context: Context, given: Path | None = None) -> Path |
     found = existing_python(path, given=given, setting=context.settings.python, progress=context.progress)
     if found is None:
         return None
-    context.progress(f"tests run on {found.python}, {found.why}")
+    for line in (f"tests run on {found.python}, {found.why}", *missing_parts(TreeFiles(path))):
+        context.progress(line)
     return found.python
 
 

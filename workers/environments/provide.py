@@ -93,6 +93,8 @@ class Provider:
         for directory in found.generated:
             _add_generated(Path(directory), tree)
         self.progress(f"tests run on {found.described()}, by: {found.plan.source}")
+        for line in (*found.plan.mends, *found.plan.notes):
+            self.progress(line)
         return _project(tree, found, test_command, copy_of)
 
     def environment(self, tree: Path, changed: Collection[str] = ()) -> Environment:
