@@ -22,12 +22,14 @@ import msgspec
 
 from benchmarks.environments.baselines import pip_install, pipreqs_install
 from benchmarks.environments.checkouts import NotBuilt, Repository, check_out, repositories
-from benchmarks.environments.suites import Outcome, measured
+from benchmarks.environments.ours import ours
+from benchmarks.environments.suites import ENOUGH, Outcome, measured
 from benchmarks.repair.results import share
 from benchmarks.report import show
 from workers.sandbox.run_tests import Project
 
 HERE = Path(__file__).parent
+OURS = "apprentice"
 Way = Callable[[Path, Path], Project]
 """Makes an environment for a checkout below a scratch directory, and says how to test. Raises NotBuilt."""
 
@@ -43,7 +45,9 @@ def attempt(repository: Repository, clone: Path, name: str, way: Way, given: arg
         begun = time.perf_counter()
         project = way(checkout, scratch)
         cold = time.perf_counter() - begun
-        outcome = Outcome(repository=repository.name, way=name, cold=round(cold, 1))
+        outcome = Outcome(
+            repository=repository.name, way=name, cold=round(cold, 1), cached=_again(name, checkout, scratch)
+        )
         return measured(outcome, project, given.seconds)
     except NotBuilt as problem:
         cold = round(time.perf_counter() - begun, 1)
@@ -52,36 +56,44 @@ def attempt(repository: Repository, clone: Path, name: str, way: Way, given: arg
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _again(name: str, checkout: Path, scratch: Path) -> float | None:
+    """Seconds to have the environment once more, where it is kept."""
+    if name != OURS:
+        return None
+    begun = time.perf_counter()
+    ours(checkout, scratch)
+    return round(time.perf_counter() - begun, 2)
+
+
 def ways(names: Mapping[str, str]) -> dict[str, Way]:
     """The ways that are compared, by name."""
     return {
+        OURS: ours,
         "pip install -e .": pip_install,
         "pipreqs": lambda checkout, scratch: pipreqs_install(checkout, scratch, names),
     }
 
 
-def summary(name: str, outcomes: Sequence[Outcome]) -> None:
-    """Print one way's table, and a line for each repository that fell short."""
+def summary(name: str, outcomes: Sequence[Outcome], fullest: Mapping[str, int]) -> None:
+    """Print one way's table, and a line for each repository that fell short.
+
+    Part of a suite is none: as collected counts what has about as many tests as the `fullest` way found in the repository.
+    """
     cached = [each.cached for each in outcomes if each.cached is not None]
     built = [each.cold for each in outcomes if each.collected]
+    collected = [each for each in outcomes if each.is_collected]
+    whole = [each for each in collected if each.cut or each.collected >= ENOUGH * fullest[each.repository]]
+    good = [each for each in whole if each.passes]
     rows = [
-        ("tests collected, every file read", share(sum(each.is_collected for each in outcomes), len(outcomes))),
-        (
-            "at least 95 % of them pass",
-            share(sum(each.passes and each.is_collected for each in outcomes), len(outcomes)),
-        ),
-        (
-            "at least 95 % pass, unread files counted as failed",
-            share(sum(each.passes for each in outcomes), len(outcomes)),
-        ),
+        ("tests collected, every file read", share(len(whole), len(outcomes))),
+        ("at least 95 % of them pass", share(len(good), len(outcomes))),
         ("made in, s", f"{statistics.median(built):.1f} (median)" if built else "none"),
         (
             "made again in, s",
             f"{statistics.median(cached):.2f} (median), {max(cached):.2f} (most)" if cached else "not kept",
         ),
     ]
-    short = [each for each in outcomes if not (each.passes and each.is_collected)]
-    show(name, rows, [f"{each.repository}: {_short(each)}" for each in short])
+    show(name, rows, [f"{each.repository}: {_short(each)}" for each in outcomes if each not in good])
 
 
 def _short(outcome: Outcome) -> str:
@@ -90,7 +102,7 @@ def _short(outcome: Outcome) -> str:
         if outcome.collected
         else ""
     )
-    return counted + outcome.problem
+    return counted + (outcome.problem or outcome.command)
 
 
 def main() -> None:
@@ -106,10 +118,11 @@ def main() -> None:
                 outcome = attempt(repository, given.clones / repository.directory, name, way, given)
                 done.append(outcome)
                 given.json.write_bytes(msgspec.json.format(msgspec.json.encode(done)))
-                print(f"{name}: {repository.name}: {_short(outcome) or 'all pass'}", file=sys.stderr, flush=True)
+                print(f"{name}: {repository.name}: {_short(outcome)}", file=sys.stderr, flush=True)
     chosen = {each.name for each in wanted}
+    fullest = {name: max((each.collected for each in done if each.repository == name), default=0) for name in chosen}
     for name in compared:
-        summary(name, [each for each in done if each.way == name and each.repository in chosen])
+        summary(name, [each for each in done if each.way == name and each.repository in chosen], fullest)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from workers.ports import Limits
+from workers.ports import Ending, Limits
 from workers.sandbox.bubblewrap import Bubblewrap
 from workers.sandbox.report import TestOutcome, TestReport
 from workers.sandbox.run_tests import Project, run_tests
@@ -22,6 +22,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """One repository in one way. Times are in seconds, `cached` that of making the environment once more, if it is kept.
 
     `broken` counts files that cannot be collected; they count as failed tests too. `problem` is one line.
+    `cut` tells that the suite was ended before its own end, so that the counts are those of a part.
     """
 
     repository: str
@@ -34,6 +35,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     skipped: int = 0
     tests: float = 0.0
+    cut: bool = False
     command: str = ""
     problem: str = ""
 
@@ -53,7 +55,7 @@ def measured(outcome: Outcome, project: Project, seconds: float) -> Outcome:
     words = project.test_command
     if "pytest" in words and GO_ON not in words:
         project = replace(project, test_command=(*words, GO_ON))
-    limits = Limits(wall_seconds=seconds, cpu_seconds=int(2 * seconds), disk_mb=1024)
+    limits = Limits(wall_seconds=seconds, cpu_seconds=int(2 * seconds), output_kb=65_536, disk_mb=1024)
     run = run_tests(Bubblewrap(), project, limits=limits)
     broken = unread(run.report)
     count = run.report.count()
@@ -65,6 +67,7 @@ def measured(outcome: Outcome, project: Project, seconds: float) -> Outcome:
         failed=count.failed,
         skipped=count.skipped,
         tests=round(run.completed.seconds, 1),
+        cut=run.completed.ending is Ending.WALL_TIME,
         command=" ".join(words),
         problem=one_line(run.report.trouble) or first_failure(run.report),
     )

@@ -3,8 +3,8 @@
     python -m benchmarks.strangers --clones DIRECTORY --json FILE
 
 DIRECTORY holds a clone of each repository, called `owner+name`; nothing is written to it. Results are kept in the JSON
-file, and what is in it is not done again. With `--environments DIRECTORY` the interpreters of environments that lie there,
-called as the clones, take the place of the product's: this measures the search alone.
+file, and what is in it is not done again. The environment is made before the clock starts, as on a developer's second run.
+With `--environments DIRECTORY` the environments that lie there, called as the clones, take the place of the product's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.environments.checkouts import NotBuilt, check_out
+from benchmarks.environments.ours import ours
 from benchmarks.repair.results import share
 from benchmarks.report import commit, show
 from benchmarks.strangers.judging import Verdict, judged
@@ -35,6 +36,7 @@ HERE = Path(__file__).parent
 TOLERATED = 1.1
 """How much of its budget a repair may take."""
 
+MADE = "made"
 SEARCH_BEGINS = "chose:"
 """The first word of the line that `apprentice fix` writes when it begins to search."""
 
@@ -95,17 +97,21 @@ def _checkout(slip: Slip, given: argparse.Namespace) -> Iterator[tuple[Path, Pro
     with tempfile.TemporaryDirectory(prefix="apprentice-stranger-") as folder:
         checkout = Path(folder, slip.repository.rpartition("/")[2])
         check_out(given.clones / slip.directory, slip.commit, checkout)
-        python = given.environments / slip.directory / "bin" / "python"
-        yield checkout, discover(checkout, python=python, test_command=None)
+        if given.environments is None:
+            yield checkout, ours(checkout, Path(folder, MADE))
+        else:
+            python = given.environments / slip.directory / "bin" / "python"
+            yield checkout, discover(checkout, python=python, test_command=None)
 
 
 def _fixed(slip: Slip, checkout: Path, project: Project, given: argparse.Namespace) -> Result:
     """What `apprentice fix` does, from its document and its progress; ended after twice its budget."""
-    home = checkout.parent / "home"
+    home = checkout.parent / MADE / "home"
     chosen = ("--test-command", slip.command) if slip.command else ()
     command = (sys.executable, "-m", "bot.cli", "fix", str(checkout), "--json", "--budget", str(given.budget), *chosen)
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_")) or name == "PATH"}
-    variables = {**kept, "HOME": str(home), "APPRENTICE_HOME": str(home), "APPRENTICE_PYTHON": str(project.python)}
+    python = {"APPRENTICE_PYTHON": str(project.python)} if given.environments else {}
+    variables = {**kept, **python, "HOME": str(home), "APPRENTICE_HOME": str(home)}
     begun = time.perf_counter()
     process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     watchdog = threading.Timer(2 * given.budget, process.kill)

@@ -53,7 +53,7 @@ def judged(slip: Slip, patch: str, original: Project, seconds: float) -> Verdict
     texts = patched(patch, slipped)
     if texts.keys() == {slip.file} and _code(texts[slip.file]) == _code(text):
         return Verdict(same_code=True)
-    limits = Limits(wall_seconds=seconds, cpu_seconds=int(2 * seconds), disk_mb=1024)
+    limits = Limits(wall_seconds=seconds, cpu_seconds=int(2 * seconds), output_kb=65_536, disk_mb=1024)
     files = {slip.file: slip.slipped(text).encode()} | {name: each.encode() for name, each in texts.items()}
     before = run_tests(Bubblewrap(), original, limits=limits).report
     after = run_tests(Bubblewrap(), original, overlay=files, limits=limits).report
