@@ -1,0 +1,92 @@
+"""Two repositories that cannot share an environment, at work with one worker at the same time."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memory.store import open_store
+from tests.package_index import PackageIndex, installed_as_wheel, package_index
+from workers.environments.interpreters import interpreters
+from workers.environments.plan_memory import PlanMemory
+from workers.environments.provide import Provider
+from workers.environments.uv_command import indexes
+from workers.ports import Limits
+from workers.sandbox.bubblewrap import Bubblewrap
+from workers.sandbox.run_tests import Project, run_tests
+
+pytestmark = pytest.mark.sandbox
+
+OF_PYTEST = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+MINORS = tuple(
+    dict.fromkeys(each.minor for each in interpreters() if tuple(map(int, each.minor.split("."))) >= (3, 11))
+)
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+    """With pytest, and two versions of one package."""
+    with package_index() as found:
+        for name in OF_PYTEST:
+            found.add(*installed_as_wheel(name))
+        for version in ("1.0", "2.0"):
+            found.add_wheel("spice", version, {"spice.py": f"VERSION = {version!r}\n"})
+        monkeypatch.setenv("UV_DEFAULT_INDEX", found.url)
+        indexes.cache_clear()
+        yield found
+    indexes.cache_clear()
+
+
+def repository(root: Path, minor: str, version: str) -> Path:
+    """One that pins a Python and a version of a package, and tests that it has them."""
+    root.mkdir()
+    (root / "requirements.txt").write_text(f"spice=={version}\npytest\n")
+    (root / "pyproject.toml").write_text(
+        f'[project]\nname = "kitchen"\nversion = "1"\nrequires-python = "=={minor}.*"\n'
+    )
+    (root / "test_kitchen.py").write_text(
+        f"import sys\nimport spice\n\ndef test_versions():\n"
+        f"    assert spice.VERSION == {version!r}\n    assert sys.version_info[:2] == {tuple(map(int, minor.split('.')))}\n"
+    )
+    return root
+
+
+@pytest.mark.skipif(len(MINORS) < 2, reason=f"needs two Pythons from 3.11 on, and finds {', '.join(MINORS) or 'none'}")
+def test_two_repositories_with_contradicting_pins(index: PackageIndex, tmp_path: Path) -> None:
+    """Each gets the Python and the packages that it names, while the other one works; the second time nothing is made."""
+    wanted = {"old": (MINORS[-1], "1.0"), "new": (MINORS[0], "2.0")}
+    lines: dict[str, list[str]] = {name: [] for name in wanted}
+    found: dict[str, Project] = {}
+    with open_store(f"sqlite:///{tmp_path / 'apprentice.db'}") as store:
+
+        def provide(name: str, tree: Path) -> None:
+            provider = Provider(
+                sandbox=Bubblewrap(),
+                home=tmp_path / "home",
+                limits=Limits(),
+                progress=lines[name].append,
+                memory=PlanMemory(store, name),
+                clock=lambda: datetime.now(UTC),
+            )
+            found[name] = provider.project_in(tree)
+
+        for attempt in ("cold", "cached"):
+            trees = {name: repository(tmp_path / f"{attempt}-{name}", *wanted[name]) for name in wanted}
+            for each in lines.values():
+                each.clear()
+            threads = [threading.Thread(target=provide, args=item) for item in trees.items()]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for name in wanted:
+                report = run_tests(Bubblewrap(), found[name]).report
+                assert (report.trouble, [result.outcome for result in report.results]) == ("", ["passed"]), lines
+    assert found["old"].python != found["new"].python
+    assert sys.prefix not in str(found["old"].python)
+    assert [len(each) for each in lines.values()] == [1, 1], "a cached start says what is used, and does nothing else"
