@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -15,10 +17,11 @@ from tests.package_index import PackageIndex, package_index, wheel, zipped
 from workers.environments.building import Builder
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import Wanted
+from workers.environments.project_files import dependencies
 from workers.environments.store import EnvironmentStore
 from workers.environments.uv_command import PackageIndexes
 from workers.errors import CannotRun
-from workers.ports import Limits
+from workers.ports import Limits, Workload
 from workers.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.sandbox
@@ -191,6 +194,61 @@ def test_an_honest_build(world: World) -> None:
     world.lines.clear()
     world.build("evil", "other")
     assert not any(line.startswith("building") for line in world.lines)
+
+
+EDITABLE = {
+    "a name that leads out": 'return {"files": {"../../planted-by-a-build-1-py3-none-any.whl": "AAAA"}}',
+    "metadata that lead out": 'return {"files": {"METADATA": encoded(b"Name: ../../planted-by-a-build\\nVersion: 1\\n")}}',
+    "no version": 'return {"files": {"METADATA": encoded(b"Name: kitchen\\nVersion: ../x\\n")}}',
+    "a file beside the sources that leads out": 'return {"files": {"METADATA": encoded(b"Name: kitchen\\nVersion: 1\\n")}, "generated": {"../../planted-by-a-build": "AAAA"}}',
+    "no wheel": 'return {"files": {"kitchen-1-py3-none-any.whl": "AAAA"}}',
+    "nothing": 'return {"files": {}}',
+}
+
+
+@pytest.mark.parametrize("answer", EDITABLE)
+def test_a_hostile_project(world: World, tmp_path: Path, answer: str) -> None:
+    """A project whose backend writes the answer of its build itself gets one line, or an installation without that build."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    forged = (
+        EDITABLE[answer]
+        .removeprefix("return ")
+        .replace("encoded(", "base64.b64encode(")
+        .replace('\\n")', '\\n").decode()')
+    )
+    backend = (
+        "import base64, json, os\n"
+        f"for descriptor in range(3, 20):\n    try:\n        os.write(descriptor, json.dumps({forged}).encode())\n"
+        "    except OSError:\n        pass\nos._exit(0)\n"
+    )
+    (tree / "pyproject.toml").write_text(PYPROJECT + '[project]\nname = "kitchen"\nversion = "1"\n')
+    (tree / "backend.py").write_text(backend)
+    try:
+        built = world.builder().project(tree, ".", frozenset())
+        dependencies(Path(url2pathname(urlsplit(built.wheel.file.url).path)), (), OURS)
+    except CannotRun as refused:
+        assert "\n" not in str(refused)
+    world.is_unharmed()
+    assert not list(tmp_path.rglob("planted-by-a-build*"))
+
+
+def test_a_project_whose_build_fails(world: World, tmp_path: Path) -> None:
+    """It is installed by what its files state: importable, with its name and its commands."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "pyproject.toml").write_text(
+        PYPROJECT + '[project]\nname = "kitchen"\nversion = "3"\n[project.scripts]\ncook = "kitchen:cook"\n'
+    )
+    (tree / "backend.py").write_text("raise SystemExit(1)\n")
+    (tree / "kitchen.py").write_text("def cook():\n    print('soup')\n")
+    built = world.builder().project(tree, ".", frozenset())
+    assert "it is installed without a build" in world.lines[-1]
+    python, installed = world.builder().environment(Wanted(requirements=()), [built.wheel])
+    assert installed == {"kitchen": "3"}
+    script = "import importlib.metadata as m; print(m.version('kitchen'))"
+    workload = Workload(command=("sh", "-c", f'python -c "{script}" && cd /tmp && cook'), tree=tree, python=python)
+    assert Bubblewrap().run(workload).stdout == "3\nsoup\n"
 
 
 def test_a_file_with_another_hash(world: World) -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import tomllib
-from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
 
+import msgspec
+from msgspec import Struct
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename, parse_wheel_filename
 
 from workers.environments.fetching import RemoteFile, digest, fetched
 from workers.environments.installing import add_bytecode, install
 from workers.environments.interpreters import Interpreter
 from workers.environments.locking import LockedWheel, Resolver, Wanted, usable
-from workers.environments.project_files import build_inputs, editable_wheel, static_metadata
+from workers.environments.project_files import build_inputs, editable_wheel, static_metadata, text_of
 from workers.environments.store import EnvironmentStore
-from workers.environments.uv_command import PackageIndexes
+from workers.environments.uv_command import NoIndex, PackageIndexes
 from workers.errors import CannotRun
 from workers.ports import Ending, Limits, Sandbox, Workload
 
@@ -33,7 +33,16 @@ _VERSION_VARIABLES = (
     *("POETRY_DYNAMIC_VERSIONING_BYPASS", "UV_DYNAMIC_VERSIONING_BYPASS"),
 )
 
-LEGACY = {"requires": ["setuptools<81", "wheel"], "build-backend": "setuptools.build_meta:__legacy__"}
+
+class BuildSystem(Struct, frozen=True, rename="kebab"):
+    """[build-system] of pyproject.toml."""
+
+    requires: list[str]
+    build_backend: str = "setuptools.build_meta:__legacy__"
+    backend_path: list[str] = []
+
+
+LEGACY = BuildSystem(requires=["setuptools<81", "wheel"])
 """The build system of projects that name none; they are older than the parts that setuptools 81 dropped."""
 
 MOST_NESTED = 4
@@ -51,6 +60,16 @@ _ENDINGS = {
 
 class BuildFailed(CannotRun):
     """A build ended without a result."""
+
+
+class BuildAnswer(Struct):
+    """What in_sandbox/build.py writes; the code under build may have written it instead."""
+
+    error: str = ""
+    pyproject: str = ""
+    requires: list[str] = []
+    files: dict[str, bytes] = {}
+    generated: dict[str, bytes] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,10 +142,10 @@ class Builder:
                 hook="describe",
                 source=archive.name,
             )
-            answer = self._built(archive.parent, source.filename, described["pyproject"], "wheel", source=archive.name)
-            ((name, content),) = answer["files"].items()
+            answer = self._built(archive.parent, source.filename, described.pyproject, "wheel", source=archive.name)
+            name, content = next(iter(answer.files.items()), ("", b""))
             _hold_to_name(name, source.filename)
-            (new / name).write_bytes(b64decode(content))
+            (new / name).write_bytes(content)
 
         made = self.store.made(("wheel", self.interpreter.version, source.sha256), fill, self.progress)
         return next(made.glob("*.whl"))
@@ -138,18 +157,19 @@ class Builder:
         def fill(new: Path) -> None:
             (new / "generated").mkdir(mode=0o755)
             self.progress(f"building the project in the sandbox on Python {self.interpreter.version}")
-            pyproject = tree / directory / "pyproject.toml"
-            text = pyproject.read_text(encoding="utf-8") if pyproject.is_file() and not pyproject.is_symlink() else ""
+            text = text_of(tree, str(PurePosixPath(directory, "pyproject.toml")))
             try:
                 answer = self._built(tree, "the project", text, "editable", directory=directory, own=own)
-            except CannotRun as reason:
+                name, content = editable_wheel(answer.files, tree, directory)
+            except NoIndex:
+                raise
+            except (CannotRun, ValueError) as reason:
                 self.progress(f"{reason}; it is installed without a build, by what its files state")
-                (new / "reason.txt").write_text(str(reason), encoding="utf-8")
-                answer = {"files": static_metadata(tree, directory, PRETENDED_VERSION), "generated": {}}
-            name, content = editable_wheel(answer["files"], tree, directory)
+                answer = BuildAnswer(files=static_metadata(tree, directory, PRETENDED_VERSION))
+                name, content = editable_wheel(answer.files, tree, directory)
             (new / name).write_bytes(content)
-            for path, text in answer["generated"].items():
-                _write_below(new / "generated", path, b64decode(text))
+            for path, generated in answer.generated.items():
+                _write_below(new / "generated", str(PurePosixPath(directory, path)), generated)
 
         key = ("project", self.interpreter.version, str(self.interpreter.python), directory, inputs)
         made = self.store.made(key, fill, self.progress)
@@ -165,12 +185,12 @@ class Builder:
         source: str = "",
         directory: str = ".",
         own: frozenset[str] = frozenset(),
-    ) -> Mapping[str, Any]:
+    ) -> BuildAnswer:
         """The answer of a build hook, with all that the backend asks for beside what pyproject.toml requires."""
         system = _build_system(pyproject, what)
         have: tuple[str, ...] = ()
         for _ in range(3):
-            wanted = Wanted(requirements=usable((*system["requires"], *have), self.progress), own=own)
+            wanted = Wanted(requirements=usable((*system.requires, *have), self.progress), own=own)
             python, _ = replace(self, nested=self.nested + 1).environment(wanted)
             answer = _asked(
                 self.sandbox,
@@ -181,24 +201,22 @@ class Builder:
                 hook=hook,
                 source=source,
                 directory=directory,
-                backend=system["build-backend"],
-                path=system.get("backend-path", []),
+                backend=system.build_backend,
+                path=system.backend_path,
                 have=have,
             )
-            if "files" in answer:
+            if not answer.requires:
                 return answer
-            have = tuple(dict.fromkeys((*have, *answer["requires"])))
+            have = tuple(dict.fromkeys((*have, *answer.requires)))
         raise BuildFailed(f"the build of {what} failed: its backend asks for ever more requirements")
 
 
-def _build_system(pyproject: str, what: str) -> Mapping[str, Any]:
+def _build_system(pyproject: str, what: str) -> BuildSystem:
     try:
-        system = tomllib.loads(pyproject).get("build-system")
-    except tomllib.TOMLDecodeError as error:
-        raise BuildFailed(f"the build of {what} failed: pyproject.toml: {error}") from error
-    if system is None:
-        return LEGACY
-    return {**LEGACY, "requires": system["requires"], **system} if "requires" in system else LEGACY
+        system = tomllib.loads(pyproject).get("build-system", {})
+        return msgspec.convert(system, BuildSystem) if "requires" in system else LEGACY
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, TypeError, RecursionError) as error:
+        raise BuildFailed(f"the build of {what} failed: pyproject.toml cannot be read: {error}") from error
 
 
 def _asked(
@@ -212,7 +230,7 @@ def _asked(
     source: str = "",
     directory: str = ".",
     **spec: object,
-) -> Mapping[str, Any]:
+) -> BuildAnswer:
     """The answer of build.py in the sandbox. Raises BuildFailed with the reason."""
     full = {"hook": hook, "source": source, "directory": directory, "backend": "", "path": [], "have": [], **spec}
     workload = Workload(
@@ -226,31 +244,13 @@ def _asked(
     if completed.ending is not Ending.EXITED:
         raise BuildFailed(f"the build of {what} {_ENDINGS[completed.ending].format(limits)}")
     try:
-        answer = json.loads(completed.report)
-    except ValueError:
+        answer = msgspec.json.decode(completed.report, type=BuildAnswer)
+    except msgspec.DecodeError:  # a ValidationError is one
         last = (completed.stderr.strip().splitlines() or [f"exit code {completed.exit_code}"])[-1]
         raise BuildFailed(f"the build of {what} failed: {last[:400]}") from None
-    _hold_to_shape(answer, what)
-    if error := answer.get("error"):
-        raise BuildFailed(f"the build of {what} failed: {' '.join(error.split())[:600]}")
-    found: Mapping[str, Any] = answer
-    return found
-
-
-def _hold_to_shape(answer: Any, what: str) -> None:  # noqa: ANN401 - JSON of untrusted code
-    """Raise BuildFailed unless an answer has the types that build.py writes: the code under build may have written it."""
-    fine = isinstance(answer, dict) and all(
-        isinstance(answer.get(name, kind()), kind)
-        for name, kind in {"error": str, "pyproject": str, "requires": list, "files": dict, "generated": dict}.items()
-    )
-    if fine:
-        texts = [*answer.get("requires", ()), *answer.get("files", {}).values(), *answer.get("generated", {}).values()]
-        fine = (
-            all(isinstance(text, str) for text in texts)
-            and answer.keys() & {"error", "pyproject", "requires", "files"} != set()
-        )
-    if not fine:
-        raise BuildFailed(f"the build of {what} failed: its answer is none of the build's")
+    if answer.error:
+        raise BuildFailed(f"the build of {what} failed: {' '.join(answer.error.split())[:600]}")
+    return answer
 
 
 def _hold_to_name(wheel: str, source: str) -> None:

@@ -137,14 +137,14 @@ def _listed(index: str, name: str) -> Iterator[RemoteFile]:
     if "json" not in answer.headers.get("Content-Type", ""):
         yield from _of_html(answer.text, str(answer.url))
         return
-    for each in answer.json()["files"]:
-        yield RemoteFile(
-            filename=each["filename"],
-            url=urljoin(str(answer.url), each["url"]),
-            sha256=each["hashes"].get("sha256", ""),
-            size=each.get("size") or 0,
-            requires_python=each.get("requires-python") or "",
-        )
+    try:
+        files = [(each["filename"], each["url"], each["hashes"], each) for each in answer.json()["files"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise NoIndex(f"{index_host(index)} has a page of {name} that cannot be read") from error
+    for filename, url, hashes, each in files:
+        requires = each.get("requires-python") or ""
+        sha256 = hashes.get("sha256", "")
+        yield RemoteFile(filename=filename, url=urljoin(str(answer.url), url), sha256=sha256, requires_python=requires)
 
 
 def _of_html(text: str, page: str) -> Iterator[RemoteFile]:

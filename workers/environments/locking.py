@@ -177,7 +177,9 @@ def _bare(line: str) -> str:
 def _file(wheel: Mapping[str, Any]) -> RemoteFile:
     url = wheel.get("url") or wheel["path"]
     name = wheel.get("name") or url.rpartition("/")[2]
-    return RemoteFile(filename=name, url=url, sha256=wheel["hashes"]["sha256"], size=wheel.get("size", 0))
+    if not (sha256 := wheel.get("hashes", {}).get("sha256")):
+        raise CannotRun(f"the index states no SHA-256 of {name}: refused")
+    return RemoteFile(filename=name, url=url, sha256=sha256, size=wheel.get("size", 0))
 
 
 def _tags(filename: str) -> frozenset[Tag]:

@@ -9,16 +9,20 @@ import json
 import re
 import tomllib
 import zipfile
-from base64 import b64decode, b64encode, urlsafe_b64encode
+import zlib
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from workers.environments.interpreters import Interpreter
+from workers.errors import CannotRun
 from workers.sandbox.launching import WORKSPACE
 from workers.sandbox.run_tests import python_files
 
@@ -60,8 +64,8 @@ def name_of(tree: Path, directory: str) -> str:
 
 def own_names(tree: Path, directories: Iterable[str]) -> frozenset[str]:
     """The distributions that a repository defines itself: in `directories`, in its root, and two levels below it."""
-    below = (path for pattern in ("*", "*/*") for path in tree.glob(f"{pattern}/pyproject.toml"))
-    found = {str(path.parent.relative_to(tree)) for path in below if not set(path.parts) & set(SELDOM_PROJECTS)}
+    below = (path.relative_to(tree) for pattern in ("*", "*/*") for path in tree.glob(f"{pattern}/pyproject.toml"))
+    found = {str(path.parent) for path in below if not set(path.parts) & set(SELDOM_PROJECTS)}
     return frozenset(name for each in {".", *directories, *found} if (name := name_of(tree, each)))
 
 
@@ -79,8 +83,8 @@ def build_inputs(tree: Path, directory: str) -> str:
     return total.hexdigest()
 
 
-def static_metadata(tree: Path, directory: str, version: str) -> dict[str, str]:
-    """The files of a distribution's metadata, in base64, as far as its files state them."""
+def static_metadata(tree: Path, directory: str, version: str) -> dict[str, bytes]:
+    """The files of a distribution's metadata, as far as its files state them."""
     project = stated(tree, directory).get("project", {})
     project = project if isinstance(project, dict) else {}
     name = name_of(tree, directory) or canonicalize_name(re.sub(r"[^\w.-]", "-", (tree / directory).resolve().name))
@@ -100,7 +104,7 @@ def static_metadata(tree: Path, directory: str, version: str) -> dict[str, str]:
             if isinstance(given, dict)
         ),
     }
-    return {name: b64encode(text.encode()).decode() for name, text in texts.items()}
+    return {name: text.encode() for name, text in texts.items()}
 
 
 def _texts(value: object) -> list[str]:
@@ -117,15 +121,20 @@ def _for_extra(line: str, extra: str) -> str:
     return f"{requirement.strip()}; " + (f"({marker.strip()}) and " if marker.strip() else "") + f'extra == "{extra}"'
 
 
-def editable_wheel(files: Mapping[str, str], tree: Path, directory: str) -> tuple[str, bytes]:
-    """The name and content of the wheel that a backend built; or of one that we make of its metadata and a `.pth` file."""
+def editable_wheel(files: Mapping[str, bytes], tree: Path, directory: str) -> tuple[str, bytes]:
+    """The name and content of the wheel that a backend built; or of one that we make of its metadata and a `.pth` file.
+
+    Raises ValueError for files that are neither.
+    """
     built = next((name for name in files if name.endswith(".whl")), None)
     if built is not None:
         parse_wheel_filename(built)
-        return PurePosixPath(built).name, b64decode(files[built])
-    metadata = {name: b64decode(content) for name, content in files.items()}
+        return built, files[built]
+    metadata = {"METADATA": b"", **files}
     headers = HeaderParser().parsestr(metadata["METADATA"].decode("utf-8", "replace"))
-    name, version = re.sub(r"[-_.]+", "_", headers["Name"]).lower(), str(headers["Version"]).replace("-", "_")
+    name = re.sub(r"[-_.]+", "_", str(headers["Name"])).lower()
+    version = str(Version(str(headers["Version"])))
+    parse_wheel_filename(f"{name}-{version}-py3-none-any.whl")
     roots = ["src", "."] if (tree / directory / "src").is_dir() else ["."]
     places = "".join(f"{WORKSPACE / directory / root}\n" for root in roots)
     info = f"{name}-{version}.dist-info"
@@ -148,9 +157,7 @@ def _record_hash(data: bytes) -> str:
 
 def dependencies(wheel: Path, extras: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
     """What a wheel requires on an interpreter with some of its extras; extras that name others of its own are followed."""
-    with zipfile.ZipFile(wheel) as opened:
-        path = next(name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
-        headers = HeaderParser().parsestr(opened.read(path).decode("utf-8", "replace"))
+    headers = HeaderParser().parsestr(_metadata_in(wheel))
     own, lines = canonicalize_name(str(headers["Name"])), [str(line) for line in headers.get_all("Requires-Dist", ())]
     wanted, found = ["", *map(canonicalize_name, extras)], dict[str, None]()
     for extra in wanted:  # grows while it is read
@@ -163,11 +170,21 @@ def dependencies(wheel: Path, extras: Sequence[str], interpreter: Interpreter) -
     return tuple(found)
 
 
+def _metadata_in(wheel: Path) -> str:
+    try:
+        with zipfile.ZipFile(wheel) as opened:
+            path = next((name for name in opened.namelist() if name.endswith(".dist-info/METADATA")), "METADATA")
+            with opened.open(path) as stream:
+                return stream.read(MOST_BYTES).decode("utf-8", "replace")
+    except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, zlib.error) as error:
+        raise CannotRun(f"the project's wheel has no metadata that can be read: {error}") from error
+
+
 def _requirements(lines: Iterable[str], extra: str, interpreter: Interpreter) -> Iterator[Requirement]:
     for line in lines:
-        try:
+        with suppress(
+            ValueError
+        ):  # neither a requirement that cannot be read counts, nor one whose marker compares nothing
             requirement = Requirement(line)
-        except InvalidRequirement:
-            continue
-        if requirement.marker is None or requirement.marker.evaluate({**interpreter.markers(), "extra": extra}):
-            yield requirement
+            if requirement.marker is None or requirement.marker.evaluate({**interpreter.markers(), "extra": extra}):
+                yield requirement
