@@ -122,8 +122,9 @@ def print_repaired(result: Repaired, out: Console, *, applied: bool) -> None:
     proven = result.proven
     if proven is None or proven.proof is None:
         out.print(f"[bold]not fixed[/] in {_seconds(result)}, {result.candidates} candidates tried")
-        if result.advice:
-            out.print(result.advice, markup=False, highlight=False)
+        reasons = [attempt.reflection for attempt in result.attempts if not result.candidates]
+        for line in filter(None, (*reasons[-1:], result.advice)):
+            out.print(line, markup=False, highlight=False)
         return
     out.print(Syntax(proven.patch, "diff", background_color="default"))
     out.print(_proof_line(proven.proof))

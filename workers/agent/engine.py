@@ -107,11 +107,6 @@ class LlmEngine:
         """The time of all proofs so far, in seconds."""
         return self._prover.allowance.elapsed()
 
-    @property
-    def trouble(self) -> str:
-        """Nothing that is known of a model."""
-        return ""
-
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The strategies that were not tried; of a model that cannot be used, or without time, none but the search."""
         left = [name for name in self._options.strategies if name not in tried]

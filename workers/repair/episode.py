@@ -114,7 +114,6 @@ class _Loop:
         self.first: FirstPlausible | None = None
         self.test_runs = 0
         self.proof_seconds = 0.0
-        self.trouble = ""
 
     def run(self, llm: EngineOptions | None) -> tuple[Attempt, ...]:
         """The attempts of the whole repair; with a model, the search is one of the strategies to choose from."""
@@ -141,7 +140,6 @@ class _Loop:
         engine.close(attempts)
         self.test_runs += engine.test_runs
         self.proof_seconds += engine.proof_seconds
-        self.trouble = self.trouble or engine.trouble
         return tuple(attempts)
 
     def _choose(self, options: Options, tried: tuple[str, ...]) -> Decision:
@@ -177,15 +175,14 @@ class _Loop:
             self._learn(engine, decision, attempt, result)
         return attempt
 
-    def advice(self, candidates: int, seconds: float, *, short: bool) -> str:
-        """What the time was used for, `seconds` without proofs, and what would help where it was too `short`."""
+    def advice(self, candidates: int, seconds: float) -> str:
+        """Where the time went, `seconds` without proofs, and what would help."""
         budget, reproduction = self._deps.budget_seconds, self._case.reproduction
-        used = f"{candidates} candidates tried in {seconds:.0f} s of {budget:.0f} s"
-        found = f"{reproduction.seconds:.0f} s of it to find what fails"
-        facts = "; ".join(filter(None, (used, found, self.trouble)))
         name = f"name one failing test (--test-command 'python -m pytest {self._case.failure.failing_tests[0]}') or "
-        more = f". To get further, {name if reproduction.whole else ''}give more time (--budget {3 * budget:.0f})"
-        return facts + (more if short else "")
+        return (
+            f"{candidates} candidates tried in {seconds:.0f} s of {budget:.0f} s, {reproduction.seconds:.0f} s of it to find "
+            f"what fails. To get further, {name if reproduction.whole else ''}give more time (--budget {3 * budget:.0f})"
+        )
 
     def _learn(self, engine: Engine, decision: Decision, attempt: Attempt, result: AttemptResult) -> None:
         self._deps.learner.conclude(decision, components(self._case.failure, result))
@@ -207,7 +204,7 @@ def _result(
     advice = ""
     if loop and status is RepairStatus.NOT_FIXED:
         short = not attempts or attempts[-1].outcome is AttemptOutcome.OUT_OF_BUDGET
-        advice = loop.advice(candidates, seconds - proving, short=short) if short or not candidates else ""
+        advice = loop.advice(candidates, seconds - proving) if short else ""
     return Repaired(
         status=status,
         failure=failure,

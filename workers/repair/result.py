@@ -324,10 +324,10 @@ def _lesson(tally: AttemptTally, outcome: AttemptOutcome, where: str, objection:
     nearest, failure = tally.nearest, tally.failure
     if outcome is AttemptOutcome.PROVEN:
         return ""
+    if nearest is None:
+        return f"{objection or 'the fault needs another kind of edit, or lies on other lines'}.".capitalize()
     if objection:
         return f"Best was {where}: {objection}."
-    if nearest is None:
-        return "The fault needs another kind of edit, or lies on other lines."
     wanted = len(failure.failing_tests)
     if nearest.passed == wanted:
         return f"{where} repairs the failing tests but breaks a test that passed: right place, too broad an edit."

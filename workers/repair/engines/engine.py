@@ -107,10 +107,6 @@ class Engine(Protocol):
     def proof_seconds(self) -> float:
         """The time of all proofs so far, in seconds."""
 
-    @property
-    def trouble(self) -> str:
-        """Why there is nothing to try, or what makes it slow; empty when neither is so."""
-
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The strategies that are open after some were tried; None when the time is up or nothing is left."""
 

@@ -217,8 +217,8 @@ SLACK, MARGIN_SECONDS = 3.0, 2.0
 REPAIRED_SECONDS = 0.06
 """What a failing test is taken to cost once it is repaired, if it failed sooner and others cost as much."""
 
-SLOW_BASELINE_SECONDS = 6.0
-"""Tests that take longer afresh are slow."""
+SLOW_BASELINE_SECONDS = 2.0
+"""Tests that take longer, and longer than their imports, are slow."""
 
 ENDLESS_SECONDS = 1.0
 """What tests that never end may compute before they are taken to be what they were."""
@@ -263,7 +263,7 @@ def establish(server: ForkServer, wanted: ScreeningTests) -> Baseline:
     began = time.monotonic()
     shown, judging = _first(server, wanted)
     wall = time.monotonic() - began
-    slow = wall > SLOW_BASELINE_SECONDS
+    slow = wanted.seconds > max(SLOW_BASELINE_SECONDS, shown.cpu - sum(shown.costs.values()))
     again = [] if server.unfit or slow else [server.ask(_unedited(judging, fresh=False)) for _ in range(2)]
     runs = 1 + len(again) + (judging is not wanted)
     baseline = settled(judging, shown, again, wall=wall, runs=runs)

@@ -95,11 +95,6 @@ class SearchEngine:
         """The time of all proofs so far, in seconds."""
         return self._session.proving_seconds
 
-    @property
-    def trouble(self) -> str:
-        """Why there is nothing to try, or what makes it slow."""
-        return self._session.trouble
-
     def options(self, tried: tuple[str, ...]) -> Options | None:
         """The open strategies with what is expected of a turn of each."""
         known = priors(self._queue.near(), replayable=bool(self._first or self._fitting))

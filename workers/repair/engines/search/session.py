@@ -35,10 +35,7 @@ from workers.repair.running.forkserver import Observe, Observed
 from workers.repair.running.runner_pool import RunnerPool, open_pool
 from workers.sandbox.run_tests import Project
 
-REPORTED_EVERY = 100
-
-SLOW_SECONDS = 0.5
-"""Tests of a candidate that take longer are worth telling of."""
+REPORTED_EVERY, TRYING = 100, "trying candidates"
 
 MOST_DEMANDED = 8
 """So many of the tests that a proof found broken judge what is screened after it."""
@@ -92,6 +89,8 @@ class SearchSession:
         self._pool = self._open.__enter__()
         if self._pool.note:
             self._progress(self._pool.note)
+        wanted = self._wanted
+        self._progress(f"{TRYING} by {len(wanted.failing)} failing tests, in {wanted.seconds:.1f} s each at most")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -106,14 +105,6 @@ class SearchSession:
     def proving_seconds(self) -> float:
         """The time of all proofs so far, which the time for the search does not include."""
         return self._prover.allowance.elapsed()
-
-    @property
-    def trouble(self) -> str:
-        """Why there is nothing to try, or what makes each candidate slow; empty when neither is so."""
-        if not self._suspects:
-            return "no line of the project is suspected: the failing tests ran none that could be traced, and name no module"
-        slow = self._wanted.seconds > SLOW_SECONDS
-        return f"each candidate runs tests of {self._wanted.seconds:.1f} s" if slow else ""
 
     def proposed(
         self, strategies: Sequence[str], *, replay: Mapping[EditShape, float] = {}, seed: int = 0
@@ -191,6 +182,14 @@ class SearchSession:
         """How a candidate behaves; None where that cannot be observed, or where the time is up."""
         return self._pool.observed(candidate, observe) if self._pool is not None and not self._clock() else None
 
+    def _unsuspected(self) -> str:
+        """Why there is nothing to try, if that is so."""
+        return (
+            ""
+            if self._suspects
+            else "the failing tests ran no line of the project that could be traced, and name no module"
+        )
+
     def diff(self, candidate: Candidate) -> str:
         """What a candidate changes, as a unified diff."""
         return unified(candidate.path, self.sources[candidate.path], candidate.source)
@@ -224,7 +223,7 @@ class SearchSession:
         """
         alone, began = True, time.monotonic()
         for number, verdict in enumerate(verdicts, start=1):
-            if number == 1 or number % REPORTED_EVERY == 0:
+            if number % REPORTED_EVERY == 0:
                 self._progress(f"tried {number} candidates, {number / (time.monotonic() - began):.1f} a second")
             self._near.add(verdict)
             if verdict.plausible and alone:
@@ -279,7 +278,11 @@ class SearchSession:
             candidates=tally.candidates,
             rivals=tally.rivals,
             reflection=reflection(
-                tally, strategies, outcome, proven=best.candidate if best else None, objection=proofs.objection
+                tally,
+                strategies,
+                outcome,
+                proven=best.candidate if best else None,
+                objection=proofs.objection or self._unsuspected(),
             ),
             fixed=tally.nearest.passed if tally.nearest else 0,
             path=shown.path if shown else "",
